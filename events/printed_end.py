@@ -42,12 +42,12 @@ class PrintedEnd:
         """Literals up to the last string, without quotes."""
         self.quote = before[-1][1] if before else ""
         """Quote around the last string; empty: none."""
-        self.behind = literals[last:]
+        self.trailing_literals = literals[last:]
         """Literals after the last string, with only numbers in between."""
         if self.quote:
-            self.behind[0] = self.behind[0][1:]
-        self.behind[-1] = self.behind[-1].rstrip("\n")
-        self.lines_behind = 2 + sum(literal.count("\n") for literal in self.behind)
+            self.trailing_literals[0] = self.trailing_literals[0][1:]
+        self.trailing_literals[-1] = self.trailing_literals[-1].rstrip("\n")
+        self.lines_behind = 2 + sum(literal.count("\n") for literal in self.trailing_literals)
         """Number of lines spanned by these literals, plus one."""
 
 
@@ -93,7 +93,7 @@ class PrintedText:
         for _ in range(self._end.lines_behind):
             cut = text.rfind("\n", 0, max(cut, 0))
         self._drop_before(text, cut + 1)
-        quote, following = self._end.quote, self._end.behind
+        quote, following = self._end.quote, self._end.trailing_literals
         if not text.endswith(following[-1]):
             return False
         end = len(text)

@@ -85,7 +85,7 @@ def _data_end(page: bytes, header: HeaderPage) -> tuple[int, bool]:
     return min(end, room) & ~3, end <= room
 
 
-def missed(page: bytes, header: HeaderPage) -> int:
+def count_overwritten(page: bytes, header: HeaderPage) -> int:
     """Return the number of events overwritten before this page; -1: the kernel had no room to store the number."""
     word = _commit_word(page, header)
     if not word & MISSED_EVENTS:

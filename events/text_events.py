@@ -22,11 +22,11 @@ _LONGEST_NAME = 16
 
 
 class TextEvent(NamedTuple):
-    """Lines that belong together; without `line` and `lost` they are no event."""
+    """Lines that belong together; without `line` and `loss` they are no event."""
 
     lines: tuple[bytes, ...]
     line: TextLine | None = None
-    lost: tuple[int, int] | None = None
+    loss: tuple[int, int] | None = None
     """CPU and number of lost events; see `events.text.parse_lost`."""
 
 
@@ -127,7 +127,7 @@ class TextEvents:
             self._ends[fmt.name] = end
 
     @property
-    def held(self) -> int:
+    def held_events(self) -> int:
         """Number of events, 0 or 1, that may continue and have not been returned."""
         return int(self._open is not None and not self._open.given)
 
@@ -155,7 +155,7 @@ class TextEvents:
         events, self._out = self._out, []
         return events
 
-    def cut(self) -> list[TextEvent]:
+    def end_all(self) -> list[TextEvent]:
         """End all pending events: the next text is no continuation."""
         events = self.feed(b"\n" if self._partial else b"", final=True)
         self._open = None
@@ -191,7 +191,7 @@ class TextEvents:
             self._close(current)
         if (loss := parse_lost(text)) is not None:
             self._drop_loose()
-            self._out.append(TextEvent((raw,), lost=loss))
+            self._out.append(TextEvent((raw,), loss=loss))
         else:
             self._loose.append(raw)
             # A name is shorter than its padded width, and preceded by blanks.
@@ -222,7 +222,7 @@ class TextEvents:
         if not event.given:
             self._out.append(TextEvent(tuple(event.lines[: event.whole]), event.line))
         for raw in event.lines[event.whole : len(event.lines) - name_lines]:
-            self._out.append(TextEvent((raw,), lost=parse_lost(_decoded(raw))))
+            self._out.append(TextEvent((raw,), loss=parse_lost(_decoded(raw))))
 
     def _abandon(self, event: _Open, lines: deque[bytes]) -> None:
         """End an event that is longer than the kernel allows; the lines after it are processed again."""

@@ -45,11 +45,11 @@ class SingleTargetOnly(TargetUnusable):
 
 
 class HostUnreachable(TargetUnusable):
-    """Failed connection to a host; `cut`: it was lost before the agent or shell ran."""
+    """Failed connection to a host; `was_connected`: it was lost before the agent or shell ran."""
 
-    def __init__(self, message: str, remedy: str = "", *, cut: bool = False) -> None:
+    def __init__(self, message: str, remedy: str = "", *, was_connected: bool = False) -> None:
         super().__init__(message, remedy)
-        self.cut = cut
+        self.was_connected = was_connected
 
 
 class PasswordNeeded(TargetUnusable):

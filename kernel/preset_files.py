@@ -54,7 +54,7 @@ class PresetFile(NamedTuple):
     """Error in the file."""
     shadowed: bool = False
     """True: a shipped preset, replaced by another of its name."""
-    shadows: bool = False
+    replaces_shipped: bool = False
     """True: a preset that replaces a shipped one of its name."""
 
 
@@ -97,7 +97,7 @@ class Presets:
         shipped = [*self._read_origin(Origin.SHIPPED)]
         own_names, shipped_names = {entry.name for entry in own_files}, {entry.name for entry in shipped}
         return (
-            *(entry._replace(shadows=entry.name in shipped_names) for entry in own_files),
+            *(entry._replace(replaces_shipped=entry.name in shipped_names) for entry in own_files),
             *(entry._replace(shadowed=entry.name in own_names) for entry in shipped),
         )
 

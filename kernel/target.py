@@ -69,11 +69,11 @@ class RemoteLink(Protocol):
     """Connection to a remote host, which may be lost and made again."""
 
     @property
-    def heard(self) -> float:
+    def last_received(self) -> float:
         """Time of the last byte from the remote host, by time.monotonic()."""
 
     @property
-    def can_come_back(self) -> bool:
+    def can_reconnect(self) -> bool:
         """True if a reconnect is possible after a disconnect."""
 
     @property
@@ -83,7 +83,7 @@ class RemoteLink(Protocol):
     def lose(self, reason: str) -> None:
         """Give up the connection, and one being made, for a reason: both count as lost then."""
 
-    def come_back(self, cancel: threading.Event | None = None, *, asking: bool = False) -> bool:
+    def reconnect(self, cancel: threading.Event | None = None, *, asking: bool = False) -> bool:
         """Reconnect after a disconnect; return whether the remote host was rebooted meanwhile.
 
         `cancel` gives up when it is set; `asking`: ssh may prompt at the terminal. Raises TargetUnusable, TargetLost.

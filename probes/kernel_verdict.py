@@ -225,8 +225,8 @@ def _refused(at: RefusedWord, words: list[str], dialect: Dialect) -> Verdict:
     lengths = [len(word) + 1 for word in words]
     message = error.message or _message(error.code, dialect)
     if error.code[0].islower():
-        hint, nearest = hint_for("", error.token, error.names, error.hint, error.meant)
+        hint, nearest = hint_for("", error.token, error.names, error.hint, error.corrections)
         return Verdict(command, Refusal(error.code, message, None, error.token, hint, nearest))
     column = sum(lengths) if at.index >= len(lengths) else sum(lengths[: at.index]) + error.offset
-    hint, nearest = hint_for(error.code, error.token, error.names, error.hint, error.meant)
+    hint, nearest = hint_for(error.code, error.token, error.names, error.hint, error.corrections)
     return Verdict(command, Refusal(error.code, message, column, error.token, hint, nearest))

@@ -70,7 +70,7 @@ class ProbePlace:
     """Address of the symbol on this boot; 0: unknown."""
 
     @property
-    def told(self) -> str:
+    def kernel_text(self) -> str:
         """Place as written to the kernel."""
         module = f"{self.module}:" if self.module else ""
         if self.base is not None:
@@ -78,7 +78,7 @@ class ProbePlace:
         return f"{module}{self.symbol}{self.written or (f'+{self.offset}' if self.offset else '')}"
 
     def __str__(self) -> str:
-        return self.written if self.base is not None and self.written else self.told
+        return self.written if self.base is not None and self.written else self.kernel_text
 
 
 @dataclass(frozen=True, slots=True)

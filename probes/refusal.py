@@ -47,7 +47,7 @@ class CannotLower(Exception):
 
 def refuse_if_unseen(refusal: Refusal, facts: TargetFacts) -> Refusal:
     """Return the refusal; where tracefs could not be read, return a refusal that says so instead."""
-    if refusal.code not in _CODES_FROM_TRACEFS or (unreadable := facts.unseen) is None:
+    if refusal.code not in _CODES_FROM_TRACEFS or (unreadable := facts.unreadable) is None:
         return refusal
     hint = f"{unreadable.what}; {unreadable.remedy}" if unreadable.remedy else unreadable.what
     return own_refusal("unseen", refusal.token, refusal.column, hint[:1].upper() + hint[1:])

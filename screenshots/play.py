@@ -24,7 +24,7 @@ async def play(stage: Stage) -> None:
 async def recorded_events(stage: Stage) -> None:
     """The recording shows what it holds; its end is the beginning here."""
     app = stage.app
-    await stage.until(lambda: app.watching is not None and app.watching.ended, "the recording does not end")
+    await stage.until(lambda: app.current_watch is not None and app.current_watch.ended, "the recording does not end")
     await stage.until(lambda: isinstance(app.screen, LiveScreen), "no live place")
 
 

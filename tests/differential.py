@@ -155,7 +155,7 @@ class Differential:
             planner = Planner(KernelInfo(target))
             kallsyms = target.read("/proc/kallsyms").decode()
             landing = symbol_environment(Symbols.parse(kallsyms.encode())).landing
-            asked = replace(planner.info.surroundings.environment, symbol=count_symbols(kallsyms), landing=landing)
+            asked = replace(planner.info.environment.environment, symbol=count_symbols(kallsyms), landing=landing)
             available = target.read(f"{planner.info.facts.tracefs}/available_events").decode().split()
             yield cls(guest, planner, asked, kallsyms, available)
 

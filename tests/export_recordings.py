@@ -18,7 +18,7 @@ from tests.graph_recordings import graph_recording
 Change = Callable[[Recording, list[Batch]], list[Batch]]
 """Makes other passes of those of a recording."""
 SECONDS = 4.0
-"""That the line is cut for."""
+"""That the connection is lost for."""
 
 
 def recording(kind: str, folder: Path) -> Path:
@@ -53,7 +53,7 @@ def _copied(path: Path, source: Path, change: Change, *, cuts: bool = False) -> 
 
 
 def _with_cut(whole: Recording, passes: list[Batch]) -> list[Batch]:
-    """The line is cut in the middle of the events."""
+    """The connection is lost in the middle of the events."""
     half = len(passes) // 2
     store = Store(Decoder(whole.formats, whole.header))
     store.feed(*passes[:half])

@@ -172,7 +172,7 @@ class FakeTarget:
         self.held.clear()
 
     def vanish(self) -> Sequence[str]:
-        """The near side is gone: what is guarded is undone by the far side, newest first; what failed."""
+        """The near side is gone: what is guarded is undone by the remote host, newest first; what failed."""
         self.held.clear()
         failed = []
         while self.guarded:
@@ -350,7 +350,7 @@ class Served:
     def lose(self, why: str) -> None:
         self.lost = True
 
-    def hurry(self, ends: float) -> None:
+    def set_deadline(self, ends: float) -> None:
         self.ends = ends
 
     def _be(self, pid: int) -> None:

@@ -18,7 +18,7 @@ NEWEST = "7.2"
 LONGEST: tuple[str, ...] = (
     "test_exports",
     "test_commands",
-    "test_ssh_lines",
+    "test_ssh_connections",
     "test_killed",
     "test_hosts",
     "test_fault_drill",

@@ -37,33 +37,34 @@ class HelpPane(NamedTuple):
 SCREENS: Final = {
     "ComposeScreen": ScreenNote(
         "Build a probe",
-        "Type part of a function's name, Enter. Tick what to record with space or its number; Enter arms it. "
+        "Type part of a function's name, then Enter. Space or a digit ticks a value to record; Enter arms the probe. "
         "F2, or Esc among the fields, searches for another function. "
-        "Or type the specification (: or F6): what may stand next is listed, with types and offsets. What is typed "
-        "is ticked, and what is ticked is typed.",
+        "Or type the specification (: or F6), with completions that show types and offsets. Ticks and text "
+        "follow each other.",
     ),
     "LiveScreen": ScreenNote(
         "Watch events",
-        "New events come in at the bottom. Lost: overwritten in the kernel. Missed: the probe did not run. "
-        ""
-        "Dropped: by us. Unread: damaged, or of no known format.",
+        "New events appear at the bottom. Lost: overwritten in the kernel. Missed: the probe did not run. "
+        "Dropped: by probewright. Unread: damaged, or of no known format.",
     ),
     "HostsScreen": ScreenNote(
         "Several hosts",
-        "Above: how each host is, and what was lost there. Tab goes to them; below them stands what there is to say "
-        "of the one under the cursor. Events of all come in at the bottom, by the clock of this machine.",
+        "Above: state and losses of each host. Tab moves there; below are the details of the host under the cursor. "
+        "Events of all hosts appear at the bottom, by the clock of this machine.",
     ),
     "DetailScreen": ScreenNote("Details", "Every field of an event or a call, with its bytes."),
-    "LossScreen": ScreenNote("Losses", "What was lost by CPU and by probe, and what helps against it."),
-    "TriggerDialog": ScreenNote("Triggers", "Type a trigger; Enter adds it, where this kernel would take it."),
-    "EventExportDialog": ScreenNote("Give events out", "Choose a format and a file; Enter writes it."),
+    "LossScreen": ScreenNote("Losses", "Lost events by CPU and by probe, with remedies."),
+    "TriggerDialog": ScreenNote("Triggers", "Type a trigger; Enter adds it if this kernel accepts it."),
+    "EventExportDialog": ScreenNote("Export events", "Choose a format and a file; Enter writes it."),
     "PresetScreen": ScreenNote(
         "Presets",
-        "Type words of a preset, or #TAG. Beside the list stands what this target makes of the one under the cursor.",
+        "Type words of a preset, or #TAG. Beside the list: the verdict of this target on the marked preset.",
     ),
-    "TargetScreen": ScreenNote("Targets", "Where to probe: this machine, another over SSH, the lab, a recording."),
+    "TargetScreen": ScreenNote(
+        "Targets", "A target for probes: this machine, another over SSH, the lab, a recording."
+    ),
     "ProbeExportDialog": ScreenNote(
-        "Export the probe", "The probe in the words of other tools; what one of them can't say stands there, too."
+        "Export the probe", "The probe for other tools, with notes on features that a tool lacks."
     ),
     "FormDialog": ScreenNote("A form", "Every line is checked while you type."),
     "ConfirmDialog": ScreenNote("A question", "Enter takes the marked button."),
@@ -72,13 +73,13 @@ SCREENS: Final = {
     "ChoiceDialog": ScreenNote(
         "A question", "The letters on the buttons answer at once; Enter takes the marked one."
     ),
-    "ErrorDialog": ScreenNote("Trouble", "What went wrong, and the way out."),
-    "ProgressDialog": ScreenNote("Wait", "What is being done, and how far it is."),
+    "ErrorDialog": ScreenNote("Error", "An error, and the way out."),
+    "ProgressDialog": ScreenNote("Wait", "A task and its progress."),
     "HelpScreen": ScreenNote("Help", "The keys of the screen below."),
 }
 """Notes by the class of the screen, or of its nearest base class."""
 
-EVERYWHERE: Final = "In a dialog only F1 and ctrl+q of these; esc leaves it."
+EVERYWHERE: Final = "In a dialog only F1 and ctrl+q work; esc closes it."
 """Note on the application's keys: a dialog blocks most of them."""
 
 PANES: Final = {
@@ -86,24 +87,24 @@ PANES: Final = {
     "ProbeEditor": HelpPane("Signature and fields", "ComposeScreen"),
     "FieldList": HelpPane("Fields", "ComposeScreen"),
     "FieldPane": HelpPane("Find a field", "ComposeScreen"),
-    "AttachPane": HelpPane("What to take instead", "ComposeScreen"),
-    "_Ways": HelpPane("The ways there are", "ComposeScreen"),
+    "AttachPane": HelpPane("Alternatives", "ComposeScreen"),
+    "_Ways": HelpPane("List of alternatives", "ComposeScreen"),
     "SpecEditor": HelpPane("Specification as text", "ComposeScreen"),
     "SpecPane": HelpPane("Below the specification", "ComposeScreen"),
     "CompletingPane": HelpPane("Completion"),
     "TailTable": HelpPane("Events and calls", "LiveScreen"),
     "TablePane": HelpPane("Search", "LiveScreen"),
-    "FilteredPane": HelpPane("Only some", "LiveScreen"),
-    "FilterLine": HelpPane("The filter's line", "LiveScreen"),
+    "FilteredPane": HelpPane("Filter by a value", "LiveScreen"),
+    "FilterLine": HelpPane("Filter", "LiveScreen"),
     "EventsPane": HelpPane("Columns, order, marks", "LiveScreen"),
     "CallsPane": HelpPane("Order of calls", "LiveScreen"),
     "GraphTable": HelpPane("The tree of calls", "LiveScreen"),
-    "GraphPane": HelpPane("What of the tree is shown", "LiveScreen"),
+    "GraphPane": HelpPane("Parts of the tree", "LiveScreen"),
     "SummaryPanel": HelpPane("Summary", "LiveScreen"),
     "SummaryList": HelpPane("Rows of the summary", "LiveScreen"),
-    "ValueInput": HelpPane("A value that is asked for", "LiveScreen"),
+    "ValueInput": HelpPane("Value to enter", "LiveScreen"),
     "EventDetail": HelpPane("The fields", "DetailScreen"),
-    "LossPanel": HelpPane("What helps", "LossScreen"),
+    "LossPanel": HelpPane("Remedies", "LossScreen"),
     "TargetChooser": HelpPane("The list of targets", "TargetScreen"),
     "PresetChooser": HelpPane("The list of presets", "PresetScreen"),
     "LineList": HelpPane("Any list"),
@@ -116,7 +117,7 @@ def help_of(screen: Screen[object]) -> list[HelpSection]:
     """Return the help: purpose of the screen, keys of the focused widget, of the screen, of the rest, and of
     everywhere.
     """
-    title, intro = about(type(screen))
+    title, intro = note_on(type(screen))
     found = reachable(screen)
     # A dialog has the keys of its own class and of its base classes; they are one section.
     own_bindings = [item for kind in type(screen).__mro__ for item in found.pop(kind, ())]
@@ -130,7 +131,7 @@ def help_of(screen: Screen[object]) -> list[HelpSection]:
         sections = [
             section(title, (), intro),
             *panes,
-            section("Wherever the keyboard is on this screen", own_bindings),
+            section("Anywhere on this screen", own_bindings),
             *others,
         ]
         sections.append(section("Everywhere", bindings("app"), EVERYWHERE))
@@ -144,7 +145,7 @@ def _focused_classes(screen: Screen[object]) -> list[str]:
     return list(dict.fromkeys(kind.__name__ for node in around for kind in type(node).__mro__))
 
 
-def about(kind: type) -> ScreenNote:
+def note_on(kind: type) -> ScreenNote:
     """Return the note on a screen of this class."""
     return next(
         (SCREENS[one.__name__] for one in kind.__mro__ if one.__name__ in SCREENS), ScreenNote("This screen", "")
@@ -174,10 +175,10 @@ def chain(start: DOMNode) -> Iterator[tuple[DOMNode, type, Binding]]:
     for node in start.ancestors_with_self:
         if isinstance(node, App):
             return
-        yield from ((node, kind, binding) for kind, binding in explained(type(node)))
+        yield from ((node, kind, binding) for kind, binding in explained_bindings(type(node)))
 
 
-def explained(kind: type) -> Iterator[tuple[type, Binding]]:
+def explained_bindings(kind: type) -> Iterator[tuple[type, Binding]]:
     """Yield the bindings with help texts of a widget class, each with the class that has it; derived classes take
     keys.
     """

@@ -83,7 +83,7 @@ def disarm(watch: Watch, probes: Sequence[Armed]) -> Disarmed:
     disarmed: list[tuple[Plan, ArmedState]] = []
     for armed in probes:
         try:
-            state = watch.armed.told_to(armed)
+            state = watch.armed.armed_state(armed)
             failures += failure_lines(watch.armed.disarm(armed))
             disarmed.append((armed.plan, state))
         except KernelError as error:
@@ -97,7 +97,7 @@ def arm_back(watch: Watch, gone: Sequence[tuple[Plan, ArmedState]]) -> Remedied:
     for plan, state in gone:
         try:
             again = watch.armed.arm_back(plan, state)
-            refused += [f"{text}: {error}" for text, error in again.refused]
+            refused += [f"{text}: {error}" for text, error in again.rejected_triggers]
         except KernelError as error:
             refused.append(f"{plan.probe.subject}: {error}")
     names = ", ".join(titles_of([plan for plan, _ in gone], beside=[one.plan for one in watch.armed.probes]))
@@ -138,7 +138,7 @@ def resize(watch: Watch, kb: int) -> Remedied:
         before = session.buffer_kb
         watch.queue.resize(kb)
         text = f"the buffer of each CPU has {session.buffer_kb} KB now"
-        return Remedied(text, back=lambda watch: resize(watch, before))
+        return Remedied(text, undo=lambda watch: resize(watch, before))
     except KernelError as error:
         return Remedied(f"the buffer stays as it is: {error}", failed=True)
 
@@ -154,7 +154,7 @@ def switch(watch: Watch, armed: Armed, mode: Mode) -> Remedied:
     if failures:
         return Remedied(f"{name}: {failures[0].error}", failed=True)
     text = f"{name} {'is only counted' if mode is Mode.COUNT else 'is recorded'} from now on"
-    return Remedied(text, back=lambda watch: switch(watch, _current(watch, armed), before))
+    return Remedied(text, undo=lambda watch: switch(watch, _current(watch, armed), before))
 
 
 def _current(watch: Watch, armed: Armed) -> Armed:
@@ -172,7 +172,7 @@ def change_filter(watch: Watch, armed: Armed, text: str) -> Remedied:
         return Remedied(f"{name}: {error}", failed=True)
     return Remedied(
         f"{name} records only {text} from now on" if text else f"{name} records everything from now on",
-        back=lambda watch: change_filter(watch, _current(watch, armed), before),
+        undo=lambda watch: change_filter(watch, _current(watch, armed), before),
     )
 
 
@@ -191,7 +191,7 @@ def raise_maxactive(watch: Watch, armed: Armed, number: int) -> Remedied:
         return Remedied(f"{name}: {error}", failed=True)
     return Remedied(
         f"{name} follows {min(number, MOST_ACTIVE)} calls at once from now on",
-        back=lambda watch: raise_maxactive(watch, _current(watch, armed), before or number),
+        undo=lambda watch: raise_maxactive(watch, _current(watch, armed), before or number),
     )
 
 
@@ -215,5 +215,5 @@ def remove_trigger(watch: Watch, armed: Armed, event: PlannedEvent, text: str) -
         return Remedied(f"{text}: {error}", failed=True)
     return Remedied(
         f"{event.event} has the trigger {text} no more",
-        back=lambda watch: add_trigger(watch, _current(watch, armed), event, text),
+        undo=lambda watch: add_trigger(watch, _current(watch, armed), event, text),
     )

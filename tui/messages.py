@@ -9,10 +9,10 @@ from textual.message import Message
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from events.loss_counts import LossCounts
     from kernel.attach.explain import AttachExplainer
     from kernel.connection.kernel_info import KernelInfo
     from kernel.errors import KernelError
-    from kernel.guards.loss_counts import LossCounts
     from kernel.session.rearm import ArmedState
     from kernel.watch.reconnect import Reconnected
     from kernel.watch.watch import Watch
@@ -30,12 +30,12 @@ class PartMessage(Message):
 
 
 class UndoOffered(Message):
-    """A person took a step that can be undone; `back` undoes it."""
+    """A person took a step that can be undone; `undo` undoes it."""
 
-    def __init__(self, what: str, back: Callable[[], object]) -> None:
+    def __init__(self, description: str, undo: Callable[[], object]) -> None:
         super().__init__()
-        self.what = what
-        self.back = back
+        self.description = description
+        self.undo = undo
 
 
 class EventsExpected(Message):
@@ -146,17 +146,17 @@ class ProbeTooFast(PartMessage):
 
 
 class Remedied(PartMessage):
-    """An armed probe or the buffer was changed, or that failed; `back` is the opposite change."""
+    """An armed probe or the buffer was changed, or that failed; `undo` is the opposite change."""
 
-    def __init__(self, text: str, *, failed: bool = False, back: Callable[[Watch], Remedied] | None = None) -> None:
+    def __init__(self, text: str, *, failed: bool = False, undo: Callable[[Watch], Remedied] | None = None) -> None:
         super().__init__()
         self.text = text
         self.failed = failed
-        self.back = back
+        self.undo = undo
 
     def for_good(self) -> Remedied:
         """Return the message without its opposite change: it was itself an undo."""
-        self.back = None
+        self.undo = None
         return self
 
 
@@ -182,7 +182,7 @@ class Disarmed(PartMessage):
         super().__init__()
         self.failures = failures
         self.gone = gone
-        self.watching = watch
+        self.watch = watch
         """Watch in which they were armed; None: nothing can be armed again."""
 
 
@@ -200,7 +200,7 @@ class LossesCounted(Message):
 
     def __init__(self, watch: Watch, counts: LossCounts | None, names: dict[int, str]) -> None:
         super().__init__()
-        self.watching = watch
+        self.watch = watch
         self.counts = counts
         self.names = names
 
@@ -208,10 +208,10 @@ class LossesCounted(Message):
 class ConnectionRestored(PartMessage):
     """A disconnected watch is connected again."""
 
-    def __init__(self, watch: Watch, back: Reconnected) -> None:
+    def __init__(self, watch: Watch, reconnected: Reconnected) -> None:
         super().__init__()
-        self.watching = watch
-        self.back = back
+        self.watch = watch
+        self.reconnected = reconnected
 
 
 class ConnectionLost(PartMessage):
@@ -219,7 +219,7 @@ class ConnectionLost(PartMessage):
 
     def __init__(self, watch: Watch, error: KernelError) -> None:
         super().__init__()
-        self.watching = watch
+        self.watch = watch
         self.error = error
 
 
@@ -232,7 +232,7 @@ class GraphStarted(Message):
 
     def __init__(self, watch: Watch, failures: tuple[str, ...]) -> None:
         super().__init__()
-        self.watching = watch
+        self.watch = watch
         self.failures = failures
         """Settings that the former tracer could not restore."""
 
@@ -240,8 +240,8 @@ class GraphStarted(Message):
 class GraphFailed(PartMessage):
     """The function_graph tracer could not be started."""
 
-    def __init__(self, plan: str, why: str, remedy: str) -> None:
+    def __init__(self, plan: str, reason: str, remedy: str) -> None:
         super().__init__()
         self.plan = plan
-        self.why = why
+        self.reason = reason
         self.remedy = remedy

@@ -32,7 +32,7 @@ class Opening(threading.Thread):
         super().__init__(name=f"open {spec}", daemon=True)
         self.spec = spec
         self.by_hand = by_hand
-        self.seen = False
+        self.is_on_screen = False
         """True if the screen itself shows the progress and the error."""
         self.cancel = threading.Event()
         """Set to cancel (a booting guest, a kernel being built)."""

@@ -81,7 +81,7 @@ class RefreshLoop:
         self._app = app
         self._ticked = ticked
         self._late = late
-        self._watching: Watch | None = None
+        self._watch: Watch | None = None
         self.ticks = TickTimer(app, self._tick)
         self._count_timer: Timer | None = None
         self._watch_being_read: Watch | None = None
@@ -93,7 +93,7 @@ class RefreshLoop:
 
     def follow(self, watch: Watch | None) -> None:
         """Drive this watch from now on; None: stop."""
-        self._watching = watch
+        self._watch = watch
         self._stop_counting()
         self._fresh = True
         if watch is not None:
@@ -103,20 +103,20 @@ class RefreshLoop:
         """Post `DataArrived`; the pump's thread calls."""
         self._app.post_message(DataArrived())
 
-    def data_came(self) -> None:
+    def schedule_tick(self) -> None:
         """Call the next tick after a pause."""
-        self.ticks.due(soon=self._watching is not None and self._watching.intake.behind)
+        self.ticks.due(soon=self._watch is not None and self._watch.intake.has_backlog)
 
     def _tick(self) -> None:
-        watch = self._watching
+        watch = self._watch
         if watch is None:
             return
         watch.tick(BUDGET)
         # If one tick is not enough for the new events, several ticks share one picture.
-        if not watch.intake.behind or time.monotonic() - self._shown >= SLOWEST:
+        if not watch.intake.has_backlog or time.monotonic() - self._shown >= SLOWEST:
             self._show()
         if watch.intake.unsettled:
-            self.data_came()
+            self.schedule_tick()
 
     def _show(self) -> None:
         self._shown = time.monotonic()
@@ -128,7 +128,7 @@ class RefreshLoop:
 
     def count(self) -> None:
         """Read losses and names now, and every second while a probe is armed and connected."""
-        watch = self._watching
+        watch = self._watch
         if watch is None or watch.error is not None:
             self._stop_counting()
             return

@@ -9,8 +9,8 @@ from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from events.loss_counts import LossCounts
     from kernel.connection.planner import Planner
-    from kernel.guards.loss_counts import LossCounts
     from kernel.session.armed import Armed
     from kernel.watch.watch import Watch
     from probes.command import Armable
@@ -47,7 +47,7 @@ class BuiltProbe(Protocol):
     def triggers_of(self, probe: Armable) -> tuple[str, ...]:
         """Return the hist triggers that are armed with a probe."""
 
-    def triggers_meant(self, probe: Armable) -> tuple[str, ...]:
+    def translated_triggers(self, probe: Armable) -> tuple[str, ...]:
         """Return the hist triggers that another tool's text had for the subject of a probe."""
 
 
@@ -90,7 +90,7 @@ class HostNotes(Protocol):
 class Workbench(Protocol):
     """See the module."""
 
-    face: ClockFace
+    display_clock: ClockFace
     """Clock by which times are shown."""
 
     @property
@@ -102,7 +102,7 @@ class Workbench(Protocol):
         """The connection to the target; None: none is open yet."""
 
     @property
-    def watching(self) -> Watch | None:
+    def current_watch(self) -> Watch | None:
         """The watch of the connection."""
 
     @property

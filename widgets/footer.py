@@ -24,7 +24,7 @@ class FooterKey(NamedTuple):
 
     key: str
     """Name of the key in Textual: pressed by a click."""
-    shown: str
+    key_name: str
     """Name of the key for people."""
     label: str
     """Label, in a word or two."""
@@ -51,7 +51,7 @@ class KeyFooter(Widget):
 
     keys: reactive[tuple[FooterKey, ...]] = reactive(())
     """Keys that are shown."""
-    said: reactive[tuple[Notice, ...]] = reactive((), layout=True)
+    notice_lines: reactive[tuple[Notice, ...]] = reactive((), layout=True)
     """Notifications above the keys."""
 
     def __init__(self, last: str = "", *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
@@ -63,15 +63,15 @@ class KeyFooter(Widget):
         """Subscribe to bindings and notifications."""
         self.screen.bindings_updated_signal.subscribe(self, self._follow)
         self._follow(self.screen)
-        if hasattr(self.app, "said"):
-            self.watch(self.app, "said", self._set_said)
+        if hasattr(self.app, "notice_lines"):
+            self.watch(self.app, "notice_lines", self._set_said)
 
     def _set_said(self, said: tuple[Notice, ...]) -> None:
-        self.said = said
+        self.notice_lines = said
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:  # noqa: ARG002 - Textual's
         """Return the number of lines: those of the notifications, and one for the keys."""
-        return len(lines(self.said, width)) + 1
+        return len(lines(self.notice_lines, width)) + 1
 
     def _follow(self, screen: Screen[object]) -> None:
         if not screen.app.app_focus or not self.is_attached:
@@ -83,7 +83,7 @@ class KeyFooter(Widget):
                 continue
             key = FooterKey(binding.key, self.app.get_key_display(binding), binding.description, enabled)
             # Textual leaves out letters that a text line takes, but does not recognize "slash" as a letter.
-            if len(key.shown) == 1 and screen.focused and screen.focused.check_consume_key(key.key, key.shown):
+            if len(key.key_name) == 1 and screen.focused and screen.focused.check_consume_key(key.key, key.key_name):
                 continue
             if binding.action == self._last:
                 last = last or [key]
@@ -93,7 +93,7 @@ class KeyFooter(Widget):
 
     def render(self) -> Content:
         """Return the notifications, then the keys with their labels."""
-        return Content("\n").join([*lines(self.said, self.size.width), self._keys()])
+        return Content("\n").join([*lines(self.notice_lines, self.size.width), self._keys()])
 
     def _keys(self) -> Content:
         spans = laid_out(self.keys, self.size.width)
@@ -103,7 +103,9 @@ class KeyFooter(Widget):
             style = "bold $text-accent" if span.key.enabled else "dim"
             parts.append(Content(" " * (span.start - at)))
             parts.append(
-                Content.assemble((span.key.shown, style), (f" {span.key.label}", "" if span.key.enabled else "dim"))
+                Content.assemble(
+                    (span.key.key_name, style), (f" {span.key.label}", "" if span.key.enabled else "dim")
+                )
             )
             at = span.end
         return Content("").join(parts)
@@ -136,4 +138,4 @@ def laid_out(keys: tuple[FooterKey, ...], columns: int) -> list[KeySpan]:
 
 
 def _wide(key: FooterKey) -> int:
-    return width(key.shown) + 1 + width(key.label)
+    return width(key.key_name) + 1 + width(key.label)

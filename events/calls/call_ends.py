@@ -74,13 +74,13 @@ def _has_fields(names: Container[str], end: EndRole) -> bool:
     """Return whether an event has the fields that identify a call; an earlier probe of the same name may have lacked
     them.
     """
-    return all(name in names for name in (end.frame, *end.kept))
+    return all(name in names for name in (end.frame, *end.equal_fields))
 
 
 def _ends_of_table(table: FormatTable, end: EndRole) -> CallEnds:
     fields = {field.name: field for field in table.layout.format.fields}
     proofs = frames = _unsigned(table.column(fields[end.frame]).values) - np.uint64(end.shift)
-    for name in end.kept:
+    for name in end.equal_fields:
         if is_number(fields[name]):
             proofs = (proofs ^ _unsigned(table.column(fields[name]).values)) * np.uint64(_MULTIPLIER)
     tasks = np.where(table.pids == 0, idle_task(0) - table.cpus, table.pids)
@@ -101,7 +101,7 @@ def end_from_record(record: Record, end: EndRole) -> End | None:
     if not _has_fields(record.values, end):
         return None
     proof = frame = (_number(record.values.get(end.frame)) - end.shift) & _MASK
-    for name in end.kept:
+    for name in end.equal_fields:
         proof = (proof ^ _number(record.values.get(name))) * _MULTIPLIER & _MASK
     task = record.pid or idle_task(record.cpu)
     address = record.values.get(end.address)
@@ -112,7 +112,7 @@ def end_from_record(record: Record, end: EndRole) -> End | None:
 def _ends_of_text(record: Record, found: End, end: EndRole) -> CallEnds:
     numbers = (found.seq, found.ts, found.task, found.function, record.cpu)
     seq, stamp, task, function, cpu = (np.array([number], np.int64) for number in numbers)
-    proof, frames = (np.array([number], np.uint64) for number in (found.proof, found.frame))
+    proof, frames = (np.array([number], np.uint64) for number in (found.pair_key, found.frame))
     return _make_ends(end, seq, stamp, task, function, proof, frames.view(np.int64), cpu)
 
 

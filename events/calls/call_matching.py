@@ -43,14 +43,14 @@ class FinishedCalls(NamedTuple):
     """Sequence numbers of the exits."""
     functions: Ints
     """Probe numbers, as `EndRole.function`."""
-    took: Ints
+    durations: Ints
     """Nanoseconds from entry to exit."""
-    known_at: Ints
+    proofs: Ints
     """Sequence numbers of the events that proved the pairs: their exits, or later events of their tasks."""
-    alone: list[Call]
+    unpaired: list[Call]
     """Ends without a partner, in the order in which they were found to have none."""
-    shown_by: list[int]
-    """Sequence number, for each of `alone`, of the event that proved that it has no partner."""
+    unpaired_proofs: list[int]
+    """Sequence number, for each of `unpaired`, of the event that proved that it has no partner."""
 
 
 class CallMatching:
@@ -60,14 +60,14 @@ class CallMatching:
         """Start with the oldest row. At most `limit` calls are open at the same time."""
         self.at = store.first_seq
         """Sequence number of the first row that has not been processed."""
-        self.unseen = store.evicted
+        self.skipped_events = store.evicted
         """Number of events that the store dropped before they were processed."""
         self.paired = 0
         """Number of proven pairs."""
-        self.alone: Counter[UnpairedReason] = Counter()
+        self.unpaired_counts: Counter[UnpairedReason] = Counter()
         """Number of ends without a partner, by reason."""
         self._store = store
-        self._pairing = Pairing(store.lost_between, limit, events_lost=store.events_lost)
+        self._pairing = Pairing(store.may_lack_ends, limit, events_lost=store.may_lack_events)
         if store.evicted:
             self._pairing.starts.forget()
         self._ends: Mapping[str, EndRole] = {}
@@ -97,29 +97,31 @@ class CallMatching:
 
     def _update_missing_exits(self) -> None:
         """Pass on which exits may be missing: left out by filters, or missed by the kernel."""
-        self._missed = self._store.missed
+        self._missed = self._store.missed_calls
         self._pairing.judge(self._ends, self._missed)
 
     def take(self, columns: Columns) -> list[FinishedCalls]:
         """Return the calls that finished within the given rows, which follow those already processed. Unfinished
         calls of rows dropped unprocessed come first.
         """
-        if self._store.missed is not self._missed:
+        if self._store.missed_calls is not self._missed:
             self._update_missing_exits()
         found = list(self._take_columns(columns))
         for finished in found:
             self.paired += len(finished.exits)
-            reasons = [call.alone for call in finished.alone]
-            self.alone.update({reason: number for reason in UnpairedReason if (number := reasons.count(reason))})
+            reasons = [call.unpaired_reason for call in finished.unpaired]
+            self.unpaired_counts.update(
+                {reason: number for reason in UnpairedReason if (number := reasons.count(reason))}
+            )
         return found
 
     def _take_columns(self, columns: Columns) -> Iterator[FinishedCalls]:
         if self.at < columns.first:  # rows were dropped before they were processed
-            self.unseen += columns.first - self.at
+            self.skipped_events += columns.first - self.at
             yield self._abandon_open(columns.first)
         ends, begin = extract_ends(self._store, columns, self._ends), 0
         self.at = columns.first + len(columns)
-        for boot in self._store.anew:
+        for boot in self._store.clock_resets:
             if columns.first <= boot < self.at:  # no call survives a reboot
                 until = int(np.searchsorted(ends.seqs, boot))
                 yield from self._match(ends.part(begin, until))
@@ -137,7 +139,7 @@ class CallMatching:
         size = len(ends.seqs)
         if not size:
             return
-        if not self._store.lost_between(int(ends.stamps[0]), int(ends.stamps[-1])):
+        if not self._store.may_lack_ends(int(ends.stamps[0]), int(ends.stamps[-1])):
             unsure = self._pairing.starts.hides_of(ends)
             yield self._finish(ends, *match_columns(ends, self._pairing), unsure)
         elif size > _MAX_ONE_BY_ONE:
@@ -182,7 +184,7 @@ class CallMatching:
             entries, exits = entries[~hidden], exits[~hidden]
         for end, is_paired in zip(_ends_at(ends, places, unsure), went_by.tolist(), strict=True):
             calls = pairing.went_by(end) if is_paired else take(end)
-            others = [call for call in calls if call.alone] if pairing.pairs else calls
+            others = [call for call in calls if call.unpaired_reason] if pairing.pairs else calls
             alone += others
             shown_by += [end.seq] * len(others)
             pairs += [
@@ -318,7 +320,7 @@ def _entries_between(ends: CallEnds, entries: Places, unmatched: Places, pairing
     frames = ends.frames[entries]
     first = np.append(True, piece[1:] != piece[:-1])
     # In a program each position is a stack of its own, and only proves something for filters on return values.
-    proving = np.flatnonzero((frames < 0) | _are_of(ends.functions[entries] & PROBE_MASK, pairing.chosen))
+    proving = np.flatnonzero((frames < 0) | _are_of(ends.functions[entries] & PROBE_MASK, pairing.result_filtered))
     stacks = np.where(frames < 0, frames >> STACK_BITS, frames)
     keys = [key[proving] for key in (stacks, ends.functions[entries], piece)]
     order = np.lexsort((frames[proving], *keys))

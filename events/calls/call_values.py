@@ -43,11 +43,11 @@ class EndRole(NamedTuple):
     """Name of the field with the stack pointer."""
     shift: int
     """Bytes by which the stack pointer is above that at the entry."""
-    kept: tuple[str, ...]
+    equal_fields: tuple[str, ...]
     """Names of fields whose values are equal at both ends."""
     address: str = ""
     """Name of the field with the function's address, if the probe is on several functions."""
-    chosen: bool = False
+    is_filtered_by_result: bool = False
     """True if a filter removes exits by their return value."""
 
 
@@ -63,7 +63,7 @@ class End(NamedTuple):
     function: int
     """Result of `function_key`."""
     at_exit: bool
-    proof: int
+    pair_key: int
     """Value computed from the data that both ends of a call have in common; see `events.calls.pairing`."""
     frame: int = 0
     """Stack pointer at the call, signed or unsigned; 0: unknown."""
@@ -78,7 +78,7 @@ class Call(NamedTuple):
     """Row of the entry; None: unknown."""
     exit: int | None
     """Row of the exit; None: unknown."""
-    alone: UnpairedReason | None = None
+    unpaired_reason: UnpairedReason | None = None
     """Reason why the end has no partner; None: a proven pair."""
     loss: Loss | None = None
     """Ring-buffer loss before row `exit`, if this is a mark of lost events instead of a call."""
@@ -86,7 +86,7 @@ class Call(NamedTuple):
     @property
     def is_mark(self) -> bool:
         """True for the mark of lost events (`loss`), or of an outage, whose row is `exit`."""
-        return self.entry is None and self.alone is None
+        return self.entry is None and self.unpaired_reason is None
 
 
 def function_key(probe: int, address: int = 0) -> int:

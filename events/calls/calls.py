@@ -41,7 +41,7 @@ class CallNumbers(NamedTuple):
     """Sequence numbers of the entries; -1: unknown."""
     exits: NDArray[np.int64]
     """Sequence numbers of the exits; -1: unknown."""
-    took: NDArray[np.int64]
+    durations: NDArray[np.int64]
     """Nanoseconds from entry to exit, for pairs."""
     paired: NDArray[np.bool_]
     """Mask of the proven pairs."""
@@ -96,14 +96,14 @@ class Calls:
         return self._matching.paired
 
     @property
-    def alone(self) -> Counter[UnpairedReason]:
+    def unpaired_counts(self) -> Counter[UnpairedReason]:
         """Number of ends without a partner, by reason."""
-        return self._matching.alone
+        return self._matching.unpaired_counts
 
     @property
-    def unseen(self) -> int:
+    def skipped_events(self) -> int:
         """Number of events that the store dropped before they were processed."""
-        return self._matching.unseen
+        return self._matching.skipped_events
 
     @property
     def open(self) -> int:
@@ -123,7 +123,7 @@ class Calls:
         return self._matching.open_entries
 
     @property
-    def behind(self) -> int:
+    def backlog(self) -> int:
         """Number of events not processed yet."""
         return self._store.next_seq - max(self._matching.at, self._store.first_seq)
 
@@ -135,7 +135,7 @@ class Calls:
         """Process new events for about `budget` seconds and return the number of new rows."""
         before = self.next
         deadline = time.monotonic() + budget
-        while self.behind:
+        while self.backlog:
             start = max(self._matching.at, self._store.first_seq)
             self.take(self._store.columns(start, min(start + _PIECE, self._store.next_seq)))
             if time.monotonic() >= deadline:
@@ -149,7 +149,7 @@ class Calls:
         marks = [NonCallRow(seq) for seq in _marks_among(self._store, columns)]
         marks = sorted([*marks, *self._losses_among(columns)], key=lambda mark: mark.seq)
         for finished in self._matching.take(columns):
-            last = max((*finished.shown_by, *finished.exits.tolist()), default=_NONE)
+            last = max((*finished.unpaired_proofs, *finished.exits.tolist()), default=_NONE)
             self._add(finished, [mark for mark in marks if mark.seq <= last])
             marks = [mark for mark in marks if mark.seq > last]
         if marks:
@@ -172,7 +172,7 @@ class Calls:
             if len(following):
                 found.append(NonCallRow(first + at + int(following[0]), loss))
             elif loss.seq < self._store.first_seq or any(
-                loss.seq < boot < first + len(stamps) for boot in self._store.anew
+                loss.seq < boot < first + len(stamps) for boot in self._store.clock_resets
             ):
                 found.append(NonCallRow(first + at, loss))  # the next event has no row, or the trace clock was reset
             else:
@@ -225,18 +225,18 @@ class Calls:
     def _add(self, finished: FinishedCalls, marks: list[NonCallRow]) -> None:
         """Add rows for finished calls and marks, sorted by the event that showed each call to be over."""
         rows_of_marks = [(_NONE, mark.seq, _LOSS if mark.loss else _OUTAGE) for mark in marks]
-        others = np.array([*map(_row, finished.alone), *rows_of_marks], np.int64).reshape(-1, 3)
+        others = np.array([*map(_row, finished.unpaired), *rows_of_marks], np.int64).reshape(-1, 3)
         # An end that an exit proves to be unpaired precedes the call that the exit ends. A loss precedes everything
         # that the event after it proves.
-        shown_by = np.array(finished.shown_by, np.int64) * 2 + 1
+        shown_by = np.array(finished.unpaired_proofs, np.int64) * 2 + 1
         mark_keys = np.array([2 * mark.seq + (mark.loss is None) for mark in marks], np.int64)
         order = np.argsort(np.concatenate((shown_by, mark_keys, finished.exits * 2 + 1)), kind="stable")
-        paired = np.zeros(len(finished.took), np.int64)
+        paired = np.zeros(len(finished.durations), np.int64)
         rows = (
             (others[:, 0], finished.entries),
             (others[:, 1], finished.exits),
             (others[:, 2], paired),
-            (0 * others[:, 0], finished.took),
+            (0 * others[:, 0], finished.durations),
         )
         entries, exits, reasons, took = (np.concatenate(parts)[order] for parts in rows)
         self._marks += (self.next + np.flatnonzero(reasons >= _OUTAGE)).tolist()
@@ -270,7 +270,7 @@ def _row(call: Call) -> tuple[int, int, int]:
     return (
         _NONE if call.entry is None else call.entry,
         _NONE if call.exit is None else call.exit,
-        _REASONS.index(call.alone),
+        _REASONS.index(call.unpaired_reason),
     )
 
 

@@ -8,10 +8,10 @@ events were lost. An end without a matching partner is reported as such, never g
 A call that another function makes as its last act (a tail call) takes the caller's position on the stack, so several
 calls of one function may be open at one position; their exits follow one another directly, the innermost first. Only
 if there are as many exits as entries is it proven that none was missed; otherwise each exit may belong to several
-calls (`UnpairedReason.UNKNOWN`). For the probes in `Pairing.chosen`, a filter on the return value removes exits: a
-tail call returns what its caller returns, so such a filter removes all exits from a position or none, and the
-youngest entry is the partner. That holds as long as the kernel has missed none of the probe's exits: a probe with
-missed exits is not in `chosen`.
+calls (`UnpairedReason.UNKNOWN`). For the probes in `Pairing.result_filtered`, a filter on the return value removes
+exits: a tail call returns what its caller returns, so such a filter removes all exits from a position or none, and
+the youngest entry is the partner. That holds as long as the kernel has missed none of the probe's exits: a probe with
+missed exits is not in `result_filtered`.
 
 The kernel misses exits (`maxactive`, `nmissed`), not entries. If the entry of an outer call at the same position may
 have been lost (`events.calls.chain_starts`), the exit of either call may be the other's: neither becomes a pair.
@@ -57,7 +57,7 @@ class Pairing:
         self,
         lost_between: Callable[[int, int], bool],
         limit: int = MOST_OPEN,
-        chosen: Container[int] = (),
+        result_filtered: Container[int] = (),
         events_lost: Callable[[int, int], bool] | None = None,
     ) -> None:
         """Take the callbacks and limits.
@@ -65,12 +65,12 @@ class Pairing:
         Args:
             lost_between: returns whether ends may be missing between two time stamps.
             limit: maximum number of open calls.
-            chosen: numbers of the probes whose exits a filter removes.
+            result_filtered: numbers of the probes whose exits a filter removes.
             events_lost: returns whether any events were lost, not only ends of calls of probes that were removed or
-                changed; None: as `lost_between`.
+                changed; None: as `may_lack_ends`.
         """
         self.limit = limit
-        self.chosen = chosen
+        self.result_filtered = result_filtered
         self.open = 0
         """Number of calls without a known end."""
         self.pairs: list[tuple[End, End]] = []
@@ -116,7 +116,9 @@ class Pairing:
         number = {path: missed.get(path) for path in exits}
         # If both a filter and the kernel drop exits, there is no telling which did.
         ambiguous = {function for path, function in exits.items() if number[path]}
-        self.chosen = frozenset(end.function for end in ends.values() if end.chosen) - ambiguous
+        self.result_filtered = (
+            frozenset(end.function for end in ends.values() if end.is_filtered_by_result) - ambiguous
+        )
         self.starts.never_missed = (
             frozenset(function for path, function in exits.items() if number[path] == 0) - ambiguous
         )
@@ -184,7 +186,7 @@ class Pairing:
         highest = entry.frame if entry.function == TRACER_FUNCTION else entry.frame - 1
         while stack and shares_stack(stack[-1], entry) and stack[-1].frame <= highest:
             ended_calls.append(stack.pop())
-        if entry.function & PROBE_MASK in self.chosen:
+        if entry.function & PROBE_MASK in self.result_filtered:
             same = [call for call in stack if call.function == entry.function and call.frame == entry.frame]
             if same:
                 stack[:] = [call for call in stack if call not in same]
@@ -216,7 +218,7 @@ class Pairing:
         last, held_exits, beside = self._exit_groups.setdefault(end.task, _ExitGroup(end, [], []))
         places = places_of(stack, end)
         if not places:
-            is_filtered = last is not end and end.function & PROBE_MASK in self.chosen
+            is_filtered = last is not end and end.function & PROBE_MASK in self.result_filtered
             return [Call(None, end.seq, _UNKNOWN if is_filtered else _NO_ENTRY)]
         youngest = stack[places[-1]]
         # For calls that were open when events were lost, nothing is proven any more.
@@ -232,7 +234,7 @@ class Pairing:
             self.open -= len(earlier)
             lost_calls = [Call(entry.seq, None, _LOST) for entry in earlier]
         exit_count = len(matching_ends(end, held_exits)) + 1
-        if exit_count < len(places) and end.function & PROBE_MASK not in self.chosen:
+        if exit_count < len(places) and end.function & PROBE_MASK not in self.result_filtered:
             held_exits.append(end)
             return lost_calls
         at = places[max(len(places) - exit_count, 0)]

@@ -36,7 +36,7 @@ def shares_stack(first: End, second: End) -> bool:
 
 def may_match(first: End, second: End) -> bool:
     """Return whether two ends may belong to one call: their function and proof are equal."""
-    return first.function == second.function and first.proof == second.proof
+    return first.function == second.function and first.pair_key == second.pair_key
 
 
 def matching_ends(end: End, among: Sequence[End]) -> list[End]:

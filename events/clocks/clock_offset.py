@@ -23,11 +23,11 @@ _MAX_READINGS = 64
 class ClockReading(NamedTuple):
     """Reading of a remote clock; all values in nanoseconds."""
 
-    before: int
+    request_time: int
     """Local time of the request."""
-    far: int
+    remote_time: int
     """Remote time, which was up to `resolution` behind when it was read."""
-    after: int
+    answer_time: int
     """Local time of the reply."""
     resolution: int = 0
     """Granularity of the remote clock."""
@@ -41,7 +41,7 @@ class ClockOffset(NamedTuple):
     """Maximum error of `ns`, as long as neither clock is set."""
 
     @property
-    def sureness(self) -> str:
+    def uncertainty_text(self) -> str:
         """Uncertainty as text: `±0.41 ms`."""
         micros = -(-self.uncertainty // 1000)
         if micros < 1000:
@@ -51,10 +51,10 @@ class ClockOffset(NamedTuple):
 
 def offset_of(reading: ClockReading) -> ClockOffset:
     """Return the offset given by one reading."""
-    before, far, after, resolution = reading
-    # Doubled, so that halving loses no precision: the clock was read between `before` and `after`, and was up to
-    # `resolution` ahead of `far`.
-    least, most = before - far - resolution, after - far
+    request, remote, answer, resolution = reading
+    # Doubled, so that halving loses no precision: the clock was read between request and answer, and was up to
+    # `resolution` ahead of `remote`.
+    least, most = request - remote - resolution, answer - remote
     return ClockOffset((least + most) // 2, (most - least + 1) // 2 + 1)
 
 
@@ -67,8 +67,8 @@ class Clock:
     def add(self, readings: Sequence[ClockReading]) -> None:
         """Add readings."""
         for reading in readings:
-            if reading.after >= reading.before:
-                self._readings.append((reading.before, offset_of(reading)))
+            if reading.answer_time >= reading.request_time:
+                self._readings.append((reading.request_time, offset_of(reading)))
 
     def offset(self, now: int) -> ClockOffset | None:
         """Return the most certain offset at local time `now`, in nanoseconds; None: there are no readings."""

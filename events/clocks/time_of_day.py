@@ -56,7 +56,7 @@ class WallClock:
         """Add consecutive readings of the current boot's trace clock."""
         from events.clocks.clock_offset import ClockOffset, offset_of  # imports numpy
 
-        found = [(offset_of(item), item) for item in readings if item.after >= item.before]
+        found = [(offset_of(item), item) for item in readings if item.answer_time >= item.request_time]
         if not found:
             return
         offset, reading = min(found, key=lambda pair: pair[0].uncertainty)
@@ -65,7 +65,7 @@ class WallClock:
         room = offset.uncertainty + offsets[-1].offset.uncertainty - _TOLERANCE_NS if offsets else 0
         if offsets and abs(offset.ns - offsets[-1].offset.ns) < room:
             return
-        since = reading.far if offsets else -_LIMIT
+        since = reading.remote_time if offsets else -_LIMIT
         self._boots[-1] = (*offsets[-(_MAX_OFFSETS - 1) :], MeasuredOffset(since, offset))
 
     def offset(self, ts: int, boots_after: int = 0) -> ClockOffset | None:

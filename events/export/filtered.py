@@ -29,9 +29,9 @@ class ExportFilter:
         """True if there is a filter."""
         return self._passes is not None
 
-    def text(self, left_out: int = 0) -> str:
-        """Return `155 of 790 events`, or without a filter `790 events`; `left_out` of these were not written."""
-        written = self.number - left_out
+    def text(self, omitted: int = 0) -> str:
+        """Return `155 of 790 events`, or without a filter `790 events`; `omitted` of these were not written."""
+        written = self.number - omitted
         total = self.of if self.filtered else written
         return f"{f'{written:,} of ' * self.filtered}{total:,} event{'' if total == 1 else 's'}"
 

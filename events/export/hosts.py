@@ -81,7 +81,7 @@ def hosts_source(sources: Sequence[Source]) -> HostsSource:
     return HostsSource(
         formats=tuple(fmt for source in sources for fmt in source.formats),
         title=" and ".join(source.title for source in sources),
-        cuts=any(source.cuts for source in sources),
+        has_outages=any(source.has_outages for source in sources),
         stacks=any(source.stacks for source in sources),
         heads=HEADS,
         time=lambda record: record.time if isinstance(record, HostRecord) else record.ts,

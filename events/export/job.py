@@ -59,7 +59,7 @@ class Job:
     """Export of a store's rows to one file; used by the thread that feeds the store."""
 
     def __init__(
-        self, store: Store, writer: Writer, passing: ExportFilter | None = None, *, grows: bool = False
+        self, store: Store, writer: Writer, export_filter: ExportFilter | None = None, *, grows: bool = False
     ) -> None:
         """Take the rows that exist now, the writer, and the filter.
 
@@ -73,7 +73,7 @@ class Job:
         self.dropped = 0
         """Number of rows that the store dropped before they were written."""
         self.finished = False
-        self.passing = passing or ExportFilter()
+        self.export_filter = export_filter or ExportFilter()
         self._store = store
         self._writer = writer
         self._seq, self._stop = store.first_seq, store.next_seq
@@ -88,12 +88,12 @@ class Job:
     @property
     def written(self) -> int:
         """Number of rows in the file."""
-        return self.passing.number - self._writer.left_out
+        return self.export_filter.number - self._writer.omitted
 
     @property
     def text(self) -> str:
         """Number of events as text; see `ExportFilter.text`."""
-        return self.passing.text(self._writer.left_out)
+        return self.export_filter.text(self._writer.omitted)
 
     def extend(self) -> None:
         """Add the rows that have arrived since."""
@@ -115,7 +115,7 @@ class Job:
                 self.dropped += dropped
             stop = min(self._seq + _ROWS_PER_CHECK, self._stop)
             for record in map(self._store.record, range(self._seq, stop)):
-                if self.passing.gives(record):
+                if self.export_filter.gives(record):
                     self._writer.take(record)
             self.done += max(0, stop - self._seq)
             self._seq = max(self._seq, stop)

@@ -21,7 +21,7 @@ class ProbeNote(NamedTuple):
 
     subject: str = ""
     """Function, tracepoint or event that the probe is on; empty: unknown."""
-    unasked: frozenset[str] = frozenset()
+    omitted_fields: frozenset[str] = frozenset()
     """Fields that are omitted because the user did not request them."""
     frame: str = ""
     """Field that serves only to tell calls apart."""
@@ -44,7 +44,7 @@ NO_PROBE_NOTE = ProbeNote()
 """Note for events without a probe."""
 
 
-def _no_names(record: Record) -> Iterable[tuple[str, str]]:  # noqa: ARG001 - as `Source.shown` is called
+def _no_names(record: Record) -> Iterable[tuple[str, str]]:  # noqa: ARG001 - as `Source.field_texts` is called
     return ()
 
 
@@ -60,7 +60,7 @@ def _trace_time(record: Record) -> int:
     return record.ts
 
 
-def _nothing_lost(start: int, end: int) -> bool:  # noqa: ARG001 - as `Store.lost_between` is called
+def _nothing_lost(start: int, end: int) -> bool:  # noqa: ARG001 - as `Store.may_lack_ends` is called
     return False
 
 
@@ -79,7 +79,7 @@ def is_name(value: Value | float, text: str) -> bool:
 class Source:
     """Properties of the events of an export."""
 
-    about: Mapping[str, ProbeNote] = field(default_factory=dict)
+    probe_notes: Mapping[str, ProbeNote] = field(default_factory=dict)
     """Notes by the events' `group/name`."""
     formats: tuple[EventFormat, ...] = ()
     """Formats of all events that may come: columns are made of their fields before the first event."""
@@ -87,13 +87,13 @@ class Source:
     """Roles of the events that are ends of calls, by `group/name`."""
     missed: Mapping[str, int | None] = field(default_factory=dict)
     """Number of calls that a probe missed, by `group/event`; None: the kernel does not count them."""
-    lost_between: Callable[[int, int], bool] = _nothing_lost
+    may_lack_ends: Callable[[int, int], bool] = _nothing_lost
     """Function that returns whether ends of calls may be missing between two times; see
-    `events.store.store.Store.lost_between`."""
-    events_lost: Callable[[int, int], bool] | None = None
-    """Function that returns whether events may be missing between two times; None: as `lost_between`. See
-    `events.store.store.Store.events_lost`."""
-    shown: Callable[[Record], Iterable[tuple[str, str]]] = _no_names
+    `events.store.store.Store.may_lack_ends`."""
+    may_lack_events: Callable[[int, int], bool] | None = None
+    """Function that returns whether events may be missing between two times; None: as `may_lack_ends`. See
+    `events.store.store.Store.may_lack_events`."""
+    field_texts: Callable[[Record], Iterable[tuple[str, str]]] = _no_names
     """Function that returns name and text of each field as displayed, with values by their names."""
     comm: Callable[[int], str] = _no_comm
     """Function that returns the name of a task by its thread id, as far as known."""
@@ -103,7 +103,7 @@ class Source:
     """Origin of the events, in a few words."""
     time: Callable[[Record], int] = _trace_time
     """Function that returns the time of an event in nanoseconds; by default of the trace clock."""
-    cuts: bool = False
+    has_outages: bool = False
     """True if there are outages, or may be: formats with columns then have some for outages."""
     stacks: bool = False
     """True if events have kernel stacks, or may have them: formats with columns then have one for stacks."""
@@ -116,7 +116,7 @@ class Source:
 
     def of(self, event: str) -> ProbeNote:
         """Return the note of an event's probe."""
-        return self.about.get(event, NO_PROBE_NOTE)
+        return self.probe_notes.get(event, NO_PROBE_NOTE)
 
     def fields(self, fmt: EventFormat) -> tuple[str, ...]:
         """Return the names of an event's requested fields, in the order of the format."""
@@ -124,7 +124,7 @@ class Source:
         if cached is None:
             about = self.of(fmt.path)
             stack = fmt.path in KERNEL_STACKS or fmt.path in USER_STACKS  # frames are exported separately
-            hidden = PROBE_FIELDS | about.unasked | {about.frame}
+            hidden = PROBE_FIELDS | about.omitted_fields | {about.frame}
             cached = self._asked[id(fmt)] = (fmt, tuple(n for n in fmt.names if not stack and n not in hidden))
         return cached[1]
 
@@ -150,7 +150,7 @@ class Writer(Protocol):
     """Writer that takes events and outputs bytes of one format."""
 
     @property
-    def left_out(self) -> int:
+    def omitted(self) -> int:
         """Number of events taken that are not in the finished file; `notes` has the reasons."""
 
     @property

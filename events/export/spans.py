@@ -44,7 +44,7 @@ class SpanItem(NamedTuple):
     """Event; for a `CALL` its entry."""
     leave: Record | None = None
     """Exit of a `CALL`."""
-    alone: str = ""
+    unpaired_reason: str = ""
     """Reason why an end of a call has no partner."""
     passes: bool = True
     """True if the event passes the filter; both ends of a call pass if either does. Undefined for `LATE`."""
@@ -74,7 +74,7 @@ class Spans:
     ) -> None:
         """Take the roles of events by `group/name`, and arguments as for `events.calls.pairing`.
 
-        `passes`: the filter; None: all events pass. `missed`: see `events.store.store.Store.missed`.
+        `passes`: the filter; None: all events pass. `missed`: see `events.store.store.Store.missed_calls`.
         """
         self._ends = ends
         self._passes = passes
@@ -102,7 +102,7 @@ class Spans:
         if end is not None:
             self._undecided.add(record.seq)
             for call in self._pairing.take(end):
-                alone = call.alone.value if call.alone else ""
+                alone = call.unpaired_reason.value if call.unpaired_reason else ""
                 if call.entry is not None and call.exit is not None:
                     crosses = call.exit == end.seq and self._pairing.has_open_after(end.task, call.entry)
                     yield from self._pair(call.entry, call.exit, crosses=crosses)
@@ -160,7 +160,7 @@ class Spans:
     def _mark_unproven(self, entry: int, alone: str) -> Iterator[SpanItem]:
         late = self._late.pop(entry, None)
         if late is not None:
-            yield SpanItem(SpanPart.EVENT, late, alone=alone, passes=self._is_passing(entry))
+            yield SpanItem(SpanPart.EVENT, late, unpaired_reason=alone, passes=self._is_passing(entry))
         else:
             self._decide(entry, SpanPart.EVENT, alone)
 
@@ -184,7 +184,7 @@ class Spans:
                     yield SpanItem(
                         SpanPart.EVENT,
                         record,
-                        alone=UnpairedReason.UNKNOWN.value,
+                        unpaired_reason=UnpairedReason.UNKNOWN.value,
                         passes=self._is_passing(record.seq),
                     )
                     continue
@@ -199,4 +199,4 @@ class Spans:
                 entry = self._entry_of.pop(record.seq)
                 yield SpanItem(part, entry, record, passes=self._is_passing(entry.seq, record.seq))
             else:
-                yield SpanItem(part, record, alone=alone, passes=self._is_passing(record.seq))
+                yield SpanItem(part, record, unpaired_reason=alone, passes=self._is_passing(record.seq))

@@ -32,7 +32,7 @@ class CallArgument(NamedTuple):
     """Type without typedefs and modifiers."""
     registers: tuple[int, ...]
     """Unsigned content of each register of the argument; several for a structure passed by value."""
-    is_cut: bool
+    is_truncated: bool
     """True if the record ends within the argument."""
 
     @property
@@ -47,8 +47,8 @@ class CallArgument(NamedTuple):
 class CallArguments(NamedTuple):
     """Arguments of one call."""
 
-    known: tuple[CallArgument, ...]
-    is_cut: bool
+    values: tuple[CallArgument, ...]
+    is_truncated: bool
     """True if the call has more arguments than the record holds."""
 
 
@@ -112,8 +112,8 @@ def kernel_text(function: str, registers: Sequence[int], types: ArgumentTypes | 
     found = types.of(function, registers) if types else None
     if found is None:
         return "()"
-    parts = [_kernel_argument(argument) for argument in found.known]
-    return "(" + ", ".join([*parts, *(["..."] if found.is_cut else [])]) + ")"
+    parts = [_kernel_argument(argument) for argument in found.values]
+    return "(" + ", ".join([*parts, *(["..."] if found.is_truncated else [])]) + ")"
 
 
 def _kernel_argument(argument: CallArgument) -> str:
@@ -132,7 +132,7 @@ def _kernel_argument(argument: CallArgument) -> str:
             text = f"{signed} [{name}]" if name is not None else f"{signed}"
         case _:
             words = ":".join(f"0x{word:x}" for word in argument.registers)
-            text = f"({kind.kind.name})[{words}" + (":...]" if argument.is_cut else "]")
+            text = f"({kind.kind.name})[{words}" + (":...]" if argument.is_truncated else "]")
     return f"{argument.name}={text}"
 
 

@@ -71,12 +71,12 @@ class BeginEndColumns(NamedTuple):
     """Thread id; for an idle task `events.calls.call_values.idle_task`."""
     cpu: NDArray[np.int16]
     edge: NDArray[np.uint8]
-    what: NDArray[np.uint8]
+    kind: NDArray[np.uint8]
     function: NDArray[np.uint64]
     """Address of the function; see `RowKind` for other kinds."""
     place: Ints
     """Depth of a call, in the measure of a `Deeper`."""
-    proof: NDArray[np.uint64]
+    pair_key: NDArray[np.uint64]
     """Value that both ends of a call have in common, besides function and place."""
     duration: Ints
     """Nanoseconds as measured by the kernel, at an END; -1: use the time between the two events."""
@@ -169,7 +169,7 @@ def columns_from_graph(ends: GraphEnds) -> BeginEndColumns:
 
 def _with_returns(columns: BeginEndColumns) -> BeginEndColumns:
     """Add the ends of task switches, at which the thread switched in is back on the CPU."""
-    switch = np.flatnonzero(columns.what == RowKind.SWITCH)
+    switch = np.flatnonzero(columns.kind == RowKind.SWITCH)
     back = columns.of(switch)
     next_pid = back.function.view(np.int64)
     task = np.where(next_pid == 0, idle_task(0) - back.cpu.astype(np.int64), next_pid).astype(np.int32)

@@ -21,7 +21,7 @@ DTYPES: Final[Mapping[str, Any]] = {
     "task": np.int32,
     "cpu": np.int16,
     "level": np.uint16,
-    "what": np.uint8,
+    "kind": np.uint8,
     "flags": np.uint8,
 }
 _LEAST: Final = 1 << 12

@@ -22,7 +22,7 @@ class OutsideCalls(NamedTuple):
 def outside_calls(columns: CallColumns, start: int, stop: int) -> OutsideCalls:
     """Return the rows from `start` to before `stop` that are outside any call; a dropped parent counts as a call."""
     first = columns.first
-    what, parent = columns.column("what"), columns.column("parent")
+    what, parent = columns.column("kind"), columns.column("parent")
     part = slice(start - first, stop - first)
     is_plain = (what[part] == RowKind.CALL) | (what[part] == RowKind.COMMENT)
     parents = parent[part].copy()

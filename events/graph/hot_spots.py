@@ -21,7 +21,7 @@ class HotSpot(NamedTuple):
     """Number of retained calls with both ends, or with an exit that has the duration."""
     total: int
     """Sum of the durations. A call inside a call of the same function counts in both."""
-    own: int
+    self_time: int
     """Time outside the enclosed calls, interrupts and softirqs, for calls whose entry was recorded."""
     p50: int
     """Median duration; as precise as `events.summary.distribution.Distribution.quantile`."""
@@ -37,14 +37,14 @@ class CallTimes(NamedTuple):
 
     function: NDArray[np.uint64]
     duration: Ints
-    own: Ints
+    self_time: Ints
     failed: NDArray[np.bool_]
 
 
 def call_times(tree: CallTree, task: int | None = None, passing: Mask | None = None) -> CallTimes:
     """Return the retained calls of a tree whose duration is known.
 
-    `CallTree.left_out` has the number of further calls.
+    `CallTree.dropped_calls` has the number of further calls.
 
     Args:
         tree: all calls.
@@ -53,7 +53,7 @@ def call_times(tree: CallTree, task: int | None = None, passing: Mask | None = N
     """
     columns = tree.columns
     duration = columns.column("duration")
-    wanted = (columns.column("what") == RowKind.CALL) & (duration >= 0)
+    wanted = (columns.column("kind") == RowKind.CALL) & (duration >= 0)
     if task is not None:
         wanted &= columns.column("task") == task
     if passing is not None:
@@ -73,7 +73,7 @@ def hot_spots(calls: CallTimes) -> list[HotSpot]:
     function, duration = calls.function[order], calls.duration[order]
     starts = np.flatnonzero(np.append(True, function[1:] != function[:-1]))
     counts = np.diff(np.append(starts, len(function)))
-    totals, own = np.add.reduceat(duration, starts), np.add.reduceat(calls.own[order], starts)
+    totals, own = np.add.reduceat(duration, starts), np.add.reduceat(calls.self_time[order], starts)
     failed = np.add.reduceat(calls.failed[order].astype(np.int64), starts)
     longest = duration[starts + counts - 1].tolist()
     half, most = (
@@ -85,4 +85,4 @@ def hot_spots(calls: CallTimes) -> list[HotSpot]:
     )
     columns = (*(column.tolist() for column in (function[starts], counts, totals, own)), half, most, longest)
     rows = [HotSpot(*row) for row in zip(*columns, failed.tolist(), strict=True)]
-    return sorted(rows, key=lambda row: (-row.own, -row.total, row.function))
+    return sorted(rows, key=lambda row: (-row.self_time, -row.total, row.function))

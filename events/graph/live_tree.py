@@ -32,7 +32,7 @@ class LiveTree:
         """True if the calls come from the function_graph tracer."""
         self.ends = ends
         self.tree = CallTree(by_depth if self.traced else by_stack, limit)
-        self.unseen = store.evicted
+        self.skipped_events = store.evicted
         """Number of rows that the store dropped before they were processed."""
         self._store = store
         self._pairs = PairedEnds(store, ends)
@@ -41,7 +41,7 @@ class LiveTree:
         """Time of the previous row."""
 
     @property
-    def behind(self) -> int:
+    def backlog(self) -> int:
         """Number of rows not processed yet."""
         return self._store.next_seq - max(self._at, self._store.first_seq)
 
@@ -50,21 +50,21 @@ class LiveTree:
         store = self._store
         if self._at < store.first_seq:  # rows were dropped before they were processed
             self.tree.gap()
-            self.unseen += store.first_seq - self._at
+            self.skipped_events += store.first_seq - self._at
             self._at = store.first_seq
         deadline = time.monotonic() + budget
-        piece = PIECE if self.behind > _MUCH else _LEAST
+        piece = PIECE if self.backlog > _MUCH else _LEAST
         while self._at < store.next_seq:
-            if self._at in store.anew:  # no call survives a reboot
+            if self._at in store.clock_resets:  # no call survives a reboot
                 self.tree.gap()
                 self._last = -1
-            stop = min(self._at + piece, store.next_seq, *(boot for boot in store.anew if boot > self._at))
+            stop = min(self._at + piece, store.next_seq, *(boot for boot in store.clock_resets if boot > self._at))
             self._take(self._read(self._at, stop))
             self._at = stop
             if time.monotonic() >= deadline:
                 break
             piece = min(2 * piece, PIECE)
-        return self.behind > 0
+        return self.backlog > 0
 
     def let_go(self, before: int) -> None:
         """Drop the tree's rows before a number, and their events, which are no longer needed."""
@@ -82,7 +82,7 @@ class LiveTree:
         stamps = read.events.ts[read.in_time]
         if len(stamps):
             before = self._last if self._last >= 0 else int(stamps[0])
-            broken[read.in_time] = self._store.lost_before(np.append(before, stamps))[1:]
+            broken[read.in_time] = self._store.lacks_ends_before(np.append(before, stamps))[1:]
             self._last = int(stamps[-1])
         self.tree.take(read.events, broken if broken.any() else None)
 

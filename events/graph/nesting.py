@@ -39,10 +39,10 @@ def nest(events: BeginEndColumns, groups: Ints, deeper: Deeper) -> Nesting:
         return _without_proofs(events, _nest(events, groups, deeper))
     ordered = events._replace(  # the other columns do not affect the nesting
         edge=events.edge[order],
-        what=events.what[order],
+        kind=events.kind[order],
         function=events.function[order],
         place=events.place[order],
-        proof=events.proof[order],
+        pair_key=events.pair_key[order],
     )
     return _without_proofs(events, _to_input_order(_nest(ordered, groups[order], deeper), order))
 
@@ -121,11 +121,11 @@ def _pair(events: BeginEndColumns, groups: Ints, partner: Places) -> tuple[Mask,
 def _pair_hashes(events: BeginEndColumns, groups: Ints) -> NDArray[np.uint64]:
     """Return a hash of the properties that both ends of a call share; `_false_pairs` finds collisions."""
     hashes = groups.view(np.uint64) * _MULTIPLIER
-    switch = events.what == RowKind.SWITCH
+    switch = events.kind == RowKind.SWITCH
     function = np.where(switch, np.uint64(0), events.function) if switch.any() else events.function
-    call = events.what == RowKind.CALL
+    call = events.kind == RowKind.CALL
     place = events.place if call.all() else np.where(call, events.place, 0)
-    for column in (function, place.view(np.uint64), events.proof + events.what):
+    for column in (function, place.view(np.uint64), events.pair_key + events.kind):
         hashes ^= column
         hashes *= _MULTIPLIER
         hashes ^= hashes >> _HALF
@@ -136,9 +136,9 @@ def _false_pairs(events: BeginEndColumns, partner: Places) -> Mask:
     """Return a mask of the begins whose pair is a hash collision."""
     begins = np.flatnonzero((events.edge == Edge.BEGIN) & (partner >= 0))
     ends = partner[begins]
-    call = events.what[begins] == RowKind.CALL
-    same = (events.what[begins] == events.what[ends]) & (events.proof[begins] == events.proof[ends])
-    same &= (events.function[begins] == events.function[ends]) | (events.what[begins] == RowKind.SWITCH)
+    call = events.kind[begins] == RowKind.CALL
+    same = (events.kind[begins] == events.kind[ends]) & (events.pair_key[begins] == events.pair_key[ends])
+    same &= (events.function[begins] == events.function[ends]) | (events.kind[begins] == RowKind.SWITCH)
     same &= ~call | (events.place[begins] == events.place[ends])
     wrong = np.zeros(events.size, np.bool_)
     wrong[begins[~same]] = True
@@ -177,7 +177,7 @@ def _enclose(events: BeginEndColumns, firsts: Places, found: Nesting, deeper: De
     levels = found.level[rows]
     by_level = rows[np.argsort(levels.astype(np.uint16), kind="stable")]
     bounds = np.append(0, np.cumsum(np.bincount(levels)))
-    call = events.what == RowKind.CALL
+    call = events.kind == RowKind.CALL
     place = events.place if call.all() else np.where(call, events.place, NOWHERE)
     for level in range(1, len(bounds) - 1):
         outer = by_level[bounds[level - 1] : bounds[level]]
@@ -188,7 +188,7 @@ def _enclose(events: BeginEndColumns, firsts: Places, found: Nesting, deeper: De
         is_call = call[inner]
         is_deeper = deeper(place[inner], place[parents], events.function[inner] == events.function[parents])
         # A task does nothing while it is off its CPU: the event of its return is missing.
-        wrong[inner] |= (is_call & ~is_deeper) | (events.what[parents] == RowKind.SWITCH)
+        wrong[inner] |= (is_call & ~is_deeper) | (events.kind[parents] == RowKind.SWITCH)
         other = inner[~is_call]
         if len(other):  # not a call: as deep as the row that encloses it
             place[other] = place[found.parent[other]]

@@ -64,7 +64,7 @@ class OpenCalls:
         self.begins, self.rows = self.begins.of(~which), self.rows[~which]
         return removed
 
-    def still(self) -> Mask | None:
+    def stale(self) -> Mask | None:
         """Return a mask of the begins to abandon if there are too many: those of the tasks whose last begin is
         oldest.
         """
@@ -79,4 +79,4 @@ class OpenCalls:
 
 def counted(begins: BeginEndColumns) -> int:
     """Return the number of calls among begins; interrupts and times off the CPU do not count."""
-    return int((begins.what == RowKind.CALL).sum())
+    return int((begins.kind == RowKind.CALL).sum())

@@ -28,7 +28,7 @@ class PlacedEvents(NamedTuple):
     """Begins and ends in the order in which a tree takes them."""
 
     events: BeginEndColumns
-    """Begins and ends; `function` is the probe number, `proof` the row of the entry plus one."""
+    """Begins and ends; `function` is the probe number, `pair_key` the row of the entry plus one."""
     in_time: Mask
     """True for events placed at their own time; others are placed at the event that determined their partner."""
 
@@ -40,7 +40,7 @@ class PairedEnds:
         """Take the roles of events by `group/name`."""
         self._store = store
         self._ends = ends
-        self._chosen = [end.function for end in ends.values() if end.chosen]
+        self._chosen = [end.function for end in ends.values() if end.is_filtered_by_result]
         self._matching = CallMatching(store, MOST_OPEN)
         self._matching.use(ends)
         self._waiting: CallEnds | None = None
@@ -116,11 +116,13 @@ class _EndOutcomes(NamedTuple):
 
     @classmethod
     def of(cls, finished: Sequence[FinishedCalls]) -> _EndOutcomes:
-        alone = [(call, at) for calls in finished for call, at in zip(calls.alone, calls.shown_by, strict=True)]
+        alone = [
+            (call, at) for calls in finished for call, at in zip(calls.unpaired, calls.unpaired_proofs, strict=True)
+        ]
         exits = [(call.exit, -1, at) for call, at in alone if call.exit is not None]
         over = np.array([(call.entry, at) for call, at in alone if call.exit is None], np.int64).reshape(-1, 2)
         parts = [np.array(exits, np.int64).reshape(-1, 3)]
-        parts += [np.stack((calls.exits, calls.entries, calls.known_at), axis=1) for calls in finished]
+        parts += [np.stack((calls.exits, calls.entries, calls.proofs), axis=1) for calls in finished]
         rows = np.concatenate(parts)
         rows = rows[np.argsort(rows[:, 0])]
         return cls(rows[:, 0], rows[:, 1], rows[:, 2], over[:, 0], over[:, 1])

@@ -25,17 +25,17 @@ _WITHOUT_ROW: Final = frozenset(np.flatnonzero(WITHOUT_ROW).tolist())
 class _Event(NamedTuple):
     at: int
     edge: int
-    what: int
+    kind: int
     function: int
     place: int
-    proof: int
+    pair_key: int
 
     @property
     def same(self) -> tuple[int, int, int, int]:
         """Properties that both ends of a call share."""
-        call = self.what == RowKind.CALL
-        function = 0 if self.what == RowKind.SWITCH else self.function
-        return self.what, function, self.place if call else 0, self.proof
+        call = self.kind == RowKind.CALL
+        function = 0 if self.kind == RowKind.SWITCH else self.function
+        return self.kind, function, self.place if call else 0, self.pair_key
 
 
 class _Open(NamedTuple):
@@ -62,16 +62,16 @@ class _Stack:
             return
         if event.edge in _WITHOUT_ROW:
             return
-        while self.open and self.open[-1].event.what == RowKind.SWITCH:  # a task does nothing while it is off its CPU
+        while self.open and self.open[-1].event.kind == RowKind.SWITCH:  # a task does nothing while it is off its CPU
             self.over(event.at)
-        if event.what == RowKind.CALL and event.edge != Edge.POINT:
+        if event.kind == RowKind.CALL and event.edge != Edge.POINT:
             while self.open and not self._is_inside(event):
                 self.over(event.at)
         self._found.level[event.at] = len(self.open)
         self._found.parent[event.at] = self.open[-1].event.at if self.open else -1
         if event.edge == Edge.BEGIN:
             enclosing_place = self.open[-1].place if self.open else NOWHERE
-            self.open.append(_Open(event, event.place if event.what == RowKind.CALL else enclosing_place))
+            self.open.append(_Open(event, event.place if event.kind == RowKind.CALL else enclosing_place))
 
     def _is_inside(self, event: _Event) -> bool:
         """Return whether a call can be inside the innermost open call."""
@@ -100,12 +100,12 @@ class _Stack:
         """Process the events from `start` to before `stop`, which are pairs and points only."""
         while self.open and start < stop:
             top = self.open[-1]
-            if top.event.what == RowKind.SWITCH:
+            if top.event.kind == RowKind.SWITCH:
                 self.over(start)
                 continue
             part = slice(start, stop)
             same = events.function[part] == np.uint64(top.event.function)
-            shows = _outermost(events.edge[part], events.what[part])
+            shows = _outermost(events.edge[part], events.kind[part])
             shows &= ~self._deeper(events.place[part], top.place, same)
             if not shows.any():
                 return
@@ -115,7 +115,7 @@ class _Stack:
 
 def _is_other_at_position(call: _Event, exit_event: _Event) -> bool:
     """Return whether a call of another function or probe is at the stack position of an exit."""
-    is_call = call.what == exit_event.what == RowKind.CALL and call.edge == Edge.BEGIN
+    is_call = call.kind == exit_event.kind == RowKind.CALL and call.edge == Edge.BEGIN
     return is_call and call.place == exit_event.place != 0 and call.function != exit_event.function
 
 
@@ -153,5 +153,5 @@ def step_through(events: BeginEndColumns, start: int, stop: int, deeper: Deeper,
 
 def _events(events: BeginEndColumns, places: NDArray[np.intp]) -> list[_Event]:
     part = events.of(places)
-    columns = (part.edge, part.what, part.function, part.place, part.proof)
+    columns = (part.edge, part.kind, part.function, part.place, part.pair_key)
     return list(map(_Event, places.tolist(), *(column.tolist() for column in columns)))

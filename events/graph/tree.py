@@ -69,7 +69,7 @@ class CallRow:
     """Time stamp of the first event (of the end if only the end was recorded)."""
     duration: int
     """Nanoseconds; -1: unknown."""
-    own: int
+    self_time: int
     """Nanoseconds outside the enclosed rows; -1: unknown."""
     function: int
     """Address of the function; see `RowKind` for other kinds."""
@@ -82,7 +82,7 @@ class CallRow:
     cpu: int
     level: int
     """Number of enclosing rows."""
-    what: RowKind
+    kind: RowKind
     flags: CallRowFlag
 
 
@@ -96,7 +96,7 @@ class CallTree:
         """Number of calls with only one end, by reason, without interrupts and task switches."""
         self.ended: Counter[RowKind] = Counter()
         """Number of calls, interrupts and softirqs with both ends."""
-        self.left_out = 0
+        self.dropped_calls = 0
         """Number of dropped calls, the oldest, without those that have only one end and no duration."""
         self.latest = 0
         """Latest time stamp."""
@@ -142,9 +142,9 @@ class CallTree:
         at = row - self.first
         values = {name: self.columns.column(name)[at].item() for name in _ROW_COLUMNS}
         inside, duration = self.columns.column("inside")[at].item(), values["duration"]
-        values["own"] = max(duration - inside, 0) if duration >= 0 else -1
+        values["self_time"] = max(duration - inside, 0) if duration >= 0 else -1
         values["parent"] = values["parent"] if values["parent"] >= self.first else -1
-        values["what"], values["flags"] = RowKind(values["what"]), CallRowFlag(values["flags"])
+        values["kind"], values["flags"] = RowKind(values["kind"]), CallRowFlag(values["flags"])
         return CallRow(row=row, **values)
 
     def gap(self) -> None:
@@ -181,13 +181,15 @@ class CallTree:
             self._drop(len(self.columns) - self._limit)
 
     def let_go(self, before: int) -> None:
-        """Drop the rows before a number, which are no longer needed, without counting them in `left_out`."""
+        """Drop the rows before a number, which are no longer needed, without counting them in `dropped_calls`."""
         self.columns.drop(max(before - self.first, 0))
 
     def _drop(self, count: int) -> None:
         """Drop the oldest rows."""
-        what, duration, flags = (self.columns.column(name)[:count] for name in ("what", "duration", "flags"))
-        self.left_out += int(((what == RowKind.CALL) & ((duration >= 0) | (flags & CallRowFlag.OPEN != 0))).sum())
+        what, duration, flags = (self.columns.column(name)[:count] for name in ("kind", "duration", "flags"))
+        self.dropped_calls += int(
+            ((what == RowKind.CALL) & ((duration >= 0) | (flags & CallRowFlag.OPEN != 0))).sum()
+        )
         self.columns.drop(count)
 
     def _number(self, events: BeginEndColumns, found: Nesting, open_count: int, held_rows: Ints) -> tuple[Ints, Ints]:
@@ -195,7 +197,7 @@ class CallTree:
         have rows.
         """
         # a thread that is switched in for the first time gets no row
-        unpaired = (found.partner < 0) & (events.what != RowKind.SWITCH)
+        unpaired = (found.partner < 0) & (events.kind != RowKind.SWITCH)
         is_row = np.where(events.edge == Edge.END, unpaired, ~WITHOUT_ROW[events.edge])
         is_row[:open_count] = False
         count = np.cumsum(is_row)
@@ -228,11 +230,11 @@ class CallTree:
                 "task": events.task[at],
                 "cpu": events.cpu[at],
                 "level": found.level[at],
-                "what": events.what[at],
+                "kind": events.kind[at],
                 "flags": flags,
             }
         )
-        self.counts[CallRowFlag.NO_ENTRY] += int((end & (events.what[at] == RowKind.CALL)).sum())
+        self.counts[CallRowFlag.NO_ENTRY] += int((end & (events.kind[at] == RowKind.CALL)).sum())
         self.counts[CallRowFlag.NO_ENTRY] += int(((events.edge == Edge.LATE_END) & (found.partner < 0)).sum())
 
     @staticmethod
@@ -253,10 +255,10 @@ class CallTree:
         begins = np.flatnonzero((events.edge == Edge.BEGIN) & (found.partner >= 0))
         ends = found.partner[begins]
         for what in (RowKind.CALL, RowKind.IRQ, RowKind.SOFTIRQ):
-            self.ended[what] += int((events.what[begins] == what).sum())
+            self.ended[what] += int((events.kind[begins] == what).sum())
         duration = events.duration[ends]
         duration = np.where(duration >= 0, duration, events.ts[ends] - events.ts[begins])
-        self._add_inside(rows[begins], duration, events.what[begins] < RowKind.SWITCH)
+        self._add_inside(rows[begins], duration, events.kind[begins] < RowKind.SWITCH)
         self._set(
             rows[begins],
             {
@@ -296,7 +298,7 @@ class CallTree:
             self._abandon(self._open.give_up(~waiting), CallRowFlag.LOST, before[int(np.searchsorted(segments, 1))])
             waiting = np.ones(len(self._open.rows), np.bool_)
         self._open.exchange(waiting, events.of(is_open), rows[is_open])
-        if (inactive := self._open.still()) is not None:
+        if (inactive := self._open.stale()) is not None:
             self._abandon(self._open.give_up(inactive), CallRowFlag.NO_EXIT, self.next)
 
     def _abandon(self, calls: AbandonedCalls | None, why: CallRowFlag, after: int) -> None:

@@ -20,7 +20,7 @@ class VisibleOptions(NamedTuple):
 
     task: int | None = None
     """Thread id as in the tree; None: all tasks."""
-    least: int = 0
+    min_duration: int = 0
     """Minimum duration in nanoseconds; shorter calls are hidden, with the rows inside them."""
     levels: int = 1 << 16
     """Number of levels that are unfolded."""
@@ -30,7 +30,7 @@ class VisibleRows:
     """Places 0 to `len() - 1` of the list, each with a row of the tree."""
 
     def __init__(
-        self, tree: CallTree, wanted: VisibleOptions | None = None, passing: Callable[[slice], Mask] | None = None
+        self, tree: CallTree, options: VisibleOptions | None = None, passing: Callable[[slice], Mask] | None = None
     ) -> None:
         """Take the tree, and a function that returns a mask of the rows of a slice that pass the filter; None: all
         pass.
@@ -39,7 +39,7 @@ class VisibleRows:
         self._passing = passing
         self.dropped = 0
         """Number of places removed at the front because the tree dropped their rows."""
-        self._wanted = wanted or VisibleOptions()
+        self._wanted = options or VisibleOptions()
         self._toggled: set[int] = set()
         """Rows whose folding differs from that of their level."""
         self._room = np.empty(1 << 12, np.int64)
@@ -56,11 +56,11 @@ class VisibleRows:
         return self._room[: self._size]
 
     @property
-    def wanted(self) -> VisibleOptions:
+    def options(self) -> VisibleOptions:
         """Display options in effect."""
         return self._wanted
 
-    def want(self, wanted: VisibleOptions) -> None:
+    def set_options(self, wanted: VisibleOptions) -> None:
         """Change the display options; if the number of levels differs, manual folding is reset."""
         if wanted.levels != self._wanted.levels:
             self._toggled.clear()
@@ -80,7 +80,7 @@ class VisibleRows:
         changed = tree.changed
         if settled:  # otherwise the changes are handled once settled
             tree.changed = tree.next
-        if settled and (self._wanted.least or self._passing) and changed < self._next_row:
+        if settled and (self._wanted.min_duration or self._passing) and changed < self._next_row:
             self.renew(changed)
             return
         start = max(self._next_row, tree.first)
@@ -119,8 +119,8 @@ class VisibleRows:
         target = self.tree.row(row)
         if self._wanted.task not in (None, target.task):
             self._wanted = self._wanted._replace(task=target.task)
-        if target.duration < self._wanted.least and not target.flags & CallRowFlag.OPEN:
-            self._wanted = self._wanted._replace(least=0)
+        if target.duration < self._wanted.min_duration and not target.flags & CallRowFlag.OPEN:
+            self._wanted = self._wanted._replace(min_duration=0)
         parent = target.parent
         while parent >= 0:
             if self.folded(parent):
@@ -156,9 +156,9 @@ class VisibleRows:
             self._apply_toggle(seen, row, start, stop)
         if wanted.task is not None:
             seen &= tree.columns.column("task")[part] == wanted.task
-        if wanted.least:
+        if wanted.min_duration:
             open_ = (tree.columns.column("flags")[part] & CallRowFlag.OPEN) != 0
-            seen &= open_ | (tree.columns.column("duration")[part] >= wanted.least)
+            seen &= open_ | (tree.columns.column("duration")[part] >= wanted.min_duration)
         if self._passing is not None:
             seen &= self._passing(part)
         return seen

@@ -46,9 +46,9 @@ class FilteredCalls:
         return self._calls.marks_before(self._tested)
 
     @property
-    def behind(self) -> int:
+    def backlog(self) -> int:
         """Number of events, or else calls, not tested yet."""
-        return self.events.behind or self._calls.next - max(self._tested, self._calls.first)
+        return self.events.backlog or self._calls.next - max(self._tested, self._calls.first)
 
     def tick(self, budget: float) -> None:
         """Test events, then finished calls as far as their events have been tested, each for at most `budget` seconds
@@ -59,7 +59,7 @@ class FilteredCalls:
         while (start := max(self._tested, self._calls.first)) < self._calls.next:
             calls = self._calls.numbers(start, min(start + _PIECE, self._calls.next))
             later = np.flatnonzero(calls.last >= self.events.looked)
-            stop = start + (int(later[0]) if len(later) else len(calls.took))
+            stop = start + (int(later[0]) if len(later) else len(calls.durations))
             passes = self.events.has(calls.entries) | self.events.has(calls.exits) | calls.marks
             self._rows.add(np.flatnonzero(passes[: stop - start]) + start)
             self._tested = stop

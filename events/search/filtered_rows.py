@@ -40,7 +40,7 @@ class RowSelection(Protocol):
         """Number of rows that are no items, but marks between them."""
 
     @property
-    def behind(self) -> int:
+    def backlog(self) -> int:
         """Number of events or items not tested yet."""
 
     def number(self, row: int) -> int:
@@ -90,7 +90,7 @@ class FilteredRows:
         return len(self.store)
 
     @property
-    def behind(self) -> int:
+    def backlog(self) -> int:
         """Number of events not tested yet."""
         return self.store.next_seq - max(self.looked, self.store.first_seq)
 

@@ -47,7 +47,11 @@ class JoinedEnds:
         found = [np.empty(0, np.int64)]
         for finished in self._matching.take(columns):
             unsettled = ~(alone(finished.entries) | alone(finished.exits))
-            entries, exits, took = finished.entries[unsettled], finished.exits[unsettled], finished.took[unsettled]
+            entries, exits, took = (
+                finished.entries[unsettled],
+                finished.exits[unsettled],
+                finished.durations[unsettled],
+            )
             if len(exits):
                 found.append(exits[self._holds(entries, exits, took)])
         return np.concatenate(found)

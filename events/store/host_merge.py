@@ -54,7 +54,7 @@ class HostMerger:
         return sum(len(run.stamps) for run in self._held)
 
     @property
-    def late(self) -> Mapping[int, int]:
+    def late_events(self) -> Mapping[int, int]:
         """Number of late events by host."""
         return self._late
 

@@ -24,7 +24,7 @@ class Inflow:
         self.changes = Gaps()
         """Time spans in which probes were removed or changed: ends of their calls are missing, but no other events.
         """
-        self.late = 0
+        self.late_events = 0
         """Events that arrived after later ones had been returned."""
         self._merger = Merger()
         self._last_ts = 0
@@ -37,9 +37,9 @@ class Inflow:
         return self.intake.gaps
 
     @property
-    def held(self) -> int:
+    def held_events(self) -> int:
         """Number of events held back for the next pass."""
-        return len(self._merger) + self.intake.lines.held
+        return len(self._merger) + self.intake.lines.held_events
 
     @property
     def latest(self) -> int:
@@ -111,6 +111,6 @@ class Inflow:
         if not len(run.stamps):
             return EMPTY
         if run.stamps[0] < self._last_ts:
-            self.late += int(np.searchsorted(run.stamps, self._last_ts))
+            self.late_events += int(np.searchsorted(run.stamps, self._last_ts))
         self._last_ts = max(self._last_ts, int(run.stamps[-1]))
         return run

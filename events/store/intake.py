@@ -21,7 +21,7 @@ from events.store.gaps import Gaps
 from events.store.row_columns import EMPTY, RowColumns, concatenate_rows, rows_from_lists
 from events.store.stack_owners import StackOwners
 from events.store.text_lines import FIRST_OWN_ID, LineIndex
-from events.subbuffer import WORD_BITS, commit, missed, stamp, trim
+from events.subbuffer import WORD_BITS, commit, count_overwritten, stamp, trim
 
 _MIN_VECTORIZED = 8
 """Number of sub-buffers from which vectorized reading of all headers is faster than a loop."""
@@ -128,16 +128,16 @@ class Intake:
             if batch.after_gap:
                 self.owners.break_at(self._blocks.next_slab << WORD_BITS)
             chunks += batch.chunks
-            cut = batch.after_gap
+            gap = batch.after_gap
             placed += [
-                self._place_text(chunk, cut=cut) if chunk.text else self._place(chunk) for chunk in batch.chunks
+                self._place_text(chunk, after_gap=gap) if chunk.text else self._place(chunk) for chunk in batch.chunks
             ]
         return self._take(chunks, placed)
 
     def flush(self) -> list[ChunkContents]:
         """Return the event held back for a possible continuation of its text, if any; it is complete."""
         chunk = Chunk(-1, b"", text=True)
-        return self._take([chunk], [self._place_text(chunk, final=True)]) if self.lines.held else []
+        return self._take([chunk], [self._place_text(chunk, final=True)]) if self.lines.held_events else []
 
     def _take(self, chunks: Sequence[Chunk], placed_chunks: Sequence[_PlacedChunk]) -> list[ChunkContents]:
         # Index all chunks in one call: indexing dominates the run time.
@@ -229,7 +229,7 @@ class Intake:
             page: bytes of the sub-buffer.
             at: offset of its first byte in the next slab.
         """
-        number = missed(page, self._decoder.header)
+        number = count_overwritten(page, self._decoder.header)
         if number:
             key = self._blocks.next_slab << WORD_BITS | at >> 2
             self.owners.break_at(key, cpu)
@@ -240,21 +240,21 @@ class Intake:
         elif number < 0:
             self.overrun_unknown[cpu] += 1
 
-    def _place_text(self, chunk: Chunk, *, final: bool = False, cut: bool = False) -> _PlacedChunk:
+    def _place_text(self, chunk: Chunk, *, final: bool = False, after_gap: bool = False) -> _PlacedChunk:
         first = self._blocks.next_slab
-        found = self.lines.index(chunk.data, first, final=final, cut=cut)
+        found = self.lines.index(chunk.data, first, final=final, after_gap=after_gap)
         for key in found.breaks:
             self.owners.break_at(key, -1)
         for text in found.pieces:
             self._blocks.add_slab(Slab(-1, text, text=True))
-        self.overrun.update(found.lost)
-        self.overrun_unknown.update(found.lost_unknown)
-        self.undecodable += found.walked.undecodable
+        self.overrun.update(found.lost_counts)
+        self.overrun_unknown.update(found.uncounted_losses)
+        self.undecodable += found.events.undecodable
         for start, end in found.gaps:
             self.gaps.add(start, end)
         for ts, cpu, number in found.losses:
             self.losses.add(Loss(ts, cpu, number, self._blocks.next_seq))
-        return _PlacedChunk(first, len(found.pieces), [], rows_from_lists(*found.walked[:3]), [])
+        return _PlacedChunk(first, len(found.pieces), [], rows_from_lists(*found.events[:3]), [])
 
     def _with_formats(self, run: RowColumns, text: bool) -> RowColumns:
         """Replace reused kernel ids by the own numbers, and drop events that have no format."""

@@ -71,7 +71,7 @@ class Outage(NamedTuple):
         return cls(int(max(0.0, seconds) * 1000) / 1000, booted, back=back)
 
     @property
-    def shown(self) -> str:
+    def duration_text(self) -> str:
         """Duration as text: `3.9 s`."""
         return seconds_text(self.seconds)
 
@@ -89,7 +89,7 @@ class Outage(NamedTuple):
         if self.for_good:
             return f"disconnected{by}, and not reconnected; events from then on are lost"
         events = _LOST_NOTE if self.missing else _NOT_RECORDING_NOTE
-        return f"disconnected for {self.shown}{by}{_REBOOT_NOTE * self.booted}{events}"
+        return f"disconnected for {self.duration_text}{by}{_REBOOT_NOTE * self.booted}{events}"
 
     def batch(self, ts: int) -> Batch:
         """Return the mark as a line of trace_pipe; events before it are not paired with events after it.
@@ -98,7 +98,7 @@ class Outage(NamedTuple):
         """
         # A newline first: the text before may end in the middle of a line. The task name, which every view shows,
         # holds the duration.
-        task = "all lost" if self.for_good else f"{self.shown} {'lost' if self.missing else 'cut'}"[:16]
+        task = "all lost" if self.for_good else f"{self.duration_text} {'lost' if self.missing else 'cut'}"[:16]
         times = "".join(f"{name}={at} " for name, at in (("lost", self.lost), ("back", self.back)) if at is not None)
         when = max(ts, self.lost or 0)
         line = f'\n  {task}-0 [000] {when}: {OUTAGE_EVENT}: {times}seconds={self.seconds:.3f} note="{self.text}"\n'
@@ -146,20 +146,20 @@ def task_text(comm: str, pid: int, event: str) -> str:
 
 def mark_values(record: Record) -> dict[str, Value | float]:
     """Return the values of a mark for exports: `lost` and `back` (ns) where known, `seconds`, `note`."""
-    cut = outage_of_record(record)
-    if cut is None:  # written in another format by another version
+    outage = outage_of_record(record)
+    if outage is None:  # written in another format by another version
         return dict(record.values)
-    times = {name: at for name, at in (("lost", cut.lost), ("back", cut.back)) if at is not None}
-    return {**times, "seconds": cut.seconds, "note": cut.text}
+    times = {name: at for name, at in (("lost", outage.lost), ("back", outage.back)) if at is not None}
+    return {**times, "seconds": outage.seconds, "note": outage.text}
 
 
-def total_outage_text(cuts: Sequence[Outage]) -> str:
+def total_outage_text(outages: Sequence[Outage]) -> str:
     """Return the total time with missing events and the number of outages: `3.9 s`, `8.1 s, 2 times`; empty: none."""
-    number = sum(cut.missing for cut in cuts)
+    number = sum(outage.missing for outage in outages)
     often = f", {number} times" if number > 1 else ""
-    return seconds_text(total_outage_seconds(cuts)) + often if number else ""
+    return seconds_text(total_outage_seconds(outages)) + often if number else ""
 
 
-def total_outage_seconds(cuts: Iterable[Outage]) -> float:
+def total_outage_seconds(outages: Iterable[Outage]) -> float:
     """Return the total seconds for which events are missing."""
-    return sum(cut.seconds for cut in cuts if cut.missing)
+    return sum(outage.seconds for outage in outages if outage.missing)

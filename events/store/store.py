@@ -76,9 +76,9 @@ class Store:
         """Task names by thread id (saved_cmdlines)."""
         self.cgroups = Cgroups()
         """Cgroups of the tasks over time."""
-        self.missed: Mapping[str, int | None] = {}
+        self.missed_calls: Mapping[str, int | None] = {}
         """Calls missed by each probe, by `group/event`, as last read; None: the kernel does not count them."""
-        self.anew: tuple[int, ...] = ()
+        self.clock_resets: tuple[int, ...] = ()
         """Sequence numbers of the rows at which the trace clock was reset."""
         self._clock = clock
         self._blocks = Blocks()
@@ -104,7 +104,7 @@ class Store:
 
     def go_on_from(self, later: Store) -> None:
         """Copy task names and clock resets from a store made by `from_now_on`."""
-        self.cmdlines, self.anew = later.cmdlines, later.anew
+        self.cmdlines, self.clock_resets = later.cmdlines, later.clock_resets
 
     def __len__(self) -> int:
         return self.next_seq - self.first_seq
@@ -135,7 +135,7 @@ class Store:
         return self._inflow.intake.overrun_unknown - self._baseline.overrun_unknown
 
     @property
-    def lost(self) -> int:
+    def lost_events(self) -> int:
         """Minimum number of events overwritten before they were read, counting 1 where the kernel did not report the
         number.
         """
@@ -165,20 +165,20 @@ class Store:
         """Handle a reset of the trace clock: all later input follows the existing rows, whatever its time stamps."""
         self.flush()
         self._inflow.begin_anew()
-        if self.next_seq not in self.anew:
+        if self.next_seq not in self.clock_resets:
             oldest = self._blocks.first_seq
-            self.anew = (*(seq for seq in self.anew if seq > oldest), self.next_seq)
+            self.clock_resets = (*(seq for seq in self.clock_resets if seq > oldest), self.next_seq)
             self.cgroups.begin_anew(self.next_seq, oldest)
 
     @property
-    def held(self) -> int:
+    def held_events(self) -> int:
         """Number of events held back for the next pass."""
-        return self._inflow.held
+        return self._inflow.held_events
 
     @property
-    def late(self) -> int:
+    def late_events(self) -> int:
         """Number of events that arrived after later ones had been added."""
-        return self._inflow.late
+        return self._inflow.late_events
 
     @property
     def totals(self) -> Mapping[int, int]:
@@ -262,17 +262,17 @@ class Store:
             self._inflow.forget(self._blocks.row(self._blocks.first_seq)[0])
             self.losses.forget(self._blocks.first_seq)
 
-    def lost_between(self, start: int, end: int) -> bool:
+    def may_lack_ends(self, start: int, end: int) -> bool:
         """Return whether ends of calls may be missing from `start` to `end`: events were lost, or probes removed or
         changed.
         """
-        return self.events_lost(start, end) or self._inflow.changes.between(start, end)
+        return self.may_lack_events(start, end) or self._inflow.changes.between(start, end)
 
-    def events_lost(self, start: int, end: int) -> bool:
+    def may_lack_events(self, start: int, end: int) -> bool:
         """Return whether events from `start` to `end` may have been lost, in the kernel or in transit."""
         return self._inflow.gaps.between(start, end)
 
-    def lost_before(self, stamps: NDArray[np.int64]) -> NDArray[np.bool_]:
+    def lacks_ends_before(self, stamps: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Return a mask: True where an end of a call may be missing between a time and its predecessor."""
         return self._inflow.gaps.before(stamps) | self._inflow.changes.before(stamps)
 
@@ -282,7 +282,7 @@ class Store:
         If the trace clock was reset, the latest such row is returned.
         """
         after = self.next_seq
-        for start in reversed((self.first_seq, *(seq for seq in self.anew if seq > self.first_seq))):
+        for start in reversed((self.first_seq, *(seq for seq in self.clock_resets if seq > self.first_seq))):
             if start < after and ts <= self._blocks.row(after - 1)[0]:
                 return bisect_left(range(after), ts, start, key=lambda seq: self._blocks.row(seq)[0])
             after = start

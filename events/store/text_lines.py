@@ -24,10 +24,10 @@ class IndexedText(NamedTuple):
 
     pieces: tuple[bytes, ...]
     """Text to be stored as slabs; the keys count their bytes."""
-    walked: SubbufferEvents
-    lost: Counter[int]
+    events: SubbufferEvents
+    lost_counts: Counter[int]
     """Number of lost events by CPU."""
-    lost_unknown: Counter[int]
+    uncounted_losses: Counter[int]
     """Number of times, by CPU, that events were lost and the kernel did not report how many."""
     gaps: list[tuple[int, int]]
     """Pairs of times between which events were lost."""
@@ -59,30 +59,30 @@ class LineIndex:
         return self._names.get(number, "")
 
     @property
-    def held(self) -> int:
+    def held_events(self) -> int:
         """Number of events, 0 or 1, held back because following lines may belong to them."""
-        return self._events.held
+        return self._events.held_events
 
     def begin_anew(self) -> None:
         """Handle a reset of the trace clock: later input uses a new clock."""
         self._last.clear()
         self._lost_before.clear()
 
-    def index(self, data: bytes, first_slab: int, *, final: bool = False, cut: bool = False) -> IndexedText:
+    def index(self, data: bytes, first_slab: int, *, final: bool = False, after_gap: bool = False) -> IndexedText:
         """Index the next piece of text.
 
         Args:
             data: the text.
             first_slab: number of the slab that will hold it.
             final: the last line is complete and has no continuation.
-            cut: nothing in this piece continues an earlier one.
+            after_gap: nothing in this piece continues an earlier one.
         """
         lists: Lists = ([], [], [])
         stamps, keys, ids = lists
         found = IndexedText((), SubbufferEvents(*lists, 0), Counter(), Counter(), [], [], [])
         bad = 0
         pieces = [bytearray()]
-        before = self._events.cut() if cut else []
+        before = self._events.end_all() if after_gap else []
         for item in (*before, *self._events.feed(data, final=final)):
             if item.line is not None:
                 if len(pieces[-1]) > WORD_MASK >> 1:
@@ -94,12 +94,12 @@ class LineIndex:
                 ids.append(self._id(item.line.event or STACKS.get(item.line.text, "")))
                 pieces[-1] += _escape(b"\n".join(item.lines) if len(item.lines) > 1 else item.lines[0])
                 pieces[-1] += b"\n"
-            elif item.lost is not None:
-                self._note_loss(*item.lost, found)
+            elif item.loss is not None:
+                self._note_loss(*item.loss, found)
             else:
                 bad += bool(item.lines[0].strip()) and not item.lines[0].startswith((b" => ", b"#"))
         texts = tuple(bytes(piece) for piece in pieces if piece)
-        return found._replace(pieces=texts, walked=SubbufferEvents(*lists, bad))
+        return found._replace(pieces=texts, events=SubbufferEvents(*lists, bad))
 
     def _note_event(self, line: TextLine, key: int, found: IndexedText) -> None:
         """Record an event, which may be the first one of its CPU after a loss."""
@@ -111,9 +111,9 @@ class LineIndex:
 
     def _note_loss(self, cpu: int, number: int, found: IndexedText) -> None:
         if number < 0:
-            found.lost_unknown[cpu] += 1
+            found.uncounted_losses[cpu] += 1
         else:
-            found.lost[cpu] += number
+            found.lost_counts[cpu] += number
         previous = self._lost_before.get(cpu, 0)
         self._lost_before[cpu] = -1 if min(previous, number) < 0 else previous + number
 

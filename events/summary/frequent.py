@@ -2,8 +2,8 @@
 
 Counts are exact while the number of distinct values fits the limit. Then the rarest are dropped, and each value that
 is added later has a maximum error: the highest count of any dropped value (the lower bound of Space-Saving; Metwally,
-Agrawal, El Abbadi, 2005). The counts of dropped values are added to `others`, so that counts and others always sum to
-the total.
+Agrawal, El Abbadi, 2005). The counts of dropped values are added to `uncounted`, so that both always sum to the
+total.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class FrequentValues:
         self.limit = limit
         self.total = 0
         """Number of all values added."""
-        self.others = 0
+        self.uncounted = 0
         """Number of values added whose counts were dropped."""
         self.floor = 0
         """Maximum number of occurrences of any value without a count."""
@@ -58,7 +58,7 @@ class FrequentValues:
     @property
     def exact(self) -> bool:
         """True if no count was dropped."""
-        return not self.others
+        return not self.uncounted
 
     def add(self, keys: Keys) -> Keys:
         """Count keys; return those that are new, each once, ascending."""
@@ -86,7 +86,7 @@ class FrequentValues:
         order = np.argsort(-most, kind="stable")
         dropped = order[self.limit :]
         self.floor = max(self.floor, int(most[dropped].max()))
-        self.others += int(self._counts[dropped].sum())
+        self.uncounted += int(self._counts[dropped].sum())
         retained = np.sort(order[: self.limit])
         self._keys, self._counts, self._errors = self._keys[retained], self._counts[retained], self._errors[retained]
 

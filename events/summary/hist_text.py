@@ -82,7 +82,7 @@ class HistEntry(NamedTuple):
     keys: tuple[HistKey, ...]
     values: dict[str, float]
     """Values by name; `hitcount` unless omitted, percentages with ` (%)` after their name."""
-    shown: tuple[tuple[str, str], ...] = ()
+    value_texts: tuple[tuple[str, str], ...] = ()
     """Names and texts of all values in the kernel's order, including bars of `.graph`."""
 
     @property
@@ -96,8 +96,8 @@ class AmbiguousEntry(NamedTuple):
 
     text: str
     """All keys with their names, as printed."""
-    shown: tuple[tuple[str, str], ...]
-    """Names and texts of all values, as `HistEntry.shown`."""
+    value_texts: tuple[tuple[str, str], ...]
+    """Names and texts of all values, as `HistEntry.value_texts`."""
     readings: int
     """Number of ways to read the keys."""
 
@@ -111,11 +111,11 @@ class Histogram(NamedTuple):
     entries: tuple[HistEntry, ...]
     hits: int
     """Number of all events, including those for which there was no room."""
-    room_taken: int
+    kernel_count: int
     """Number of entries as counted by the kernel."""
     dropped: int
     """Number of events for whose keys there was no room."""
-    alike: int = 0
+    readings: int = 0
     """Number of entries that the text can be read as, if it exceeds the real number; 0: unambiguous. If the text of a
     key looks like entries, no entry is certain, and `entries` is empty; if it looks like the keys after it, only its
     own entry is not certain: see `ambiguous`."""
@@ -182,7 +182,7 @@ def keys_of(trigger: str) -> list[tuple[str, str]]:
 
 
 def values_of(trigger: str) -> list[str]:
-    """Return the value names of a trigger's entries, as in `HistEntry.shown`."""
+    """Return the value names of a trigger's entries, as in `HistEntry.value_texts`."""
     value_list = trigger.partition(":vals=")[2].split(":", 1)[0]
     named = map(_name_and_modifier, filter(None, value_list.split(",")))
     return [f"{name} (%)" if modifier == "percent" else name for name, modifier in named]

@@ -1,7 +1,7 @@
 """Summarize the events of a store: counts over time, by task and by value, and the duration of calls.
 
 Rows are processed as columns, in bounded steps, on demand; rows that were counted remain counted when the store drops
-them. Rows dropped before they were counted are in `unseen`.
+them. Rows dropped before they were counted are in `skipped_events`.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ class StoreScan:
 
     def __init__(self, store: Store, take: Take) -> None:
         self.at = store.first_seq
-        self.unseen = store.evicted
+        self.skipped_events = store.evicted
         """Number of rows that the store dropped before they were processed."""
         self._take = take
 
     def skip_to(self, first_seq: int) -> None:
         """Skip the rows before `first_seq`, which have been dropped."""
         if self.at < first_seq:
-            self.unseen += first_seq - self.at
+            self.skipped_events += first_seq - self.at
             self.at = first_seq
 
     def take(self, columns: Columns, texts: list[Record]) -> None:
@@ -76,7 +76,7 @@ class Summary:
             piece: number of rows per step, which bounds the memory of a step.
             most: number of events after which counting stops; 0: no limit.
         """
-        self.seen = 0
+        self.counted = 0
         """Number of events counted."""
         self.of = 0
         """Number of events of the requested paths that were processed."""
@@ -110,12 +110,12 @@ class Summary:
         self._ends: Mapping[str, EndRole] = {}
 
     @property
-    def unseen(self) -> int:
+    def skipped_events(self) -> int:
         """Number of events that the store dropped before they were counted."""
-        return self._events.unseen
+        return self._events.skipped_events
 
     @property
-    def behind(self) -> int:
+    def backlog(self) -> int:
         """Number of events not processed yet by the slowest of the scans."""
         at = min(scan.at for scan in self._scans)
         return self._end_row - max(at, self._store.first_seq)
@@ -183,7 +183,7 @@ class Summary:
         for scan in scans:
             scan.skip_to(self._store.first_seq)
         at = min(scan.at for scan in scans)
-        resets = self._store.anew
+        resets = self._store.clock_resets
         end_row = self._end_row if self._chosen is None else min(self._end_row, self._chosen.looked)
         stop = min([at + self._piece, end_row, *(row for row in (*resets, *(s.at for s in scans)) if row > at)])
         if at >= stop:
@@ -200,8 +200,8 @@ class Summary:
         )
         wanted = self._requested_mask(all_columns) if self._events.at == at else np.zeros(0, np.bool_)
         counted = np.flatnonzero(wanted & passing) if self._most and len(wanted) else wanted
-        if self._most and len(counted) >= self._most - self.seen > 0:
-            self._end = at + int(counted[self._most - self.seen - 1]) + 1
+        if self._most and len(counted) >= self._most - self.counted > 0:
+            self._end = at + int(counted[self._most - self.counted - 1]) + 1
             if self._end < stop:
                 return self._step()
         columns, rows = all_columns, all_columns.is_text
@@ -238,18 +238,18 @@ class Summary:
                     self.timeline.add(path, table.stamps)
                 else:
                     self.timeline.add_at(place, path, len(table))
-                self.seen += len(table)
+                self.counted += len(table)
             self.tasks.add(_keys(np.concatenate([table.pids for table in tables])))
         wanted = [record for record in texts if self._is_requested(record.event)]
         for record in wanted:
             self.timeline.add(record.event, np.array([record.ts], np.int64))
         if wanted:
             self.tasks.add(_keys(np.array([record.pid for record in wanted], np.int32)))
-            self.seen += len(wanted)
+            self.counted += len(wanted)
 
     def _time_calls(self, columns: Columns, _: list[Record]) -> None:
         for finished in self.calls.take(columns):
-            functions, took = finished.functions, finished.took
+            functions, took = finished.functions, finished.durations
             if self._chosen is not None:
                 passing = self._chosen.has(finished.entries) | self._chosen.has(finished.exits)
                 functions, took = functions[passing], took[passing]

@@ -114,7 +114,7 @@ class Journal:
         self.path = ""
         self.fd = -1
         self.open: list[Entry] = []
-        self.owed = b""
+        self.unwritten = b""
         """Bytes not yet written to the file, for lack of space."""
 
     def add(self, effect: bytes, path: bytes, data: bytes, expects: bytes) -> None:
@@ -136,11 +136,11 @@ class Journal:
     def write(self, sign: str, entry: "Entry") -> None:
         try:
             if self.fd < 0:
-                self.owed = self.begin() + b"".join(line_of("+", open_entry) for open_entry in self.open)
+                self.unwritten = self.begin() + b"".join(line_of("+", open_entry) for open_entry in self.open)
             else:
-                self.owed += line_of(sign, entry)
-            while self.owed:  # a truncated line is completed, else the lines behind it would be lost with it
-                self.owed = self.owed[os.write(self.fd, self.owed) :]
+                self.unwritten += line_of(sign, entry)
+            while self.unwritten:  # a truncated line is completed, else the lines behind it would be lost with it
+                self.unwritten = self.unwritten[os.write(self.fd, self.unwritten) :]
         except OSError:  # no folder, no space: the effect is carried out all the same
             pass
 
@@ -167,7 +167,7 @@ class Journal:
             except OSError:
                 pass
             os.close(self.fd)
-            self.fd, self.owed = -1, b""
+            self.fd, self.unwritten = -1, b""
 
 
 def line_of(sign: str, entry: "Entry") -> bytes:

@@ -130,12 +130,12 @@ class Agent:
         self.effects = GuardedSteps()
         self.streams: dict[int, RingReader] = {}
         self.silence = 120.0
-        self.heard = time.monotonic()
+        self.last_received = time.monotonic()
         self.written = 0
         self.before = -1
         """Bytes written at the previous check for progress."""
         self.ending = False
-        self.pulse = Heartbeat()
+        self.heartbeat = Heartbeat()
         self.acts: dict[int, Callable[..., list[bytes] | None]] = {
             PING: self.ping,
             READ: self.read,
@@ -159,7 +159,7 @@ class Agent:
         """Write to the client, which reads at all times: if it takes no data for too long, it is gone."""
         self.before = -1
         signal.setitimer(signal.ITIMER_REAL, self.silence / 2, self.silence / 2)
-        with self.pulse.writing:
+        with self.heartbeat.writing:
             while data:
                 count = os.write(1, data)
                 self.written += count
@@ -186,7 +186,7 @@ class Agent:
         act = self.acts.get(op)
         if act is None:
             raise OSError(errno.ENOSYS, "no such request")
-        result = self.pulse.during(act, ident, *fields) if op in LONG else act(ident, *fields)
+        result = self.heartbeat.during(act, ident, *fields) if op in LONG else act(ident, *fields)
         if op != CREDIT:
             self.send(ident, OK, *(result or []))
 
@@ -277,7 +277,7 @@ class Agent:
         data = os.read(0, 1 << 16)
         if not data:
             raise PeerGone
-        self.heard = time.monotonic()
+        self.last_received = time.monotonic()
         self.buffer += data
         while len(self.buffer) >= HEAD.size:
             size, ident, op = HEAD.unpack_from(self.buffer)
@@ -298,7 +298,7 @@ class Agent:
         """Serve requests and streams until PeerGone, or too long a silence."""
         while True:
             now = time.monotonic()
-            wait = self.heard + self.silence - now
+            wait = self.last_received + self.silence - now
             poll = select.poll()
             poll.register(0, select.POLLIN)
             for stream in self.streams.values():
@@ -309,7 +309,7 @@ class Agent:
             if 0 in ready:
                 self.take()
             now = time.monotonic()
-            if now - self.heard > self.silence:
+            if now - self.last_received > self.silence:
                 raise PeerGone
             for stream in list(self.streams.values()):
                 if stream.credit > 0 and (stream.epoll.fileno() in ready or now >= max(stream.due, stream.latest)):

@@ -38,7 +38,7 @@ class CallerSearch:
     def find(self, name: str, progress: Progress = lambda _: True) -> Callers | None:
         """Return the callers of a function; None: stopped by `progress`. Raises TargetLost."""
         if self._symbols is None:
-            return Callers(name, trouble="the kernel hides the addresses of its functions")
+            return Callers(name, error="the kernel hides the addresses of its functions")
         try:
             callers = self._by_code(name, self._symbols, progress)
             return self._by_debug_info(callers, self._symbols, progress)
@@ -49,14 +49,14 @@ class CallerSearch:
         entries = symbols.named(name) or symbols.beginning(f"{name}.")
         starts = [entry.address for entry in entries if entry.code and COLD not in entry.name]
         if not starts:
-            return Callers(name, trouble="it has no code of its own that could be called")
+            return Callers(name, error="it has no code of its own that could be called")
         if not branches.can_read(self._machine):
-            return Callers(name, trouble=f"code of {self._machine} can't be read here")
+            return Callers(name, error=f"code of {self._machine} can't be read here")
         try:
             if self._code is None:
                 self._code = KernelCode(self._target, symbols, progress)
         except FileRefused as error:
-            return Callers(name, trouble=f"the kernel's code can't be read ({error})")
+            return Callers(name, error=f"the kernel's code can't be read ({error})")
         return _CodeSearch(self._code, self._machine, symbols, CallSites(symbols, self._catalog)).callers(
             name, starts
         )
@@ -112,8 +112,8 @@ class CallSites:
             twin = next(
                 (
                     alternative
-                    for alternative in about.instead
-                    if alternative.how is Relation.TWIN and alternative.place.address == start
+                    for alternative in about.alternatives
+                    if alternative.relation is Relation.TWIN and alternative.place.address == start
                 ),
                 None,
             )

@@ -42,7 +42,7 @@ class AttachExplainer:
         """True if the exact answer takes only a moment, as no data comes from another machine."""
         return self._info.target.kind is not TargetKind.REMOTE
 
-    def about(self, name: str) -> Attachability:
+    def attachability(self, name: str) -> Attachability:
         """Return the exact answer; from the first call on the catalog's answers are exact as well. Raises
         TargetLost.
         """
@@ -64,7 +64,7 @@ class AttachExplainer:
         with self._search_lock:
             callers = self._search.find(name, progress)
         btf = self._info.btf
-        if callers is None or callers.found or btf is None:
+        if callers is None or callers.callers or btf is None:
             return callers
         from probes.attaching.relatives import relatives
 
@@ -79,7 +79,7 @@ class AttachExplainer:
             lookups = (
                 self._lookups if self.near else replace(self._lookups, absent=lambda name: self._absent.get(name, ()))
             )
-            self._info.catalog.ground = lookups
+            self._info.catalog.sources = lookups
 
     @cached_property
     def _lookups(self) -> SymbolLookups:

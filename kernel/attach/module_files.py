@@ -35,11 +35,11 @@ class AbsentModules:
             return ()
         exported = re.search(rb"^alias symbol:%s (\S+)$" % re.escape(encode_text(name)), self._exports, re.MULTILINE)
         if exported and (module := exported[1].decode("utf-8", "surrogateescape")) in self._paths:
-            return (AbsentModule(module, certain=True),)
+            return (AbsentModule(module, is_proven=True),)
         candidates = ((module, self._contains(module, name)) for module in self._named_like(name)[:_MOST])
         return sorted(
-            (AbsentModule(m, certain=bool(contained)) for m, contained in candidates if contained is not False),
-            key=lambda a: not a.certain,
+            (AbsentModule(m, is_proven=bool(contained)) for m, contained in candidates if contained is not False),
+            key=lambda a: not a.is_proven,
         )
 
     def _named_like(self, name: str) -> list[str]:

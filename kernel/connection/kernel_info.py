@@ -82,7 +82,7 @@ class KernelInfo:
         return holds_events(self.target)
 
     @property
-    def cut_short(self) -> bool:
+    def is_truncated(self) -> bool:
         """True: the target is a recording whose end is missing."""
         return self.target.recording is not None and self.target.recording.truncated
 
@@ -120,7 +120,7 @@ class KernelInfo:
         return CaptureTree(self.btf_of(self.function(function).module), function, self.facts.machine)
 
     @cached_property
-    def surroundings(self) -> HostEnvironment:
+    def environment(self) -> HostEnvironment:
         """Events, symbols and files there, each looked up when it is asked for."""
         from kernel.connection.environment import HostEnvironment
 
@@ -162,7 +162,7 @@ class KernelInfo:
         self.target.close()
 
     def _read_module(self, module: str, base: Btf) -> Btf | None:
-        with contextlib.suppress(KernelError, BtfError):  # a line that is gone is told by whoever needs it next
+        with contextlib.suppress(KernelError, BtfError):  # a lost connection is reported by the next request
             return Btf.load(self.target.btf(module), base=base)
         return None
 

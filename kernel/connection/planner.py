@@ -71,7 +71,7 @@ class Planner:
             return CheckResult(Verdict(str(kept.probe)), kept)
         if not look:
             return check_plan(probe, self.types_of(probe), self.info.facts, group, self._around(probe))
-        around = self.info.surroundings
+        around = self.info.environment
         asked = around.environment
         if asked.symbol is not None:
             asked = replace(asked, landing=self._landing)
@@ -122,7 +122,7 @@ class Planner:
             return kept
         btf, facts = self.types_of(probe), self.info.facts
         if not is_function(probe):
-            self.info.surroundings.forget()
+            self.info.environment.forget()
         plan, around = self._lowered(probe, group)
         chosen = _chosen_name(probe)
         # Of two events each puts its end behind the name it is given.
@@ -218,8 +218,8 @@ class Planner:
             symbols = self.info.loaded_symbols or (self.info.symbols if self._is_about_symbols(known) else None)
             if symbols is None:
                 return UNKNOWN
-            return replace(symbol_environment(symbols), call_at=self.info.surroundings.call_at)
-        return self.info.surroundings.nearby
+            return replace(symbol_environment(symbols), call_at=self.info.environment.call_at)
+        return self.info.environment.nearby
 
     def _is_about_symbols(self, probe: Armable) -> bool:
         """Return whether only the symbols decide the verdict: `@variable`, an offset, a part such as `vfs_read.cold`,

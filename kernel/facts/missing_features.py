@@ -59,7 +59,7 @@ def explain_missing(facts: TargetFacts, config: Mapping[str, str]) -> dict[Featu
     return {feature: _reason(feature, facts, config) for feature in Feature if not facts.has(feature)}
 
 
-def unseen(facts: TargetFacts) -> bool:
+def features_unknown(facts: TargetFacts) -> bool:
     """Return whether tracefs was unreadable, so that features not found may exist."""
     return not facts.readme
 
@@ -70,7 +70,7 @@ def _reason(feature: Feature, facts: TargetFacts, config: Mapping[str, str]) -> 
     for name in (need.config, *below):
         if config.get(name) == "n":
             return f"CONFIG_{name} is not set in this kernel"
-    if unseen(facts):
+    if features_unknown(facts):
         return (
             "cannot be seen: tracefs is not reachable" if not facts.tracefs else "cannot be seen: tracefs is closed"
         )

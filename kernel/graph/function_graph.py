@@ -81,7 +81,7 @@ def _support(
         "",
         options_found,
         **features,
-        lacks={name: _missing_feature(name, config) for name, supported in features.items() if not supported},
+        missing={name: _missing_feature(name, config) for name, supported in features.items() if not supported},
     )
 
 

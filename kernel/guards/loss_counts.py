@@ -1,101 +1,16 @@
-"""Count events that did not reach us, by the kernel and by our own queue, each kind apart."""
+"""Read the loss counts of a session from the kernel: its ring buffer, its probes, and our own queue."""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TypeVar
 
-from events.names.event_names import regrouped_path
+from events.loss_counts import LossCounts
 from kernel.errors import FileRefused
 from kernel.guards.rate_meter import hits_of
 from kernel.pump import Pump
 from kernel.tracefs import Instance, Profile, Tracefs
 from probes.plans.plan import PlannedEvent
-
-Key = TypeVar("Key")
-
-
-@dataclass(frozen=True, slots=True)
-class LossCounts:
-    """Loss counts since the session began."""
-
-    overrun: Mapping[int, int]
-    """Events overwritten in the ring buffer before we read them, by CPU."""
-    full: Mapping[int, int]
-    """Events that found no room in the ring buffer, by CPU."""
-    nmissed: Mapping[str, int | None]
-    """Calls during which the probe did not run, by `group/event`. None: the kernel does not count them for this kind
-    of event (it does for kprobes and kretprobes only).
-    """
-    dropped: int
-    """Events that our own queue dropped."""
-    dropped_bytes: int
-    read_errors: int
-    """Reads of the ring buffer that the kernel rejected."""
-    written: int = 0
-    """Events that were written to the ring buffer, including lost ones."""
-    hits: Mapping[str, int] = field(default_factory=dict)
-    """Runs of the probes armed now, by `group/event`: for kprobes, kretprobes, and count-only probes; for a probe
-    armed again after a reconnect, including those before.
-    """
-    passed: Mapping[str, int] = field(default_factory=dict)
-    """Hits that passed the filter, for count-only probes with a filter."""
-
-    @property
-    def counted(self) -> Mapping[str, int]:
-        """Hits by `group/event`; for count-only probes the hits that pass its filter."""
-        return {**self.hits, **self.passed}
-
-    def after(self, earlier: LossCounts | None) -> LossCounts:
-        """Return the sum of these counts and those of an earlier session that was disconnected; see `ended`."""
-        if earlier is None:
-            return self
-        return replace(
-            self,
-            overrun=_sums(earlier.overrun, self.overrun),
-            full=_sums(earlier.full, self.full),
-            nmissed={**earlier.nmissed, **self.nmissed},  # the events of two sessions have different groups
-            dropped=earlier.dropped + self.dropped,
-            dropped_bytes=earlier.dropped_bytes + self.dropped_bytes,
-            read_errors=earlier.read_errors + self.read_errors,
-            written=earlier.written + self.written,
-            hits=_sums(earlier.hits, self.hits),
-            passed=_sums(earlier.passed, self.passed),
-        )
-
-    def ended(self, pump: Pump, earlier: LossCounts | None, groups: tuple[str, str]) -> LossCounts:
-        """Return the counts at the end of their session, with the pump's drops since they were read.
-
-        Args:
-            pump: pump of the session.
-            earlier: counts of the sessions before it, which are included in these.
-            groups: event groups of this session and of the next one: hits continue under the event's name there.
-        """
-        old, new = groups
-        return replace(
-            self,
-            dropped=pump.dropped_events + (earlier.dropped if earlier else 0),
-            dropped_bytes=pump.dropped_bytes + (earlier.dropped_bytes if earlier else 0),
-            read_errors=pump.read_errors + (earlier.read_errors if earlier else 0),
-            hits=_regrouped(self.hits, old, new),
-            passed=_regrouped(self.passed, old, new),
-        )
-
-    def without_hits(self, events: Iterable[PlannedEvent]) -> LossCounts:
-        """Return these counts without the hits of events that are no longer armed."""
-        disarmed = {event.path for event in events}
-        hits, passed = (
-            {path: number for path, number in counts.items() if path not in disarmed}
-            for counts in (self.hits, self.passed)
-        )
-        return replace(self, hits=hits, passed=passed)
-
-    @property
-    def lost(self) -> int:
-        """Events lost in the ring buffer, all CPUs."""
-        return sum(self.overrun.values()) + sum(self.full.values())
 
 
 class LossCounter:
@@ -163,16 +78,16 @@ class LossCounter:
 
         Args:
             events: events of the removed probes.
-            before: result of `missed` for them before the removal.
+            before: result of `read_nmissed` for them before the removal.
 
         Raises TargetLost.
         """
-        remaining = self.missed(events)
+        remaining = self.read_nmissed(events)
         for path, count in before.items():
             earlier = self._removed_misses.get(path)
             self._removed_misses[path] = earlier if count is None else (earlier or 0) + count - (remaining[path] or 0)
 
-    def missed(self, events: Iterable[PlannedEvent]) -> dict[str, int | None]:
+    def read_nmissed(self, events: Iterable[PlannedEvent]) -> dict[str, int | None]:
         """Return the present misses of the probes on some events, by `group/event`. Raises TargetLost."""
         events = tuple(events)
         return _missed(events, self._profile(events))
@@ -182,15 +97,6 @@ class LossCounter:
             with contextlib.suppress(FileRefused):
                 return self._tracefs.kprobe_profile()
         return {}
-
-
-def _sums(first: Mapping[Key, int], second: Mapping[Key, int]) -> dict[Key, int]:
-    return {key: first.get(key, 0) + second.get(key, 0) for key in {**first, **second}}
-
-
-def _regrouped(counts: Mapping[str, int], old: str, new: str) -> dict[str, int]:
-    """Return counts by the paths that the events have in another group."""
-    return {regrouped_path(path, old, new): number for path, number in counts.items()}
 
 
 def _missed(events: Sequence[PlannedEvent], profile: Mapping[str, Profile]) -> dict[str, int | None]:

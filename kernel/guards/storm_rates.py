@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from kernel.guards.loss_counts import LossCounts
+from events.loss_counts import LossCounts
 
 MIN_INTERVAL = 0.5
 """Seconds between two samples that allow a statement about a rate."""
@@ -24,7 +24,7 @@ class RateSample(NamedTuple):
     """Events of all probes that the kernel wrote to the ring buffer, including lost ones."""
     hits: Mapping[str, int]
     """Runs of the probe by `group/event`, if the kernel counts them."""
-    seen: Mapping[str, int]
+    stored: Mapping[str, int]
     """Events that reached the store, by `group/event`."""
 
 
@@ -59,7 +59,7 @@ def event_rates(before: RateSample, after: RateSample, paths: Sequence[str]) -> 
     seconds = after.at - before.at
     if seconds <= 0:
         return dict.fromkeys(paths, 0.0)
-    seen = {path: max(0, count - before.seen.get(path, 0)) for path, count in after.seen.items()}
+    seen = {path: max(0, count - before.stored.get(path, 0)) for path, count in after.stored.items()}
     total = sum(seen.values())
     lost_events = max(0, after.written - before.written - total)
     by_path = {}
@@ -94,7 +94,7 @@ class StormGuard:
         if before is not None and now.at - before.at < MIN_INTERVAL:
             return []
         self._before = now
-        if before is None or not self.limit or _went_down(before.seen, now.seen):
+        if before is None or not self.limit or _went_down(before.stored, now.stored):
             return []
         of_event = event_rates(before, now, [path for probe in probes for path in probe.paths])
         storms: list[Storm] = []

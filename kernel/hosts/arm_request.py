@@ -25,7 +25,7 @@ from probes.verdict import Verdict
 class ArmRequest:
     """Probes, mode and triggers to be armed on every host."""
 
-    wanted: tuple[PresetChoice | str, ...]
+    specifications: tuple[PresetChoice | str, ...]
     """Presets, and specifications as typed; empty: the triggers are for the probes already armed."""
     at_any_rate: bool = False
     mode: Mode = Mode.RECORD
@@ -35,7 +35,7 @@ class ArmRequest:
     def title(self) -> str:
         """Short description of the request."""
         return ", ".join(
-            entry if isinstance(entry, str) else entry.preset.name for entry in self.wanted or self.triggers
+            entry if isinstance(entry, str) else entry.preset.name for entry in self.specifications or self.triggers
         )
 
 
@@ -60,15 +60,15 @@ def probes_for(
     """
     probes: list[Armable] = []
     notes: list[str] = []
-    for entry in order.wanted:
+    for entry in order.specifications:
         if isinstance(entry, str):
             probes.append(_typed(planner, entry))
             continue
-        for outcome in judge(entry.preset, entry.given, planner.check, planner.info.facts.machine).probes:
+        for outcome in judge(entry.preset, entry.values, planner.check, planner.info.facts.machine).probes:
             if outcome.plan is None:
                 raise ProbeRefused(outcome.verdict)
-            if outcome.refused:
-                error = outcome.refused[0].error
+            if outcome.rejected_alternatives:
+                error = outcome.rejected_alternatives[0].error
                 reason_text = f": {error.hint or error.message}" if error else ""
                 notes.append(f"{entry.preset.name}: another way is taken here{reason_text}")
             probes.append(outcome.probe)
@@ -107,7 +107,7 @@ def arm_on_host(watch: Watch, order: ArmRequest) -> ArmResult:
     Raises ProbeRefused, PresetError, TooFast, TargetUnusable, TargetLost; already armed probes of the request are
     disarmed then.
     """
-    if not order.wanted:
+    if not order.specifications:
         return ArmResult(notes=tuple(_add_trigger(watch, text) for text in order.triggers))
     probes, notes = probes_for(watch.planner, order, [armed.plan.probe for armed in watch.armed.probes])
     armed_now = []

@@ -23,7 +23,7 @@ from kernel.hosts.names import host_names
 from kernel.hosts.opening import open_host
 from kernel.hosts.reconnects import HostReconnects
 from kernel.watch.clocks.readings import local_clock
-from kernel.watch.reconnect import PATIENCE, ReconnectAttempt, can_come_back, cut_silent
+from kernel.watch.reconnect import PATIENCE, ReconnectAttempt, can_reconnect, drop_silent
 from kernel.watch.watch import Watch
 
 
@@ -50,7 +50,7 @@ class Fleet:
             opener: opens a target.
             bounds: memory bounds for the events of all hosts.
         """
-        self.now = local_clock()
+        self.clock = local_clock()
         """Local clock, in nanoseconds since 1970."""
         self.events = MergedEvents(window, min(ROWS_BYTES, bounds.rows))
         self.on_change: Callable[[], None] = lambda: None
@@ -62,7 +62,7 @@ class Fleet:
         self._patience = PATIENCE if patience is None else patience
         """Seconds of retries for a connection that is lost while a host is opened."""
         self._changed = threading.Condition()
-        self._workers = HostWorkers(opener, self.now, self._tell, self._tell_of_data)
+        self._workers = HostWorkers(opener, self.clock, self._tell, self._tell_of_data)
         self._looks: dict[Host, Future[None]] = {}
         """Last look at each host."""
         self._replaced: list[Host] = []
@@ -73,7 +73,7 @@ class Fleet:
         # One thread for each host: a host that hangs delays no other.
         self._lookers = ThreadPoolExecutor(max(1, len(specs)), "look")
         self._reconnects = HostReconnects(
-            len(specs), patience, self.now, self._tell, lambda host: self._workers.serve([host])
+            len(specs), patience, self.clock, self._tell, lambda host: self._workers.serve([host])
         )
         self._ending = False
         """True: no reconnect any more."""
@@ -114,7 +114,7 @@ class Fleet:
         """Reconnect now: do not wait for the next attempt on disconnected hosts, nor for silent hosts."""
         for host in self.hosts:
             if host.watch is not None:
-                cut_silent(host.watch)
+                drop_silent(host.watch)
         for attempt in self._trying():
             attempt.try_now()
 
@@ -175,7 +175,7 @@ class Fleet:
         """
         for host in self.all_hosts:
             self._tick_host(host, budget, collecting)
-        new = self.events.release(self.now())
+        new = self.events.release(self.clock())
         self._drop_replaced()
         return new
 
@@ -187,7 +187,7 @@ class Fleet:
         self._ending = True
         watches = [host.watch for host in self.hosts if host.watch is not None]
         for watch in self._give_up_reconnecting():
-            watch.hurry(time.monotonic())
+            watch.set_deadline(time.monotonic())
         self._await_silent(watches)
         self._end_reading(watches)
         self._reconnects.close()
@@ -195,12 +195,12 @@ class Fleet:
         new = 0
         while True:
             new += self.tick(0.1)
-            if not any(watch.intake.behind for watch in watches):
+            if not any(watch.intake.has_backlog for watch in watches):
                 break
         for host in self.hosts:
             if host.watch is not None and host.watch.store is not None:
                 host.watch.store.flush()
-                self.events.collect(host, self.now(), last=True)
+                self.events.collect(host, self.clock(), last=True)
         return new + self.events.release(None)
 
     def _give_up_reconnecting(self) -> list[Watch]:
@@ -211,9 +211,9 @@ class Fleet:
 
     def _await_silent(self, watches: Sequence[Watch]) -> None:
         """Wait until the silent hosts answer, or their connections are lost: else their events would be missing."""
-        silent = [watch for watch in watches if watch.silent is not None]
+        silent = [watch for watch in watches if watch.overdue_seconds is not None]
         for watch in silent:
-            watch.hurry(time.monotonic())
+            watch.set_deadline(time.monotonic())
         # Threads apart from `_lookers`: a look in progress may wait for that very answer.
         with ThreadPoolExecutor(max(1, len(silent)), "silent") as askers:
             wait([askers.submit(watch.losses.final) for watch in silent])
@@ -232,7 +232,7 @@ class Fleet:
         watch.tick(budget)
         if collecting:
             self._collect(host)
-        error = watch.lost if self._ending else watch.error
+        error = watch.connection_error if self._ending else watch.error
         if error is not None and host.trying is None:
             self._end_session(host, watch, error)
             if collecting:
@@ -241,19 +241,19 @@ class Fleet:
     def _end_session(self, host: Host, watch: Watch, error: KernelError) -> None:
         """Start reconnecting to a host whose session has ended, or mark it lost, behind all its events."""
         if host.state not in (HostState.LOST, HostState.CLOSED):
-            reconnectable = not self._ending and host in self.hosts and can_come_back(watch)
+            reconnectable = not self._ending and host in self.hosts and can_reconnect(watch)
             if reconnectable and not watch.ended:
                 return  # events received before get their rows first, by the previous clock
             if reconnectable and self._reconnects.begin(host):
                 return
-            host.lost(error)
+            host.mark_lost(error)
             self._tell()
         if host.state is HostState.LOST:
-            watch.mark_end(host.offset(self.now()), self.now())
+            watch.mark_end(host.offset(self.clock()), self.clock())
 
     def _collect(self, host: Host) -> None:
         if host.trying is None:  # else its clock may be another one by now
-            self.events.collect(host, self.now())
+            self.events.collect(host, self.clock())
 
     def _trying(self) -> list[ReconnectAttempt]:
         return [trying for host in self.hosts if (trying := host.trying) is not None]
@@ -280,14 +280,14 @@ class Fleet:
     def _drop_replaced(self) -> None:
         """Drop replaced hosts which have no effects left to undo and no rows."""
         for host in tuple(self._replaced):
-            if self._workers.has_left(host) and not host.left and self.events.forget(host):
+            if self._workers.has_left(host) and not host.undo_errors and self.events.forget(host):
                 self._replaced.remove(host)
                 self._workers.forget(host)
                 self._looks.pop(host, None)
 
     def _look(self, host: Host) -> None:
         try:
-            host.look(self.now, tables=self.wants_tables)
+            host.look(self.clock, tables=self.wants_tables)
         finally:
             self._tell()
 

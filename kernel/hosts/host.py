@@ -10,15 +10,15 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from events.clocks.clock_offset import Clock, ClockOffset
+from events.loss_counts import LossCounts
 from kernel.cleanup.undo import failure_lines
 from kernel.errors import KernelError, ProbeRefused, TargetLost, TargetUnusable
 from kernel.guards.limits import Limits, TooFast
-from kernel.guards.loss_counts import LossCounts
 from kernel.guards.row_bounds import SCREEN, RowBounds
 from kernel.hosts.arm_request import ArmRequest, ArmResult, arm_on_host
 from kernel.watch.clocks.readings import read_clock
 from kernel.watch.hist_tables import HistTable, events_with_tables, read_tables
-from kernel.watch.reconnect import ReconnectAbandoned, Reconnected, begun_anew, what_becomes
+from kernel.watch.reconnect import ReconnectAbandoned, Reconnected, begun_anew, effects_note
 from kernel.watch.watch import Watch
 from probes.presets.errors import PresetError
 
@@ -73,7 +73,7 @@ class HostAnswer(enum.Enum):
 
 
 class Host:
-    """Host of a group (see the module). `open`, `arm`, `disarm`, `look`, `come_back` and `close` wait for the remote
+    """Host of a group (see the module). `open`, `arm`, `disarm`, `look`, `reconnect` and `close` wait for the remote
     host.
     """
 
@@ -87,7 +87,7 @@ class Host:
         self.spec = spec
         self.name = name
         self.state = HostState.WAITING
-        self.why = ""
+        self.reason = ""
         """Reason of a failed state; foreign text."""
         self.remedy = ""
         self.refusal: Verdict | None = None
@@ -99,7 +99,7 @@ class Host:
         self.done = ArmResult()
         self.stopped: tuple[str, ...] = ()
         """Descriptions of probes stopped because of their event rate."""
-        self.left: tuple[str, ...] = ()
+        self.undo_errors: tuple[str, ...] = ()
         """Errors of undo steps that failed at the end."""
         self.tables: tuple[HistTable, ...] = ()
         """Tables of hist triggers of its probes, as last read: when the host was closed at the latest."""
@@ -121,7 +121,7 @@ class Host:
         self._busy = threading.Lock()
         """Held by one worker at a time; a look does not wait for it."""
         self._reconnecting = threading.Lock()
-        """Held by `come_back`."""
+        """Held by `reconnect`."""
 
     def offset(self, now: int) -> ClockOffset | None:
         """Return the offset of its clock from ours at local time `now`; None: unknown."""
@@ -132,7 +132,7 @@ class Host:
         with self._busy:
             if cancel.is_set():
                 return
-            self.state, self.why, self.remedy = HostState.OPENING, "", ""
+            self.state, self.reason, self.remedy = HostState.OPENING, "", ""
             try:
                 begun_anew(
                     lambda: self._open(opener, now, cancel),
@@ -170,8 +170,8 @@ class Host:
             if self.watch is None or self.state not in (HostState.OPEN, HostState.ARMED, HostState.REFUSED):
                 return HostAnswer.TAKEN
             previous_state = self.state
-            previous = (previous_state, self.why, self.remedy)
-            self.state, self.why, self.remedy, self.refusal = HostState.ARMING, "", "", None
+            previous = (previous_state, self.reason, self.remedy)
+            self.state, self.reason, self.remedy, self.refusal = HostState.ARMING, "", "", None
             try:
                 result = arm_on_host(self.watch, order)
                 self.done = ArmResult((*self.done.lines, *result.lines), (*self.done.notes, *result.notes))
@@ -184,7 +184,7 @@ class Host:
             except (TooFast, TargetUnusable) as error:
                 self._set_failed(HostState.REFUSED, error)
             except TargetLost as error:
-                self.state, self.why, self.remedy = previous
+                self.state, self.reason, self.remedy = previous
                 self._set_disconnected(error)
                 return HostAnswer.NOT_NOW
             except KernelError as error:
@@ -194,7 +194,7 @@ class Host:
             if self.state is not HostState.REFUSED:
                 return HostAnswer.TAKEN
             if previous_state is HostState.ARMED and self.watch.armed.probes:
-                self.state = HostState.ARMED  # probes armed before go on; `why` is the reason of the rejection
+                self.state = HostState.ARMED  # probes armed before go on; `reason` is the reason of the rejection
             return HostAnswer.REFUSED
 
     def disarm(self) -> HostAnswer:
@@ -207,9 +207,11 @@ class Host:
                 return HostAnswer.TAKEN
             failures = [failure for armed in watch.armed.probes for failure in watch.armed.disarm(armed)]
             # Effects left behind a lost connection are undone by the remote agent.
-            self.left = tuple(str(failure.error) for failure in failures if not isinstance(failure.error, TargetLost))
+            self.undo_errors = tuple(
+                str(failure.error) for failure in failures if not isinstance(failure.error, TargetLost)
+            )
             self.done = ArmResult()
-            self.state, self.why, self.remedy = HostState.OPEN, "", ""
+            self.state, self.reason, self.remedy = HostState.OPEN, "", ""
             return HostAnswer.TAKEN
 
     def ask(self, question: Callable[[Planner], Verdict]) -> Verdict | None:
@@ -241,11 +243,11 @@ class Host:
         except TargetLost:
             pass  # the pump reports it, after all received data are read
         except KernelError as error:
-            self.why = str(error)
+            self.reason = str(error)
         finally:
             self._busy.release()
 
-    def come_back(self, trying: ReconnectAttempt, now: Callable[[], int], changed: Callable[[], None]) -> bool:
+    def reconnect(self, trying: ReconnectAttempt, now: Callable[[], int], changed: Callable[[], None]) -> bool:
         """Reconnect, and arm the previous probes again; False: given up, or the host is closed.
 
         Args:
@@ -258,7 +260,7 @@ class Host:
                 with self._busy:
                     if self.state in (HostState.LOST, HostState.CLOSED):
                         return False
-                    self._set_disconnected(trying.watch.error or KernelError(trying.why))
+                    self._set_disconnected(trying.watch.error or KernelError(trying.reason))
                 changed()
                 reconnected = trying.run()
                 # Readings of the previous connection may be wrong now: the machine slept or was rebooted.
@@ -271,50 +273,50 @@ class Host:
                     self._set_reconnected(trying.watch, reconnected)
                 return True
             except ReconnectAbandoned as error:
-                self.lost(error)
+                self.mark_lost(error)
             except Exception as error:
-                self.lost(KernelError(f"unexpected: {error!r}", "please report it"))
+                self.mark_lost(KernelError(f"unexpected: {error!r}", "please report it"))
             finally:
                 self.trying = None
             return False
 
     def _set_disconnected(self, error: KernelError) -> None:
         if self.state is not HostState.CUT:
-            self._before = (self.state, self.why, self.remedy)
+            self._before = (self.state, self.reason, self.remedy)
             self._set_failed(HostState.CUT, error)
 
     def _set_reconnected(self, watch: Watch, reconnected: Reconnected) -> None:
         """Restore the state from before the disconnect; update the armed lines."""
-        self.state, self.why, self.remedy = self._before
-        if reconnected.refused:
-            self.why = "; ".join(f"not armed again: {text}" for text in reconnected.refused)
+        self.state, self.reason, self.remedy = self._before
+        if reconnected.rejected_probes:
+            self.reason = "; ".join(f"not armed again: {text}" for text in reconnected.rejected_probes)
             self.remedy = "take all away, and arm it anew"
-        if reconnected.again or reconnected.refused:
+        if reconnected.rearmed or reconnected.rejected_probes:
             self.state = HostState.ARMED if watch.armed.probes else HostState.REFUSED
         self.done = ArmResult(
             tuple(line for armed in watch.armed.probes for line in armed.plan.lines), self.done.notes
         )
 
-    def lost(self, error: KernelError) -> None:
+    def mark_lost(self, error: KernelError) -> None:
         """Mark the connection or the machine as lost."""
         if self.state not in (HostState.LOST, HostState.CLOSED):
             self._set_failed(HostState.LOST, error)
             if not self.remedy and self.watch is not None:
-                self.remedy = what_becomes(self.watch.info.target)
+                self.remedy = effects_note(self.watch.info.target)
 
     def close(self) -> None:
         """Disarm everything; every step is tried. Safe to call twice."""
         if (trying := self.trying) is not None:
             trying.give_up()
         if self.watch is not None:
-            self.watch.hurry(time.monotonic())  # a worker that waits for an answer releases the host then
+            self.watch.set_deadline(time.monotonic())  # a worker that waits for an answer releases the host then
         with self._reconnecting, self._busy:
             watch = self.watch
             if watch is None:
                 self.state = self.state if self.state.failed else HostState.CLOSED
                 return
             if self.state is HostState.CUT:
-                self.lost(KernelError(self.why))
+                self.mark_lost(KernelError(self.reason))
             was_lost = self.state is HostState.LOST
             was_open = watch.session is not None
             if not was_lost:
@@ -325,11 +327,11 @@ class Host:
                 failures = watch.close()
                 connection_failures = [failure for failure in failures if isinstance(failure.error, TargetLost)]
                 if connection_failures and not was_lost:
-                    self.lost(connection_failures[0].error)
+                    self.mark_lost(connection_failures[0].error)
                 left = failure_lines([failure for failure in failures if failure not in connection_failures])
                 # Undo steps that an earlier `disarm` could not do were tried again, if the watch was open and its
                 # connection works.
-                self.left = left if was_open and not connection_failures else self.left + left
+                self.undo_errors = left if was_open and not connection_failures else self.undo_errors + left
             finally:
                 watch.info.close()
                 self.state = self.state if self.state.failed else HostState.CLOSED
@@ -338,13 +340,13 @@ class Host:
         """Read the tables as they are; on failure the previous ones stay."""
         try:
             if self.state is HostState.LOST and events_with_tables(watch.armed):
-                raise KernelError(self.why)
+                raise KernelError(self.reason)
             self.tables, self.tables_error = tuple(read_tables(watch.armed)), ""
         except KernelError as error:
             self.tables_error = str(error)
 
     def _set_failed(self, state: HostState, error: KernelError) -> None:
-        self.state, self.why, self.remedy = state, str(error), error.remedy
+        self.state, self.reason, self.remedy = state, str(error), error.remedy
 
     def _progress(self, text: str, share: float | None = None) -> None:
         self.progress = text if share is None else f"{text} {share:.0%}"
@@ -361,7 +363,7 @@ def _rejection_text(error: ProbeRefused) -> str:
 
 def _load_symbols(watch: Watch, reconnected: Reconnected) -> None:
     """Reload symbols after a reboot, which changes their addresses."""
-    if reconnected.cut.booted and (
-        watch.known.with_stacks or any(map(watch.known.wants_symbols, watch.armed.probes))
+    if reconnected.outage.booted and (
+        watch.event_fields.with_stacks or any(map(watch.event_fields.wants_symbols, watch.armed.probes))
     ):
         watch.info.load_symbols()

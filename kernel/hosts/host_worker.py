@@ -26,13 +26,13 @@ class HostGoals(NamedTuple):
 class HostWorker:
     """Progress of one host (see the module); belongs to the worker that holds `lock`."""
 
-    def __init__(self, era: int, refused: Iterable[int] = ()) -> None:
+    def __init__(self, era: int, rejected_requests: Iterable[int] = ()) -> None:
         """Start in an era of the goals; `refused`: places of requests to leave out."""
         self.lock = threading.Lock()
         self.era = era
-        self.taken = 0
+        self.passed_requests = 0
         """Number of requests of its era that were passed to the host."""
-        self.refused = set(refused)
+        self.rejected_requests = set(rejected_requests)
         """Places of the requests that the host rejected; not repeated."""
         self.over = False
         """True: the host is replaced by another attempt, and gets no more requests."""
@@ -41,18 +41,18 @@ class HostWorker:
     @classmethod
     def after(cls, before: HostWorker | None, goals: HostGoals) -> HostWorker:
         """Return a worker for another attempt; rejected requests are left out, unless all were rejected."""
-        refused = before.refused if before is not None and before.era == goals.era else ()
+        refused = before.rejected_requests if before is not None and before.era == goals.era else ()
         return cls(goals.era, refused if len(refused) < len(goals.orders) else ())
 
     def has_all(self, goals: HostGoals) -> bool:
         """Return whether all requests were passed to the host."""
-        return self.era == goals.era and self.taken >= len(goals.orders)
+        return self.era == goals.era and self.passed_requests >= len(goals.orders)
 
     def has(self, request: ArmRequest, goals: HostGoals, end: int | None = None) -> bool:
         """Return whether the host has an equal request, or will get it from one of the requests before place
         `end`.
         """
-        refused = self.refused if self.era == goals.era else ()
+        refused = self.rejected_requests if self.era == goals.era else ()
         return any(other == request and place not in refused for place, other in enumerate(goals.orders[:end]))
 
     def step(self, host: Host, goals: HostGoals) -> bool:
@@ -65,17 +65,19 @@ class HostWorker:
                 answer = host.disarm()
             finally:
                 if answer is not HostAnswer.NOT_NOW:
-                    self.era, self.taken, self.refused = goals.era, 0, set()
+                    self.era, self.passed_requests, self.rejected_requests = goals.era, 0, set()
             return answer is not HostAnswer.NOT_NOW
         if self.has_all(goals):
             return False
         answer = HostAnswer.TAKEN
         try:
-            request = goals.orders[self.taken]
-            if self.taken not in self.refused and not self.has(request, goals, self.taken):
+            request = goals.orders[self.passed_requests]
+            if self.passed_requests not in self.rejected_requests and not self.has(
+                request, goals, self.passed_requests
+            ):
                 answer = host.arm(request)
             if answer is HostAnswer.REFUSED:
-                self.refused.add(self.taken)
+                self.rejected_requests.add(self.passed_requests)
         finally:
-            self.taken += answer is not HostAnswer.NOT_NOW
+            self.passed_requests += answer is not HostAnswer.NOT_NOW
         return answer is not HostAnswer.NOT_NOW

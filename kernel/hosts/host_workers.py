@@ -95,7 +95,7 @@ class HostWorkers:
         self._cancel.set()
 
     def close(self, hosts: Iterable[Host]) -> None:
-        """Start no more work, close all hosts and wait; undo failures of a host are listed in its `left`."""
+        """Start no more work, close all hosts and wait; undo failures of a host are listed in its `undo_errors`."""
         self._cancel.set()
         self._workers.shutdown(wait=False, cancel_futures=True)
         with ThreadPoolExecutor(AT_ONCE, "close") as closers:
@@ -133,6 +133,6 @@ def _close(host: Host) -> None:
     try:
         host.close()
     except KernelError as error:
-        host.left += (str(error),)
+        host.undo_errors += (str(error),)
     except Exception as error:  # an error of one host must not leave the others' probes in their kernels
-        host.left += (f"unexpected: {error!r}",)
+        host.undo_errors += (f"unexpected: {error!r}",)

@@ -62,8 +62,8 @@ class _Source:
         self.watch = watch
         self.timeline = timeline
         self.next_seq = 0
-        self.unshown = 0
-        self.given = False
+        self.evicted = 0
+        self.has_events = False
         """True once the merger has received events of this session."""
         self.end: int | None = None
         """Row number from which on no row is of this session; None: unknown."""
@@ -94,11 +94,11 @@ class MergedEvents:
         numbers = (
             number for number, source in enumerate(self._sources) if source is not None and source.host is host
         )
-        return sum(self.merger.late.get(number, 0) for number in numbers)
+        return sum(self.merger.late_events.get(number, 0) for number in numbers)
 
     def unshown_of(self, host: Host) -> int:
         """Return the number of a host's events that its store had to drop before they could be shown."""
-        return sum(source.unshown for source in self._sources if source is not None and source.host is host)
+        return sum(source.evicted for source in self._sources if source is not None and source.host is host)
 
     def kept_of(self, host: Host) -> int:
         """Return the number of a host's rows in memory."""
@@ -123,17 +123,17 @@ class MergedEvents:
         if (offset is None and not last) or store.next_seq == source.next_seq:
             return
         first = max(store.first_seq, source.next_seq)
-        source.unshown += first - source.next_seq
+        source.evicted += first - source.next_seq
         run = store.columns(first, store.next_seq).run
-        cuts = _cuts(store, run) if watch.cuts or watch.end_mark else []
+        cuts = _cuts(store, run) if watch.outages or watch.end_mark else []
         if offset is not None:
             self.merger.add(number, self._local_times(source, run.stamps, cuts, offset.ns, now), first)
         else:
             for cut in cuts:
                 self.merger.add(number, np.array([now], np.int64), first + cut)
-            source.unshown += len(run.stamps) - len(cuts)
+            source.evicted += len(run.stamps) - len(cuts)
         source.next_seq = store.next_seq
-        source.given = True
+        source.has_events = True
 
     def _local_times(
         self, source: _Source, stamps: NDArray[np.int64], cuts: Sequence[int], offset: int, now: int
@@ -170,7 +170,7 @@ class MergedEvents:
         """Count a row as not shown: its host's store dropped the event while it waited for others."""
         source = self._sources[self._rows.row(seq).host]
         if source is not None:
-            source.unshown += 1
+            source.evicted += 1
 
     def forget(self, host: Host) -> bool:
         """Drop the session of a host that delivers no more events, if no row is of it; return whether it was dropped.
@@ -181,9 +181,9 @@ class MergedEvents:
             if source is None or source.host is not host:
                 continue
             store = source.watch.store
-            if store is not None and store.held:
+            if store is not None and store.held_events:
                 return False
-            if source.given and source.end is None:
+            if source.has_events and source.end is None:
                 if self.merger.holds(number):
                     return False
                 source.end = self._rows.next

@@ -1,6 +1,6 @@
 """Reconnect to disconnected hosts, each in a thread of its own, so that none delays another.
 
-`kernel.watch.reconnect` makes the attempts; `kernel.hosts.host.Host.come_back` applies them to a host.
+`kernel.watch.reconnect` makes the attempts; `kernel.hosts.host.Host.reconnect` applies them to a host.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 from kernel.hosts.host import Host
-from kernel.watch.reconnect import ReconnectAttempt, can_come_back
+from kernel.watch.reconnect import ReconnectAttempt, can_reconnect
 
 
 class HostReconnects:
@@ -39,11 +39,11 @@ class HostReconnects:
         self._now = now
         self._changed = changed
         self._on_reconnect = on_reconnect
-        self._workers = ThreadPoolExecutor(max(1, most), "line")
+        self._workers = ThreadPoolExecutor(max(1, most), "reconnect")
 
     def begin(self, host: Host) -> bool:
         """Start reconnecting to a host all of whose events have rows; False: no reconnect is possible."""
-        if host.watch is None or self._patience == 0 or not can_come_back(host.watch):
+        if host.watch is None or self._patience == 0 or not can_reconnect(host.watch):
             return False
         host.trying = attempt = ReconnectAttempt(host.watch, patience=self._patience, changed=self._changed)
         self._workers.submit(self._run, host, attempt)
@@ -52,7 +52,7 @@ class HostReconnects:
     def _run(self, host: Host, attempt: ReconnectAttempt) -> None:
         reconnected = False
         try:
-            reconnected = host.come_back(attempt, self._now, self._changed)
+            reconnected = host.reconnect(attempt, self._now, self._changed)
         finally:
             self._changed()
         if reconnected:

@@ -30,7 +30,7 @@ def folder() -> Path:
     return cache.root() / "kernels" / f"amd64-full.{key}"
 
 
-def full(work: Work) -> KernelImage:
+def build_full_kernel(work: Work) -> KernelImage:
     """Return the kernel, from the cache or built now. Raises LabError."""
     folder_path = folder()
     if not (folder_path / "kernel.json").exists():
@@ -52,7 +52,7 @@ def _build(work: Work, place: Path) -> None:
         (source / "lab.config").write_text(kconfig.fragment())
         work.run(["scripts/kconfig/merge_config.sh", "-m", ".config", "lab.config"], cwd=source)
         work.run([*make, "olddefconfig"])
-        lacking = kconfig.lacking((source / ".config").read_text())
+        lacking = kconfig.missing_options((source / ".config").read_text())
         log = source / "lab.log"
 
         def tick() -> None:

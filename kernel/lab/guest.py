@@ -152,7 +152,7 @@ def prepare(kernel: str, *, python: bool, work: Work) -> tuple[KernelImage, Path
         needs.require(needs.missing(image.arch), kernel)
     elif wanted is None:
         needs.require(needs.missing(kernels.host_arch()), kernel)
-        image = build.full(work)
+        image = build.build_full_kernel(work)
     else:
         needs.require(needs.missing(wanted.arch), kernel)
         image = kernels.from_series(work, wanted)
@@ -211,7 +211,7 @@ def _wait_for_boot(work: Work, machine: Machine) -> bool:
         return not machine.alive or no_network() or machine.answers()
 
     if wait_until(work, settled, _BOOT_SECONDS) and wait_until(work, reachable, _ANSWER_SECONDS):
-        if machine.port_taken:
+        if machine.is_port_in_use:
             return False
         if machine.alive and not no_network():
             return True

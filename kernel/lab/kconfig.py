@@ -28,7 +28,7 @@ def fragment() -> str:
     return "".join(f"CONFIG_{name}=y\n" for name in (*_MACHINE.split(), *_TRACING.split()))
 
 
-def lacking(config: str) -> list[str]:
+def missing_options(config: str) -> list[str]:
     """Return the tracing options missing in a finished `.config`: renamed since, or with a dependency that is off."""
     lines = set(config.splitlines())
     return [name for name in _TRACING.split() if f"CONFIG_{name}=y" not in lines]

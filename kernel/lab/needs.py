@@ -29,7 +29,7 @@ _HEADERS = {"stdio.h": "libc6-dev", "libelf.h": "libelf-dev", "openssl/opensslv.
 class MissingTool(NamedTuple):
     """A program or header that is missing here."""
 
-    what: str
+    name: str
     """Name of the program or header."""
     package: str
     """Debian package that contains it."""
@@ -76,5 +76,5 @@ def command(tools: Iterable[MissingTool]) -> str:
 def require(tools: list[MissingTool], purpose: str) -> None:
     """Raise LabError if a program or header is missing."""
     if tools:
-        names = ", ".join(dict.fromkeys(need.what for need in tools))
+        names = ", ".join(dict.fromkeys(need.name for need in tools))
         raise LabError(f"{names} missing for the lab ({purpose})", command(tools))

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kernel.lab.kernels import KernelImage
-from kernel.lab.work import end_kept, start_kept
+from kernel.lab.work import end_process, start_process
 
 PROGRAMS = {"amd64": "qemu-system-x86_64", "arm64": "qemu-system-aarch64"}
 # cx16=off: 6.12's SLUB fast path crashes under emulation of cmpxchg16b in one boot of six. One thread for all
@@ -82,7 +82,7 @@ class Machine:
         self._console.write_bytes(b"")
         argv = [*command_line(kernel, initrd, self._console, self.port, append, memory), *more]
         with self._log.open("wb") as log:
-            self._process = start_kept(argv, stdout=subprocess.DEVNULL, stderr=log.fileno(), remove=folder)
+            self._process = start_process(argv, stdout=subprocess.DEVNULL, stderr=log.fileno(), remove=folder)
 
     @property
     def alive(self) -> bool:
@@ -106,7 +106,7 @@ class Machine:
         return self._log.read_text(errors="replace") if self._log.exists() else ""
 
     @property
-    def port_taken(self) -> bool:
+    def is_port_in_use(self) -> bool:
         """True if QEMU ended because another process took our port first."""
         return not self.alive and "host forwarding rule" in self.log_text()
 
@@ -146,4 +146,4 @@ class Machine:
     def close(self) -> None:
         """End QEMU, and remove its folder; safe to call twice."""
         self._disconnect()
-        end_kept(self._process)
+        end_process(self._process)

@@ -67,7 +67,7 @@ class Work:
             LabCancelled: the program has been ended.
         """
         with output.open("w+b") if output else tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-            process = start_kept(argv, stdout=out.fileno(), stderr=err.fileno(), cwd=cwd, env=env)
+            process = start_process(argv, stdout=out.fileno(), stderr=err.fileno(), cwd=cwd, env=env)
             try:
                 while process.poll() is None:
                     # The wait on the process first: most programs here end within one tick.
@@ -76,7 +76,7 @@ class Work:
                     self.pause(0)
                     tick()
             finally:
-                end_kept(process)
+                end_process(process)
             out.seek(0)
             err.seek(0)
             if check and process.returncode:
@@ -85,7 +85,7 @@ class Work:
             return out.read()
 
 
-def start_kept(
+def start_process(
     argv: Sequence[str],
     *,
     stdout: int,
@@ -110,8 +110,8 @@ def start_kept(
     )
 
 
-def end_kept(process: subprocess.Popen[bytes], timeout: float = 5.0) -> None:
-    """End a program started by `start_kept` and wait until it is gone; safe to call twice."""
+def end_process(process: subprocess.Popen[bytes], timeout: float = 5.0) -> None:
+    """End a program started by `start_process` and wait until it is gone; safe to call twice."""
     if process.stdin is not None:
         with suppress(OSError):
             process.stdin.close()

@@ -8,11 +8,11 @@ from functools import cached_property
 
 from events.batch import Batch
 from events.format import EventFormat
+from events.loss_counts import LossCounts
 from events.recording.reader import Recording, RecordingError
 from kernel.cleanup.undo import UndoFailure
 from kernel.errors import KernelError, ProbeRefused, TargetUnusable
 from kernel.guards.limits import UNLIMITED, Limits
-from kernel.guards.loss_counts import LossCounts
 from kernel.recording.plans import readable_plans, recorded_plans
 from kernel.session.arm_steps import Mode
 from kernel.session.armed import Armed

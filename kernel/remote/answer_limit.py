@@ -30,7 +30,7 @@ class AnswerLimit:
         self.ends = float("inf")
         """Time at which the command is to end, by time.monotonic()."""
 
-    def hurry(self, ends: float) -> None:
+    def set_deadline(self, ends: float) -> None:
         """Set the end of the command (time.monotonic()), unless an earlier one is set."""
         self.ends = min(self.ends, ends)
 

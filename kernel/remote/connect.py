@@ -98,7 +98,7 @@ def open_connection(
         description = f"{kind} over {greeting.via.split()[0]}" if greeting.via else kind
         return RemoteConnection(dialect, description, greeting.troubles(address), master.close)
     except TargetLost as error:
-        log, standard_error, failed = master.words(), master.heard, master.failed
+        log, standard_error, failed = master.words(), master.early_stderr, master.failed
         master.close()
         raise connect_error(address, log, standard_error, error, options, asking=asking, failed=failed) from None
     except BaseException:

@@ -66,7 +66,7 @@ def connect_error(
                 remedy = f"{_no_prompt_reason(locked_keys(address, options))}; else {remedy}"
             return error_type(f"{address}: {last_line}", remedy)
     never_connected = any(sign in words for sign in _NEVER)
-    return HostUnreachable(f"{address}: {last_line}", manual_command, cut=failed and not never_connected)
+    return HostUnreachable(f"{address}: {last_line}", manual_command, was_connected=failed and not never_connected)
 
 
 def _no_prompt_reason(locked: Sequence[str]) -> str:

@@ -136,10 +136,10 @@ class ControlMaster:
         return ""
 
     @property
-    def heard(self) -> str:
+    def early_stderr(self) -> str:
         """Standard error before the remote shell answered: from a jump host or the remote host; printable."""
         self._stderr.join(FAREWELL)
-        return self._stderr.said
+        return self._stderr.text
 
     def _abandon(self) -> None:
         """End ssh at exit without close(), for instance while it asks for a password; ssh restores the terminal."""

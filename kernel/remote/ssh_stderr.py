@@ -34,7 +34,7 @@ class StandardError(threading.Thread):
         self.start()
 
     @property
-    def said(self) -> str:
+    def text(self) -> str:
         """The stored lines, joined by newlines."""
         return "\n".join(self._reported)
 

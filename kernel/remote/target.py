@@ -56,7 +56,7 @@ class RemoteDialect(Protocol):
     @property
     def pid(self) -> int: ...
     @property
-    def heard(self) -> float:
+    def last_received(self) -> float:
         """Time of the last byte from the remote host, by time.monotonic()."""
 
     @property
@@ -70,7 +70,7 @@ class RemoteDialect(Protocol):
     def lose(self, reason: str) -> None:
         """Give up the connection for a reason: callers waiting for an answer or for events get TargetLost soon."""
 
-    def hurry(self, ends: float) -> None:
+    def set_deadline(self, ends: float) -> None:
         """Set the end of the command: from `ends` (time.monotonic()) on, wait for a silent remote host for
         `kernel.remote.answer_limit.ENDING_LIMIT` seconds only.
         """
@@ -99,7 +99,7 @@ class RemoteConnection(NamedTuple):
     """A connection to a remote host on which the agent or shell runs."""
 
     dialect: RemoteDialect
-    how: str
+    access: str
     """Short description: `agent`, `sh over sudo`."""
     troubles: tuple[Trouble, ...] = ()
     hang_up: Callable[[], None] = lambda: None
@@ -161,9 +161,9 @@ class RemoteTarget:
         return self
 
     @property
-    def how(self) -> str:
+    def access(self) -> str:
         """Short description of the connection: `agent`, `sh over sudo`."""
-        return self._connection.how
+        return self._connection.access
 
     @property
     def has_ended(self) -> bool:
@@ -181,19 +181,19 @@ class RemoteTarget:
         return AGENT if self.gives_pages else SHELL
 
     @property
-    def heard(self) -> float:
+    def last_received(self) -> float:
         """Time of the last byte from the remote host, by time.monotonic()."""
-        return self._dialect.heard
+        return self._dialect.last_received
 
     @property
-    def silent(self) -> float | None:
+    def overdue_seconds(self) -> float | None:
         """Seconds for which the remote host has been silent while owing an answer (`kernel.remote.silence`); None: it
         is not.
         """
-        return silence(self._dialect.heard, self._dialect.unanswered, time.monotonic())
+        return silence(self._dialect.last_received, self._dialect.unanswered, time.monotonic())
 
     @property
-    def line_error(self) -> TargetLost | None:
+    def connection_error(self) -> TargetLost | None:
         """Error of a lost connection; None: it works."""
         return TargetLost(self._dialect.loss) if self._dialect.loss else None
 
@@ -204,17 +204,17 @@ class RemoteTarget:
         for dialect in dialects:
             dialect.lose(reason)
 
-    def hurry(self, ends: float) -> None:
+    def set_deadline(self, ends: float) -> None:
         """Set the end of the command (time.monotonic()): a silent connection counts as lost sooner then."""
         self._ends = min(self._ends, ends)
-        self._dialect.hurry(self._ends)
+        self._dialect.set_deadline(self._ends)
 
     @property
-    def can_come_back(self) -> bool:
+    def can_reconnect(self) -> bool:
         """True if a reconnect is possible after a disconnect."""
         return self._again is not None and not self._closed
 
-    def come_back(self, cancel: threading.Event | None = None, *, asking: bool = False) -> bool:
+    def reconnect(self, cancel: threading.Event | None = None, *, asking: bool = False) -> bool:
         """Reconnect after a disconnect; return whether the remote host was rebooted meanwhile.
 
         The previous agent or shell undoes the armed probes from its own undo list, as it has lost its client.
@@ -244,7 +244,7 @@ class RemoteTarget:
                 if self._closed:
                     raise TargetUnusable(f"{self._name} was left meanwhile")
                 self._connection, self._dialect = connection, connection.dialect
-                self._dialect.hurry(self._ends)
+                self._dialect.set_deadline(self._ends)
                 self.predecessors.add(self._owner or "")
                 self._owner = self._own_pids = None
                 self._ahead = {}

@@ -9,10 +9,11 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from events.format import EventFormat
+from events.loss_counts import LossCounts
 from kernel.cleanup.undo import UndoFailure
 from kernel.errors import KernelError, TargetUnusable
 from kernel.guards.limits import UNLIMITED, Limits, MeasuredRate, exceeds_limits, too_fast_error
-from kernel.guards.loss_counts import LossCounter, LossCounts
+from kernel.guards.loss_counts import LossCounter
 from kernel.guards.rate_meter import measured
 from kernel.pump import Pump
 from kernel.session.arm_steps import ArmSteps, Mode, ProbeSteps
@@ -72,7 +73,7 @@ class ArmedProbes:
             ProbeRefused: the kernel said no; everything of this plan is undone.
             TooFast: its events come faster than the limits allow; undone as well.
             FileRefused: a file of the new events could not be read; undone as well.
-            TargetLost: the far side undoes what it was told to guard.
+            TargetLost: the connection was lost; the remote host undoes the guarded steps.
         """
         with self.lock:
             if self._closed:
@@ -126,7 +127,7 @@ class ArmedProbes:
 
         Raises:
             ProbeRefused: a filter is wrong, or the event is another probe's too; nothing has changed.
-            TargetLost: the far side takes all away.
+            TargetLost: the connection was lost; the remote host removes all probes.
         """
         with self.lock:
             if armed not in self._armed:
@@ -222,7 +223,7 @@ class ArmedProbes:
                 return []
             missed: dict[str, int | None] = {}
             with contextlib.suppress(KernelError):
-                missed = self._losses.missed(armed.plan.events)
+                missed = self._losses.read_nmissed(armed.plan.events)
             plans = [one.plan for one in self._armed]
             failures = leave_shared_events(
                 self._tracefs, self._instance, plans, list(self._armed).index(armed), self._armed[armed]
@@ -245,7 +246,7 @@ class ArmedProbes:
         events = [event for one in these for event in one.plan.events]
         missed: dict[str, int | None] = {}
         with contextlib.suppress(KernelError):
-            missed = self._losses.missed(events)
+            missed = self._losses.read_nmissed(events)
         failures = self._remove([one.holding for one in these])
         with contextlib.suppress(KernelError):
             self._losses.remember(events, missed)

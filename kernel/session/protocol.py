@@ -7,10 +7,10 @@ from typing import Protocol
 
 from events.batch import Batch
 from events.format import EventFormat, HeaderPage
+from events.loss_counts import LossCounts
 from kernel.cleanup.undo import UndoFailure
 from kernel.errors import KernelError
 from kernel.guards.limits import Limits
-from kernel.guards.loss_counts import LossCounts
 from kernel.guards.row_bounds import SCREEN
 from kernel.recording.replay import ReplaySession
 from kernel.session import start

@@ -26,11 +26,11 @@ class Rearmed(NamedTuple):
     """Result of arming a probe again."""
 
     armed: Armed
-    refused: tuple[tuple[str, KernelError], ...]
+    rejected_triggers: tuple[tuple[str, KernelError], ...]
     """Triggers that it could not be given any more."""
 
 
-def told(session: AnySession, armed: Armed) -> ArmedState:
+def armed_state(session: AnySession, armed: Armed) -> ArmedState:
     """Return the state of a probe of a session, before the probe goes."""
     numbers = {event.path: number for number, event in enumerate(armed.plan.events)}
     triggers = tuple(

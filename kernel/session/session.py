@@ -10,9 +10,10 @@ import re
 from types import TracebackType
 
 from events.format import HeaderPage
+from events.loss_counts import LossCounts
 from kernel.cleanup.owner import GROUP_PREFIX, INSTANCE_PREFIX
 from kernel.cleanup.undo import UndoFailure, UndoList
-from kernel.guards.loss_counts import LossCounter, LossCounts
+from kernel.guards.loss_counts import LossCounter
 from kernel.pump import Pump
 from kernel.session.armed_probes import ArmedProbes
 from kernel.session.pause_tracing import TracingPause
@@ -35,9 +36,9 @@ class Session:
         self.header = header
         """Layout of the sub-buffers."""
         losses = LossCounter(tracefs, instance)
-        self.stillness = TracingPause(target, instance, pump, losses)
+        self.pause = TracingPause(target, instance, pump, losses)
         """Pause of the instance around operations that empty the buffer."""
-        self.probes = ArmedProbes(tracefs, instance, self.stillness, losses, header.long_size)
+        self.probes = ArmedProbes(tracefs, instance, self.pause, losses, header.long_size)
         """Armed probes, and all changes to them."""
         self._tracefs = tracefs
         self._undo = undo

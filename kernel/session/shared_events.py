@@ -67,7 +67,7 @@ class SharedEvent(NamedTuple):
     """An event that is part of more than one plan."""
 
     event: PlannedEvent
-    before: int
+    earlier_probes: int
     """Number of its probes from plans armed earlier."""
 
 
@@ -102,7 +102,7 @@ def leave_shared_events(
                 tracefs.target.perform(step)
         except KernelError as error:
             failures.append(UndoFailure(step, error))
-        with contextlib.suppress(KernelError):  # the far side then does it twice, which does no harm
+        with contextlib.suppress(KernelError):  # the remote host then undoes it twice, which is harmless
             holding.enabled.forget(instance.enable(one.event.path, False))
             holding.defined.forget(tracefs.define(one.event.remove))
     return failures
@@ -115,5 +115,7 @@ def removals(tracefs: Tracefs, shared_event: SharedEvent) -> list[Step]:
     return [
         # For an fprobe at the exit the list has %return, a deletion does not.
         tracefs.define(" ".join([f"-:{shared_event.event.path}", words[1].removesuffix("%return"), *words[2:]]))
-        for words in own_lines[shared_event.before : shared_event.before + len(shared_event.event.lines)]
+        for words in own_lines[
+            shared_event.earlier_probes : shared_event.earlier_probes + len(shared_event.event.lines)
+        ]
     ]

@@ -18,7 +18,7 @@ from kernel.guards.limits import Limits
 from kernel.session.arm_steps import Mode
 from kernel.session.armed import Armed
 from kernel.session.protocol import AnySession
-from kernel.session.rearm import ArmedState, Rearmed, arm_again, told
+from kernel.session.rearm import ArmedState, Rearmed, arm_again, armed_state
 from kernel.session.session import Session
 from kernel.watch.event_fields import EventFields
 from kernel.watch.loss_ledger import LossLedger
@@ -68,13 +68,13 @@ class ArmedSet:
         with self._queue.lock:
             session = self._queue.open()
             if isinstance(session, Session):
-                session.stillness.begin()
+                session.pause.begin()
 
     def record_together(self) -> None:
         """Record all that is armed, from one time on; where that is so already do nothing. Raises TargetLost."""
         with self._queue.lock:
             if isinstance(self._queue.session, Session):
-                self._queue.session.stillness.end()
+                self._queue.session.pause.end()
 
     def arm(
         self,
@@ -196,13 +196,13 @@ class ArmedSet:
         session = self._queue.session
         if session is None or armed not in session.probes.armed:
             raise TargetUnusable(f"{armed.plan.probe.subject} is not armed any more")
-        was = told(session, armed)
+        was = armed_state(session, armed)
         self.disarm(armed)
         try:
             again = self._arm_again(plan, was)
-            if again.refused:
+            if again.rejected_triggers:
                 self.disarm(again.armed)
-                raise again.refused[0][1]
+                raise again.rejected_triggers[0][1]
         except TargetLost:
             raise
         except KernelError:
@@ -210,11 +210,11 @@ class ArmedSet:
             raise
         return again.armed
 
-    def told_to(self, armed: Armed) -> ArmedState:
+    def armed_state(self, armed: Armed) -> ArmedState:
         """Return what an armed probe was told beside its plan. Raises TargetUnusable where nothing is armed."""
         if self._queue.session is None:
             raise TargetUnusable(f"{armed.plan.probe.subject} is not armed any more")
-        return told(self._queue.session, armed)
+        return armed_state(self._queue.session, armed)
 
     def arm_back(self, plan: Plan, was: ArmedState) -> Rearmed:
         """Arm a probe that was disarmed, with all that it was told. Raises what `arm` of a session raises."""

@@ -29,11 +29,11 @@ class CgroupLookup:
 
     def __init__(self, target: Target, most: int = _MOST) -> None:
         """Remember at most `most` tasks, the most recently read ones."""
-        self.known: dict[int, TaskCgroup] = {}
+        self.cgroups: dict[int, TaskCgroup] = {}
         """Cgroup of each task; of a finished task the last one."""
         self.recorded: Mapping[int, TaskCgroup] = _recorded(target)
         """Cgroups at the end of a recording."""
-        self.wanted: Collection[int] = ()
+        self.requested_tasks: Collection[int] = ()
         """Threads to look up beside those with names; set by any thread."""
         self._target = target
         self._most = min(most, _MOST)
@@ -54,7 +54,7 @@ class CgroupLookup:
             return
         with self._lock:
             deadline = time.monotonic() + _AT_ONCE
-            pending = [pid for pid in self.wanted if pid not in self._names]
+            pending = [pid for pid in self.requested_tasks if pid not in self._names]
             pending += [pid for pid, name in names.items() if pid and self._names.get(pid) != name]
             for pid in dict.fromkeys((*pending, *self._alive)):
                 self._look(pid, names.get(pid, self._names.get(pid, "")))
@@ -68,7 +68,7 @@ class CgroupLookup:
             text = self._target.read(f"/proc/{pid}/cgroup", _LARGEST).decode("utf-8", "surrogateescape")
             if (cgroup := parse_task_cgroup(text)) is not None:
                 self._remember(self._alive, pid, None)
-                self._remember(self.known, pid, cgroup)
+                self._remember(self.cgroups, pid, cgroup)
                 self._remember(self._news, pid, cgroup)
 
     def _remember(self, table: dict[int, _T], pid: int, value: _T) -> None:

@@ -91,7 +91,7 @@ class CountedProbe:
     key: object
     plan: Plan
     mode: Mode
-    before: Mode | None = None
+    previous_mode: Mode | None = None
     """Mode to be restored; None: the probe has its own mode."""
     written: tuple[Plan, int] | None = None
     """Plan and request by which its triggers were written; None: it has none."""
@@ -103,22 +103,22 @@ class CountingState:
 
     probes: tuple[CountedProbe, ...] = ()
     """All armed probes, the oldest first."""
-    wish: CountRequest | None = None
+    request: CountRequest | None = None
     """Present request; None: counting is to be off."""
     requests: int = 0
     zeroing: bool = False
     """True if counts are to be set to 0."""
     connected: bool = True
-    refused: frozenset[Step] = frozenset()
+    rejected_steps: frozenset[Step] = frozenset()
     """Undo steps that the kernel rejected; tried again at the next request."""
 
     @property
     def phase(self) -> Phase:
         """Phase of this state."""
-        has_effects = any(probe.written or probe.before is not None for probe in self.probes)
+        has_effects = any(probe.written or probe.previous_mode is not None for probe in self.probes)
         if not self.connected:
-            return Phase.DISCONNECTED if has_effects or self.wish else Phase.OFF
-        if self.wish is not None:
+            return Phase.DISCONNECTED if has_effects or self.request else Phase.OFF
+        if self.request is not None:
             return Phase.COUNTING if next_step(self) is None else Phase.BEGINNING
         return Phase.ENDING if has_effects else Phase.OFF
 
@@ -139,8 +139,8 @@ class CountingState:
         switched: set[object] = set()
         for key, plan, mode in armed:
             probe = previous.get(key, CountedProbe(key, plan, mode))
-            if probe.before is not None and mode is not probe.mode:
-                probe = replace(probe, before=None)
+            if probe.previous_mode is not None and mode is not probe.mode:
+                probe = replace(probe, previous_mode=None)
                 switched.add(key)
             probes.append(replace(probe, plan=plan, mode=mode))
         return (
@@ -156,35 +156,37 @@ class CountingState:
 
     def _limit_request(self, keys: Collection[object]) -> CountingState:
         """Return the state with its request limited to these probes."""
-        wish = self.wish
+        wish = self.request
         if wish is not None:
             wish = wish._replace(keys=wish.keys & frozenset(keys))
-        return replace(self, wish=wish if wish is not None and wish.keys else None)
+        return replace(self, request=wish if wish is not None and wish.keys else None)
 
     def count(self, keys: Iterable[object], *, recording: bool = False) -> CountingState:
         """Take a request to count these probes and no others, from 0 on."""
         present = {probe.key for probe in self.probes}
         wish = CountRequest(frozenset(keys) & present, recording, self.requests + 1)
         probes = [
-            replace(probe, before=probe.mode) if probe.key in wish.keys and probe.before is None else probe
+            replace(probe, previous_mode=probe.mode)
+            if probe.key in wish.keys and probe.previous_mode is None
+            else probe
             for probe in self.probes
         ]
         return replace(
             self,
             probes=tuple(probes),
-            wish=wish if wish.keys else None,
+            request=wish if wish.keys else None,
             requests=wish.number,
             zeroing=False,
-            refused=frozenset(),
+            rejected_steps=frozenset(),
         )._drop_restored()
 
     def stop(self) -> CountingState:
         """Take a request to end counting."""
-        return replace(self, wish=None, zeroing=False, refused=frozenset())._drop_restored()
+        return replace(self, request=None, zeroing=False, rejected_steps=frozenset())._drop_restored()
 
     def clear(self) -> CountingState:
         """Take a request to reset the counts."""
-        return replace(self, zeroing=self.wish is not None)
+        return replace(self, zeroing=self.request is not None)
 
     def disconnect(self) -> CountingState:
         """Take a disconnect."""
@@ -193,7 +195,9 @@ class CountingState:
     def reconnect(self) -> CountingState:
         """Take a reconnect: probes are armed again in their modes, without our triggers."""
         probes = tuple(replace(probe, written=None) for probe in self.probes)
-        return replace(self, probes=probes, connected=True, zeroing=False, refused=frozenset())._drop_restored()
+        return replace(
+            self, probes=probes, connected=True, zeroing=False, rejected_steps=frozenset()
+        )._drop_restored()
 
     def done(self, step: Step) -> CountingState:
         """Take the success of a step."""
@@ -208,12 +212,12 @@ class CountingState:
         """
         if isinstance(step, ZeroCounts):
             return replace(self, zeroing=False)
-        undoing = self.wish is None or isinstance(step, RemoveTriggers)
+        undoing = self.request is None or isinstance(step, RemoveTriggers)
         probes = self.probes
         if isinstance(step, WriteTriggers):
             probes = tuple(self._apply(step, probe) for probe in probes)
-        refused = self.refused | {step} if undoing else self.refused
-        return replace(self, probes=probes, wish=None, zeroing=False, refused=refused)._drop_restored()
+        refused = self.rejected_steps | {step} if undoing else self.rejected_steps
+        return replace(self, probes=probes, request=None, zeroing=False, rejected_steps=refused)._drop_restored()
 
     def _apply(self, step: Step, probe: CountedProbe) -> CountedProbe:
         if isinstance(step, WriteTriggers) and probe.key in step.keys:
@@ -228,8 +232,8 @@ class CountingState:
         """Drop the previous mode of probes that have it again."""
 
         def without_restored(probe: CountedProbe) -> CountedProbe:
-            done = (self.wish is None or probe.key not in self.wish.keys) and not probe.written
-            return replace(probe, before=None) if done and probe.mode is probe.before else probe
+            done = (self.request is None or probe.key not in self.request.keys) and not probe.written
+            return replace(probe, previous_mode=None) if done and probe.mode is probe.previous_mode else probe
 
         return replace(self, probes=tuple(map(without_restored, self.probes)))
 
@@ -238,12 +242,12 @@ def next_step(state: CountingState) -> Step | None:
     """Return the next step for the kernel; None: there is none, or it has to wait for the connection."""
     if not state.connected:
         return None
-    return next((step for step in _steps(state) if step not in state.refused), None)
+    return next((step for step in _steps(state) if step not in state.rejected_steps), None)
 
 
 def _steps(state: CountingState) -> Iterator[Step]:
     """Yield the steps from the present to the requested state, in the order in which they have to be performed."""
-    wish = state.wish
+    wish = state.request
     requested = tuple(probe for probe in state.probes if wish is not None and probe.key in wish.keys)
     for probe in state.probes:
         stays = probe in requested and probe.written == (probe.plan, state.requests)
@@ -260,5 +264,5 @@ def _steps(state: CountingState) -> Iterator[Step]:
             yield ZeroCounts(tuple(probe.key for probe in requested))
     for probe in state.probes:
         restored = probe not in requested or (wish is not None and wish.recording and probe.written is not None)
-        if restored and probe.before is not None and probe.mode is not probe.before:
-            yield SwitchMode(probe.key, probe.before)
+        if restored and probe.previous_mode is not None and probe.mode is not probe.previous_mode:
+            yield SwitchMode(probe.key, probe.previous_mode)

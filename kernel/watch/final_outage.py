@@ -1,4 +1,4 @@
-"""The gap that begins where a line was cut and is not made anew: it ends with the command, or with a recording."""
+"""Build the outage of a connection that is never restored: it lasts to the end of the command or recording."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ if TYPE_CHECKING:
     from events.clocks.clock_offset import ClockOffset  # which has numpy with it
 
 
-def last_cut(target: Target, latest: int, offset: ClockOffset | None, now: int) -> Outage:
-    """Return the gap, which has no end.
+def final_outage(target: Target, latest: int, offset: ClockOffset | None, now: int) -> Outage:
+    """Return the outage from the last data on, without an end.
 
     Args:
-        target: its line was cut.
-        latest: when its last event was, in nanoseconds of the kernel's trace clock; not above 0: there was none.
-        offset: of that clock, as it was known last; None: it never was.
-        now: the clock that the offset leads to, in nanoseconds.
+        target: target whose connection was lost.
+        latest: time of its last event, in nanoseconds of the kernel's trace clock; 0 or less: there was none.
+        offset: last known offset of that clock; None: unknown.
+        now: present time in nanoseconds, of the clock that the offset leads to.
     """
-    last_heard = getattr(target, "heard", None)
-    if last_heard is None:  # no far side
+    last_heard = getattr(target, "last_received", None)
+    if last_heard is None:  # not remote
         return Outage.lasting(0.0)._replace(lost=max(latest, 0) or None)
     gone = max(0.0, time.monotonic() - last_heard)
     heard = int(now - gone * 1e9) - offset.ns - offset.uncertainty if offset is not None else 0

@@ -38,7 +38,7 @@ _CLOCK = re.compile(r"\[([\w-]+)\]")
 class HistogramReading(NamedTuple):
     """Current content of a histogram."""
 
-    kept: WatchedHistogram
+    watched: WatchedHistogram
     histogram: Histogram
 
 
@@ -214,7 +214,7 @@ class Histograms:
         for armed in probes:
             self._keeping.pop(armed.key, None)  # a refusal before this one's triggers takes no others away
         clock = _CLOCK.search(session.instance.read("trace_clock"))
-        with session.stillness.hold():
+        with session.pause.hold():
             self._armed.mark_gap()
             for armed in probes:
                 mine = [one for one in self._fields if one.key is armed.key]
@@ -232,11 +232,11 @@ class Histograms:
         texts: dict[str, tuple[Histogram, ...]] = {}
         taken: set[tuple[str, str]] = set()
         for armed in self.counting:
-            for kept in self._keeping[armed.key].kept:
+            for kept in self._keeping[armed.key].watched:
                 path = kept.event.path
-                if (path, kept.what) in taken:
+                if (path, kept.value) in taken:
                     continue  # an event that two probes share has the same counts twice
-                taken.add((path, kept.what))
+                taken.add((path, kept.value))
                 if path not in texts:
                     told = session.instance.read(f"events/{path}/hist")
                     texts[path] = histograms_of(session, path, told)
@@ -252,7 +252,7 @@ class Histograms:
 
 
 def _triggers(wanted: HistogramTriggers, *, timing: bool = True) -> list[tuple[PlannedEvent, str]]:
-    return [*((kept.event, kept.trigger) for kept in wanted.kept), *(wanted.timing if timing else ())]
+    return [*((kept.event, kept.trigger) for kept in wanted.watched), *(wanted.timing if timing else ())]
 
 
 def _of(armed: Armed, fields: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, cast
 from events.batch import Batch
 from events.decode import Decoder
 from events.format import EventFormat
+from events.loss_counts import LossCounts
 from events.names.event_names import regrouped_path
 from events.store.cgroups import Cgroups
 from events.store.outage_mark import Outage, outage_of_batch
-from kernel.guards.loss_counts import LossCounts
 from kernel.guards.row_bounds import RowBounds
 from kernel.session.armed import Armed
 from kernel.session.protocol import AnySession
@@ -44,7 +44,7 @@ class Intake:
         queue: SessionQueue,
         known: EventFields,
         clock: TimeOfDay,
-        homes: CgroupLookup,
+        cgroups: CgroupLookup,
         recording: RecordingControl,
         guard: StormWatcher,
         bounds: RowBounds,
@@ -54,17 +54,17 @@ class Intake:
         """Take the parts of a watch; `replayed`: the session is that of a recording."""
         self.store: Store | None = None
         """Store of the events; None until a session was opened."""
-        self.behind = False
+        self.has_backlog = False
         """The last tick left something undone: it had no time, or a worker was busy with the kernel."""
         self.at_once = bounds.at_once
         """Bytes, about, that a tick brings in between two looks at the clock: at least one pass over the CPUs."""
         self.formats: dict[int, EventFormat] = {}
         """Formats by event id, as of the last tick."""
-        self.cuts: tuple[Outage, ...] = ()
+        self.outages: tuple[Outage, ...] = ()
         """Outages, the oldest first; of a recording, as far as it was read."""
         self.forgotten_names = 0
         """Number of task names that were dropped, and that the kernel has forgotten as well."""
-        self.homes = homes
+        self.cgroups = cgroups
         """Cgroups of the tasks."""
         self.entering = threading.Lock()
         """Held, for a moment, while what came is on its way into the store and the recording."""
@@ -81,7 +81,9 @@ class Intake:
     @property
     def unsettled(self) -> bool:
         """Another tick is due even if no more data comes: events are held back, or a tick was not enough."""
-        return self.behind or bool(self._queue.entries) or (self.store is not None and self.store.held > 0)
+        return (
+            self.has_backlog or bool(self._queue.entries) or (self.store is not None and self.store.held_events > 0)
+        )
 
     def open_store(self, session: AnySession) -> None:
         """Make the store of a session that was just opened."""
@@ -92,7 +94,7 @@ class Intake:
         store = Store(Decoder(formats, session.header), self._bounds.rows)
         store.cmdlines = session.cmdlines()
         store.expect_stacks(self._known.with_stacks)
-        store.cgroups = Cgroups(self.homes.recorded, self._bounds.tasks, self._bounds.moves)
+        store.cgroups = Cgroups(self.cgroups.recorded, self._bounds.tasks, self._bounds.moves)
         self.store = store
 
     def tick(self, budget: float = 1.0) -> int:
@@ -101,7 +103,7 @@ class Intake:
         Args:
             budget: seconds of CPU time; where that was not enough `on_data` is called at once.
         """
-        before, self.behind = self.behind, False
+        before, self.has_backlog = self.has_backlog, False
         deadline = time.thread_time() + budget
         new = 0
         while True:
@@ -113,10 +115,10 @@ class Intake:
                 break
             before = True
             if time.thread_time() >= deadline:
-                self.behind = True
+                self.has_backlog = True
                 self._queue.on_data()
                 break
-        if self.behind or before or self.store is None:
+        if self.has_backlog or before or self.store is None:
             return new
         # Nothing came since the last tick: what was held back for older events of other CPUs is final.
         return self.store.flush()
@@ -127,7 +129,7 @@ class Intake:
             return []
         entries = self._queue.take(self.at_once)
         # A worker that arms holds the lock for as long as the kernel takes; the next tick does the work then.
-        self.behind = self.behind or entries is None
+        self.has_backlog = self.has_backlog or entries is None
         return entries or []
 
     def _enter(self, entries: list[Entry], are_batches: bool) -> int:
@@ -139,16 +141,16 @@ class Intake:
             if isinstance(entry, Outage):
                 entry = self.mark(entry)
                 new += self.store.feed(entry)
-                self._clock.cut(booted=entry.booted)
+                self._clock.add_disconnect(booted=entry.booted)
                 if entry.booted:
-                    self.homes.begin_anew()
+                    self.cgroups.begin_anew()
             elif isinstance(entry, Batch):
                 if entry.booted:
-                    self._clock.cut(booted=True)
-                if self._replayed and (cut := outage_of_batch(entry)) is not None:
-                    self.cuts = (*self.cuts, cut)
+                    self._clock.add_disconnect(booted=True)
+                if self._replayed and (outage := outage_of_batch(entry)) is not None:
+                    self.outages = (*self.outages, outage)
             elif isinstance(entry, NewGroup):
-                self._clock.cut(booted=False)  # the machine may have slept, also where no event is missing
+                self._clock.add_disconnect(booted=False)  # the machine may have slept, also where no event is missing
                 self._regroup(*entry)
                 continue
             else:
@@ -200,18 +202,18 @@ class Intake:
                 del known[pid]
             self.forgotten_names += len(gone)
             self.store.cmdlines = {**known, **names}
-            self.store.cgroups.know(self.homes.take(), max(self.store.latest, 0))
-            self.homes.wanted = frozenset(self.store.cgroups.unknown)
+            self.store.cgroups.know(self.cgroups.take(), max(self.store.latest, 0))
+            self.cgroups.requested_tasks = frozenset(self.store.cgroups.unknown)
 
-    def seen(self) -> dict[str, int]:
+    def stored_counts(self) -> dict[str, int]:
         """Events of each path that have their row; any thread may ask, for a copy of a dict is one step."""
         store = self.store
         return store.by_event(dict(store.totals)) if store else {}
 
     def take_losses(self, counts: LossCounts) -> None:
         """Give the store the hits that were missed."""
-        if self.store is not None and self.store.missed != counts.nmissed:
-            self.store.missed = counts.nmissed
+        if self.store is not None and self.store.missed_calls != counts.nmissed:
+            self.store.missed_calls = counts.nmissed
 
     @contextlib.contextmanager
     def entered(self) -> Iterator[tuple[tuple[Armed, ...], Mapping[int, EventFormat]]]:
@@ -231,6 +233,6 @@ class Intake:
             waiting = [entry for entry in self._queue.entries if not isinstance(entry, NewGroup)]
             yield [self.mark(entry) if isinstance(entry, Outage) else entry for entry in waiting]
 
-    def mark(self, cut: Outage) -> Batch:
+    def mark(self, outage: Outage) -> Batch:
         """Return an outage as the row that stands for it in the store and in a recording."""
-        return cut.batch(max(self.store.latest, 0) if self.store is not None else 0)
+        return outage.batch(max(self.store.latest, 0) if self.store is not None else 0)

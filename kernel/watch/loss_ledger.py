@@ -6,8 +6,8 @@ import contextlib
 import threading
 from collections.abc import Callable, Iterable
 
+from events.loss_counts import LossCounts
 from kernel.errors import KernelError
-from kernel.guards.loss_counts import LossCounts
 from kernel.session.protocol import AnySession
 from kernel.session.session import Session
 from kernel.watch.session_queue import SessionQueue
@@ -58,7 +58,7 @@ class LossLedger:
         """Forget the hits of events before the last disconnect."""
         with self._lock:
             if self._earlier is not None:
-                self._earlier = self._earlier.without_hits(events)
+                self._earlier = self._earlier.without_hits({event.path for event in events})
 
     def follow(self, session: AnySession) -> None:
         """Set the session of the queue; the losses of the one before still count."""

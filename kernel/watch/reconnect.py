@@ -1,8 +1,9 @@
-"""A watch whose line was cut comes back: reached anew, the same probes armed again, the gap marked and counted.
+"""Reconnect a watch after its connection was lost: arm the same probes again, and mark and count the outage.
 
-The far side of before has taken everything away, or does so within `kernel.remote.protocol.agent_client.SILENCE`
-seconds: it is never asked again, so nothing depends on whether it still hears us. Of one that was killed the next one
-takes it away (`kernel.cleanup.abandoned_processes`).
+The previous agent or shell on the remote host removes its probes by itself, at the latest
+`kernel.remote.protocol.agent_client.SILENCE` seconds after the disconnect: it gets no further request, so nothing
+depends on whether it can still be reached. If it was killed, the next one removes what it left
+(`kernel.cleanup.abandoned_processes`).
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from kernel.remote.silence import words
 from kernel.session.arm_steps import Mode
 from kernel.session.armed import Armed
 from kernel.session.protocol import AnySession
-from kernel.session.rearm import arm_again, told
+from kernel.session.rearm import arm_again, armed_state
 from kernel.session.session import Session
 from kernel.target import Target
 from kernel.watch.watch import Watch
@@ -35,25 +36,29 @@ PATIENCE = 60.0
 
 
 class Reconnected(NamedTuple):
-    """A watch has come back."""
+    """Result of a successful reconnect of a watch."""
 
-    cut: Outage
-    again: tuple[tuple[Armed, Armed], ...]
+    outage: Outage
+    rearmed: tuple[tuple[Armed, Armed], ...]
     """Probes armed before, each with the one now in its place."""
-    refused: tuple[str, ...]
+    rejected_probes: tuple[str, ...]
     """Probes that could not be armed again, each with the reason."""
 
     @property
     def text(self) -> str:
         """Duration of the outage, and whether events are missing, in a line for people."""
-        return self.cut.text if self.cut.missing else f"back after {self.cut.shown}: nothing was recorded"
+        return (
+            self.outage.text
+            if self.outage.missing
+            else f"back after {self.outage.duration_text}: nothing was recorded"
+        )
 
 
 class ReconnectAbandoned(KernelError):
     """The attempts to reconnect have ended without success."""
 
 
-def can_come_back(watch: Watch) -> bool:
+def can_reconnect(watch: Watch) -> bool:
     """Return whether a watch that has ended can be reconnected: its connection was lost, and another one can be
     made.
     """
@@ -70,7 +75,7 @@ def begun_anew(
 
     Args:
         act: leaves nothing behind where it raises.
-        patience: seconds from the first cut on; a host that was never reached is not waited for.
+        patience: seconds of retries after the first disconnect; a host that was never reached is not retried.
         tell: takes the first error.
         wait: waits so many seconds; a true answer gives it up.
     """
@@ -79,8 +84,8 @@ def begun_anew(
         try:
             return act()
         except (TargetLost, HostUnreachable) as error:
-            cut = isinstance(error, TargetLost) or error.cut
-            if patience <= 0 or not (cut or until):
+            disconnected = isinstance(error, TargetLost) or error.was_connected
+            if patience <= 0 or not (disconnected or until):
                 raise
             if not until:
                 until = time.monotonic() + patience
@@ -91,15 +96,15 @@ def begun_anew(
                 raise
 
 
-def can_be_cut(watch: Watch) -> bool:
+def can_drop_silent(watch: Watch) -> bool:
     """Return whether the connection of a watch is silent, and another one can be made in its place."""
-    return watch.silent is not None and can_be_reached_again(watch.info.target)
+    return watch.overdue_seconds is not None and can_be_reached_again(watch.info.target)
 
 
-def cut_silent(watch: Watch) -> bool:
-    """Give up a silent line, which counts as cut then, so that another one is made; False: it is not silent."""
-    silent, link = watch.silent, watch.info.target.link
-    if silent is None or link is None or not link.can_come_back:
+def drop_silent(watch: Watch) -> bool:
+    """Give up a silent connection, which then counts as lost, so that it is made again; False: it is not silent."""
+    silent, link = watch.overdue_seconds, watch.info.target.link
+    if silent is None or link is None or not link.can_reconnect:
         return False
     link.lose(f"{words(silent)}, and not waited for any longer")
     return True
@@ -107,10 +112,10 @@ def cut_silent(watch: Watch) -> bool:
 
 def can_be_reached_again(target: Target) -> bool:
     """Return whether a lost connection to a target can be made again."""
-    return target.link is not None and target.link.can_come_back
+    return target.link is not None and target.link.can_reconnect
 
 
-def what_becomes(target: Target) -> str:
+def effects_note(target: Target) -> str:
     """Return what happens to our effects on a target whose connection is lost, and the remedy; call it before
     closing.
     """
@@ -133,24 +138,24 @@ class ReconnectAttempt:
         patience: float | None = None,
         changed: Callable[[], None] = lambda: None,
     ) -> None:
-        """Take what is to come back.
+        """Take the watch to reconnect.
 
         Args:
-            watch: its line was cut.
-            patience: seconds until it is given up; None: never, as long as nobody says so.
-            changed: called from the thread of `run` when `why` or `next_try` is another.
+            watch: watch whose connection was lost.
+            patience: seconds until the attempts end; None: they end with `give_up` only.
+            changed: called from the thread of `run` when `reason` or `next_try` is another.
         """
         self.watch = watch
         self.since = time.monotonic()
         self.tries = 0
-        self.why = str(watch.error or "the connection was lost")
+        self.reason = str(watch.error or "the connection was lost")
         """Reason of the last failure."""
         self.wants_to_ask = False
         """ssh has a question for a person: try with `asking`."""
         self.next_try = self.since
         """Start of the next attempt, by time.monotonic(); in the past: an attempt is in progress."""
         link = watch.info.target.link
-        self._heard = link.heard if link is not None else self.since
+        self._heard = link.last_received if link is not None else self.since
         self._booted = False
         self._until = self.since + patience if patience is not None else float("inf")
         self._changed = changed
@@ -165,15 +170,15 @@ class ReconnectAttempt:
         """`run` is over: no attempt follows."""
 
     @property
-    def gone(self) -> float:
-        """Seconds since the far side was last heard."""
+    def silent_seconds(self) -> float:
+        """Seconds since the last byte from the remote host."""
         return time.monotonic() - self._heard
 
     @property
     def note(self) -> str:
         """State of the attempts in a few words."""
         left = self.next_try - time.monotonic()
-        return f"disconnected {self.gone:.0f} s, {'trying' if left <= 0 else f'again in {left:.0f} s'}"
+        return f"disconnected {self.silent_seconds:.0f} s, {'trying' if left <= 0 else f'again in {left:.0f} s'}"
 
     def try_now(self, *, asking: bool = False) -> None:
         """Start the next attempt now; `asking`: ssh may prompt at the terminal until `wait_for_try` returns."""
@@ -188,9 +193,7 @@ class ReconnectAttempt:
         self._tried.wait()
 
     def give_up(self) -> None:
-        """End it; `run` raises ReconnectAbandoned soon, also where it waits for a line that was made and is
-        silent.
-        """
+        """End the attempts; `run` raises ReconnectAbandoned soon, even while it waits for a silent new connection."""
         self._over.set()
         self._wake.set()
         link = self.watch.info.target.link
@@ -210,7 +213,7 @@ class ReconnectAttempt:
     def _run(self) -> Reconnected:
         while True:
             if self._over.is_set():
-                raise ReconnectAbandoned(f"given up after {time.monotonic() - self.since:.0f} s: {self.why}")
+                raise ReconnectAbandoned(f"given up after {time.monotonic() - self.since:.0f} s: {self.reason}")
             pause = PAUSES[min(self.tries, len(PAUSES) - 1)]
             with self._asked:
                 asking, self._asking = self._asking, False
@@ -221,7 +224,7 @@ class ReconnectAttempt:
             except ConnectionGone as error:
                 raise ReconnectAbandoned(str(error), error.remedy) from None
             except KernelError as error:
-                self.why, self.wants_to_ask = str(error), isinstance(error, PasswordNeeded)
+                self.reason, self.wants_to_ask = str(error), isinstance(error, PasswordNeeded)
             finally:
                 if asking:  # who asked during another attempt waits for the one that may ask
                     with self._asked:
@@ -229,7 +232,7 @@ class ReconnectAttempt:
                             self._tried.set()
             now = time.monotonic()
             if now + pause > self._until:
-                raise ReconnectAbandoned(f"not reached for {now - self.since:.0f} s: {self.why}")
+                raise ReconnectAbandoned(f"not reached for {now - self.since:.0f} s: {self.reason}")
             self.next_try = now + pause
             self._changed()
             self._wake.wait(pause)
@@ -242,7 +245,7 @@ class ReconnectAttempt:
         target = self.watch.info.target
         if target.link is None:
             raise ConnectionGone(f"{target.name} can't be reached again")
-        self._booted |= target.link.come_back(self._over, asking=asking)
+        self._booted |= target.link.reconnect(self._over, asking=asking)
         session = self.watch.session
         named = session is not None and any(has_chosen_name(one.plan, session.group) for one in session.probes.armed)
         with contextlib.suppress(FileRefused):  # looked at again when the watch is closed, and told then
@@ -260,15 +263,19 @@ class ReconnectAttempt:
         now, heard = time.monotonic_ns(), int(self._heard * 1e9)
         reading = next(iter(read_clock(session, time.monotonic_ns, 1)), None)
         if reading is None or self._booted:
-            back = reading.far if reading is not None else None
+            back = reading.remote_time if reading is not None else None
             return Outage.lasting((now - heard) / 1e9, booted=self._booted, back=back)
         store = self.watch.store
         latest = store.latest if store is not None else 0
-        return Outage.between(max(latest, reading.far - (reading.before - heard), 0), reading.far)
+        return Outage.between(
+            max(latest, reading.remote_time - (reading.request_time - heard), 0), reading.remote_time
+        )
 
     def _rearm(self) -> Reconnected:
         if self.watch.session is None:  # nothing was armed: no event is missing
-            return Reconnected(Outage.lasting(self.gone, booted=self._booted)._replace(missing=False), (), ())
+            return Reconnected(
+                Outage.lasting(self.silent_seconds, booted=self._booted)._replace(missing=False), (), ()
+            )
         again: list[tuple[Armed, Armed]] = []
         refused: list[str] = []
 
@@ -279,14 +286,14 @@ class ReconnectAttempt:
                 if self.watch.queue.wanted_kb:
                     session.resize(self.watch.queue.wanted_kb)
                 if not known:
-                    session.stillness.begin()
+                    session.pause.begin()
                 for armed in old.probes.armed:
                     fresh = _defined_again(old, armed, session, refused)
                     if fresh is not None:
                         again.append((armed, fresh))
                 again[:] = [pair for pair in again if _switched_on(old, *pair, session, refused)]
                 # Each took its time; all are recorded from one time on, and the gap ends in front of it.
-                session.stillness.end(lambda: known.append(self._cut(session)))
+                session.pause.end(lambda: known.append(self._cut(session)))
             except BaseException:
                 session.close()
                 raise
@@ -295,11 +302,11 @@ class ReconnectAttempt:
             )
             return session, known[0]._replace(missing=recorded)
 
-        cut = self.watch.exchange(make)
+        outage = self.watch.exchange(make)
         if self._booted:
             self.watch.info.forget_symbols()
         self.watch.armed.on_comeback()
-        return Reconnected(cut, tuple(again), tuple(refused))
+        return Reconnected(outage, tuple(again), tuple(refused))
 
 
 def _defined_again(old: AnySession, armed: Armed, session: Session, refused: list[str]) -> Armed | None:
@@ -308,7 +315,7 @@ def _defined_again(old: AnySession, armed: Armed, session: Session, refused: lis
     Raises TargetLost.
     """
     name, groups = armed.plan.probe.subject, (old.group, session.group)
-    was = told(old, armed)
+    was = armed_state(old, armed)
     was = was._replace(
         mode=Mode.OFF, triggers=tuple((number, replace_group(text, *groups)) for number, text in was.triggers)
     )
@@ -319,7 +326,7 @@ def _defined_again(old: AnySession, armed: Armed, session: Session, refused: lis
     except KernelError as error:
         refused.append(f"{name}: {error}")
         return None
-    refused += [f"{name}: {text}: {error}" for text, error in again.refused]
+    refused += [f"{name}: {text}: {error}" for text, error in again.rejected_triggers]
     return again.armed
 
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from events.batch import Batch
 from events.format import EventFormat, HeaderPage
+from events.loss_counts import LossCounts
 from events.recording.chunks import Codec
 from events.recording.writer import RecordingWriter
 from events.store.cgroups import TaskCgroup, pack
@@ -22,7 +23,6 @@ from events.store.outage_mark import Outage, outage_of_batch
 from events.subbuffer import events_in
 from kernel.connection.kernel_info import KernelInfo
 from kernel.errors import FileRefused
-from kernel.guards.loss_counts import LossCounts
 from kernel.recording.target import FACT_BLOBS
 from kernel.safe_files.new_file import create_or_device
 from kernel.session.armed import Armed
@@ -69,7 +69,7 @@ class Recorder:
         self._waiting = 0
         """Bytes in the queue."""
         self._after_gap = False
-        self._cuts: list[Outage] = []
+        self._outages: list[Outage] = []
         self._error: OSError | None = None
         self._thread = threading.Thread(target=self._run, name=f"record {path.name}", daemon=True)
         with self._or_no_file():
@@ -201,9 +201,9 @@ class Recorder:
                 return
 
     def _write_pages(self, batch: Batch) -> None:
-        if (cut := outage_of_batch(batch)) is not None:
-            self._cuts.append(cut)
-            self._writer.meta({CUTS: [cut._asdict() for cut in self._cuts]})
+        if (outage := outage_of_batch(batch)) is not None:
+            self._outages.append(outage)
+            self._writer.meta({CUTS: [outage._asdict() for outage in self._outages]})
         # A backlog means that events arrive faster than they can be compressed: a larger file is better than a gap in
         # it.
         self._writer.pages(batch, Codec.NONE if self._waiting > self._most_waiting // _BACKLOG_DIVISOR else None)

@@ -6,21 +6,18 @@ import contextlib
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from events.batch import Batch
 from events.format import EventFormat
+from events.loss_counts import LossCounts
 from kernel.connection.kernel_info import KernelInfo
 from kernel.errors import KernelError
-from kernel.guards.loss_counts import LossCounts
 from kernel.session.armed import Armed
 from kernel.session.protocol import AnySession
 from kernel.watch.cgroup_lookup import CgroupLookup
 from kernel.watch.recorder import MOST_WAITING, Recorder
-
-Key = TypeVar("Key", int, str)
 
 
 class RecordingControl:
@@ -128,7 +125,7 @@ class RecordingControl:
             queued: what was read and is still to be given to `write`; inside nobody else writes.
             counts: what was lost so far.
             meta: values that are known by now, in the place of those at the beginning.
-            last: gives what stands behind all events, once the far side was asked for the last time.
+            last: returns the batch to write behind all events, after the last request to the remote host.
         """
         with self._changing:
             with queued() as entries:
@@ -141,39 +138,12 @@ class RecordingControl:
             if recorder is None:
                 return None
             names: dict[int, str] = {}
-            with contextlib.suppress(KernelError):  # a line that was cut takes them along, no more
+            with contextlib.suppress(KernelError):  # a lost connection costs the names, no more
                 if session is not None:
                     names = session.cmdlines()
                     self._homes.look(names)
-            lost = _since(self._before, counts())
+            lost = total.since(self._before) if (total := counts()) is not None else None
             if (mark := last()) is not None:
                 recorder.pages(mark)
-            recorder.close(names, lost, self._homes.known, meta)
+            recorder.close(names, lost, self._homes.cgroups, meta)
             return recorder.path
-
-
-def _since(before: LossCounts | None, now: LossCounts | None) -> LossCounts | None:
-    """Return counts minus earlier ones; a count that is smaller than before has restarted, as hits of an event do."""
-    if before is None or now is None:
-        return now
-
-    def left(many: Mapping[Key, int], fewer: Mapping[Key, int | None]) -> dict[Key, int]:
-        return {key: _more(number, fewer.get(key) or 0) for key, number in many.items()}
-
-    missed = {path: number for path, number in now.nmissed.items() if number is not None}
-    return replace(
-        now,
-        overrun=left(now.overrun, before.overrun),
-        full=left(now.full, before.full),
-        nmissed={**now.nmissed, **left(missed, before.nmissed)},
-        hits=left(now.hits, before.hits),
-        passed=left(now.passed, before.passed),
-        dropped=_more(now.dropped, before.dropped),
-        dropped_bytes=_more(now.dropped_bytes, before.dropped_bytes),
-        read_errors=_more(now.read_errors, before.read_errors),
-        written=_more(now.written, before.written),
-    )
-
-
-def _more(now: int, before: int) -> int:
-    return now - before if now >= before else now

@@ -90,7 +90,7 @@ class SessionQueue:
             self.entries, dropped = newest(self.entries, self.limit_bytes)
             session.pump.count_dropped(dropped)
 
-    def replace(self, old: AnySession, session: AnySession, cut: Outage) -> None:
+    def replace(self, old: AnySession, session: AnySession, outage: Outage) -> None:
         """Queue what came of a disconnected session, the outage, and what another one has armed in its place.
 
         The caller holds `lock`, and sets the session.
@@ -98,7 +98,7 @@ class SessionQueue:
         old.pump.close()
         self.drain(old)
         self.entries += [
-            *([cut] if cut.marked else []),
+            *([outage] if outage.marked else []),
             NewGroup(old.group, session.group),
             *session.probes.armed,
         ]

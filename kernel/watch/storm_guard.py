@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from events.loss_counts import LossCounts
 from kernel.cleanup.undo import UndoFailure
 from kernel.errors import KernelError
-from kernel.guards.loss_counts import LossCounts
 from kernel.guards.storm_rates import StormGuard, WatchedProbe, sample_rates
 from kernel.session.arm_steps import Mode
 from kernel.session.armed import Armed

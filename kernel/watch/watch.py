@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from events.batch import Batch
+from events.loss_counts import LossCounts
 from events.store.outage_mark import Outage
 from kernel.cleanup.undo import UndoFailure
 from kernel.connection.planner import Planner
 from kernel.errors import ConnectionGone, KernelError, TargetLost
 from kernel.guards.limits import Limits
-from kernel.guards.loss_counts import LossCounts
 from kernel.guards.row_bounds import SCREEN, RowBounds
 from kernel.session.arm_steps import Mode
 from kernel.session.protocol import AnySession
@@ -28,7 +28,7 @@ from kernel.watch.cgroup_lookup import CgroupLookup
 from kernel.watch.clocks.time_of_day import TimeOfDay
 from kernel.watch.counting_states import Phase
 from kernel.watch.event_fields import EventFields
-from kernel.watch.final_outage import last_cut
+from kernel.watch.final_outage import final_outage
 from kernel.watch.intake import Intake
 from kernel.watch.loss_ledger import LossLedger
 from kernel.watch.recording_control import RecordingControl
@@ -61,7 +61,7 @@ class Watch:
         """Bounds of the memory for events."""
         self.guard = StormWatcher(limits.storm)
         """Stops what is faster; `counts` has it look."""
-        self.known = EventFields(self.info.namer)
+        self.event_fields = EventFields(self.info.namer)
         """Fields, and the names of their values."""
         self.clock = TimeOfDay(target)
         """Time of day of events, once `measure_clock` was called, or as a recording has it."""
@@ -70,14 +70,14 @@ class Watch:
         self.queue.on_open = self._opened
         self.losses = LossLedger(self.queue)
         """Losses of all sessions."""
-        self.armed = ArmedSet(planner, self.queue, self.known, self.losses, limits)
+        self.armed = ArmedSet(planner, self.queue, self.event_fields, self.losses, limits)
         """Armed probes, and all changes to them."""
         homes = CgroupLookup(target, bounds.tasks)
         self.recording = RecordingControl(self.info, homes, bounds.unwritten)
         """The recording that is being written, if one is wanted."""
         self.intake = Intake(
             self.queue,
-            self.known,
+            self.event_fields,
             self.clock,
             homes,
             self.recording,
@@ -87,12 +87,12 @@ class Watch:
         )
         """The store of the events, and their way into it."""
         self.losses.on_read = self.intake.take_losses
-        self.unshown = 0
+        self.evicted = 0
         """Events that the store had to drop before they were shown, where all are to be."""
-        self.line_note = "the connection was lost"
+        self.connection_note = "the connection was lost"
         """Text about a lost connection; whoever reconnects says how far that is."""
         self.end_mark: Outage | None = None
-        """The cut after which the line was not made anew; None: there was none."""
+        """Outage after which the watch was never reconnected; None: there was none."""
         self._histograms: Histograms | None = None
         self._told = False
 
@@ -107,9 +107,9 @@ class Watch:
         return self.queue.session
 
     @property
-    def cuts(self) -> tuple[Outage, ...]:
+    def outages(self) -> tuple[Outage, ...]:
         """Outages, the oldest first; of a recording, as far as it was read."""
-        return self.intake.cuts
+        return self.intake.outages
 
     @property
     def graph_plan(self) -> GraphPlan | None:
@@ -154,27 +154,29 @@ class Watch:
         return recorded and not self.ended and self.info.target.is_kernel
 
     @property
-    def silent(self) -> float | None:
+    def overdue_seconds(self) -> float | None:
         """Seconds since a remote host that owes an answer was last heard; None: no answer is overdue."""
-        return getattr(self.info.target, "silent", None) if self.live and self.error is None else None
+        return getattr(self.info.target, "overdue_seconds", None) if self.live and self.error is None else None
 
     @property
-    def lost(self) -> KernelError | None:
-        """Why no more events will come, also where only an answer that stayed away tells; None while they may."""
-        return self.error or (getattr(self.info.target, "line_error", None) if self.session is not None else None)
+    def connection_error(self) -> KernelError | None:
+        """Error that ended the events, including an answer that never arrived; None: events may still arrive."""
+        return self.error or (
+            getattr(self.info.target, "connection_error", None) if self.session is not None else None
+        )
 
-    def hurry(self, ends: float) -> None:
+    def set_deadline(self, ends: float) -> None:
         """Have the command end at a time of time.monotonic(): from then on a silent remote host is waited for no
         longer than `kernel.remote.answer_limit` says.
         """
-        hurry = getattr(self.info.target, "hurry", None)
-        if hurry is not None:
-            hurry(ends)
+        set_deadline = getattr(self.info.target, "set_deadline", None)
+        if set_deadline is not None:
+            set_deadline(ends)
 
     @property
     def has_pace(self) -> bool:
         """True: a rate can be told: the events are live, and the remote host is not silent."""
-        return self.live and self.silent is None
+        return self.live and self.overdue_seconds is None
 
     def begin(self) -> None:
         """Open the session without arming: a recording shows what it holds. Raises TargetUnusable, TargetLost."""
@@ -201,45 +203,45 @@ class Watch:
             offset: of the kernel's clock to `now`.
             now: a clock, in nanoseconds; None: the offset is that of `clock`, to the time of day.
         """
-        cut = self._last_cut(offset, now)
-        if cut is None:
+        outage = self._final_outage(offset, now)
+        if outage is None:
             return
         with self.queue.lock:
             if self.session is None:
                 return
             self.queue.drain(self.session)
-            self.queue.entries.append(cut)
-            self.end_mark, self.intake.behind = cut, True
+            self.queue.entries.append(outage)
+            self.end_mark, self.intake.has_backlog = outage, True
         self.tick()  # at once: rows that come later may be of others, and younger
         if self.store is not None:
             self.store.flush()
 
-    def _last_cut(self, offset: ClockOffset | None = None, now: int | None = None) -> Outage | None:
+    def _final_outage(self, offset: ClockOffset | None = None, now: int | None = None) -> Outage | None:
         """Return the outage of a lost connection up to now; None: no outage is without a mark."""
         store = self.store
-        if store is None or self.end_mark is not None or not isinstance(self.lost, TargetLost):
+        if store is None or self.end_mark is not None or not isinstance(self.connection_error, TargetLost):
             return None
         recorded = self.queue.source.traces or any(mode is not Mode.OFF for mode in self.armed.modes)
         if self.info.holds_events or not recorded:
             return None
         if now is None:
             offset, now = self.clock.offset(store, max(store.latest, 0), store.next_seq), time.time_ns()
-        return last_cut(self.info.target, store.latest, offset, now)
+        return final_outage(self.info.target, store.latest, offset, now)
 
     def counts(self) -> LossCounts | None:
         """Read the losses so far from the kernel, and stop a probe that is too fast (see `guard`)."""
         return self.losses.read(self._look if self.info.target.is_kernel else None)
 
     def _look(self, session: AnySession, counts: LossCounts) -> None:
-        self.guard.look(session, counts, self.intake.seen(), self.armed.switch)
+        self.guard.look(session, counts, self.intake.stored_counts(), self.armed.switch)
 
     def measure_clock(self) -> None:
         """Measure the clock of the kernel where that is due, for times of day. Waits for it. Raises TargetLost."""
         self.clock.measure(self.session)
 
     def exchange(self, make: Callable[[AnySession], tuple[AnySession, Outage]]) -> Outage:
-        """Go on with another session in the place of one whose line was cut; what came of that one stays, its
-        losses still count.
+        """Continue with another session after a disconnect; the events received before stay, and the losses still
+        count.
 
         `make` opens and arms it, and says how long there was none. Where it raises, nothing has changed.
         """
@@ -247,29 +249,29 @@ class Watch:
             old = self.session
             if old is None or self.queue.closed:
                 raise ConnectionGone(f"{self.info.target.name} was left meanwhile")
-            session, cut = make(old)
-            self.queue.replace(old, session, cut)
+            session, outage = make(old)
+            self.queue.replace(old, session, outage)
             self.losses.follow(session)
             self._told = False
             self.armed.follow(session)
             self.guard.restart()
         self.queue.on_data()
-        if cut.marked:
-            self.intake.cuts = (*self.cuts, cut)
-        return cut
+        if outage.marked:
+            self.intake.outages = (*self.outages, outage)
+        return outage
 
     def names(self, *, homes: bool = True) -> dict[int, str]:
-        """Names of tasks; asks the kernel, and (`homes`) for a moment in which cgroups they are."""
+        """Names of tasks; asks the kernel, and (`cgroups`) looks up the cgroup of each task for a moment."""
         names = self.session.cmdlines() if self.session else {}
         if homes:
-            self.intake.homes.look(names)
+            self.intake.cgroups.look(names)
         return names
 
     def record_to(self, path: Path) -> None:
         """Write all events that have no row yet to a recording. Raises OSError, KernelError where one is written."""
         if self.session is None:
             raise ValueError("nothing is armed")
-        with contextlib.suppress(KernelError):  # the pump tells of a line that is gone
+        with contextlib.suppress(KernelError):  # the pump reports a lost connection
             self.measure_clock()
         self.recording.begin(path, self.session, self.intake.entered, self.losses.final, self._meta)
 
@@ -281,7 +283,7 @@ class Watch:
     def stop_recording(self) -> Path | None:
         """Finish the recording with what was read by now; gives its path. Raises OSError.
 
-        Where the line is lost the file says so at its end, whatever becomes of the line.
+        If the connection is lost, the file ends with a mark of the outage, even if a reconnect follows.
         """
         return self.recording.end(
             self.session, self.intake.queued, self.losses.final, self._meta, self._end_of_recording
@@ -289,13 +291,13 @@ class Watch:
 
     def _end_of_recording(self) -> Batch | None:
         """Return the mark at the end of a recording that ends now; None: connected, or the mark is there."""
-        cut = self._last_cut()
-        return self.intake.mark(cut) if cut is not None else None
+        outage = self._final_outage()
+        return self.intake.mark(outage) if outage is not None else None
 
     def close(self) -> list[UndoFailure]:
         """Take everything away; every step is tried. Safe to call twice.
 
-        The connection stays as it was: who leaves the target with it says so by `hurry`.
+        The connection stays as it was: who leaves the target with it says so by `set_deadline`.
         """
         with contextlib.suppress(OSError):  # a full disk must not keep the probes in the kernel
             self.stop_recording()
@@ -303,7 +305,7 @@ class Watch:
         return self.queue.close()
 
     def _opened(self, session: AnySession) -> None:
-        self.known.group = session.group
+        self.event_fields.group = session.group
         self.intake.open_store(session)
         for armed in session.probes.armed:
-            self.known.add(armed)
+            self.event_fields.add(armed)

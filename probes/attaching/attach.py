@@ -60,18 +60,20 @@ def attachability(name: str, facts: TargetFacts, btf: Btf | None, lookups: Symbo
     if (
         machine and not facts.functions
     ):  # Without a list of traceable functions, the answer is only whether the function exists.
-        searched = facts.unseen is None or btf is not None or function.symbols is not None
-        unknown = function.nobody() if searched and not (function.in_btf or function.symbols) else ()
+        searched = facts.unreadable is None or btf is not None or function.symbols is not None
+        unknown = function.unknown_name_reasons() if searched and not (function.in_btf or function.symbols) else ()
         return Attachability(name, reasons=(*machine, *unknown))
     if function.count and not name.startswith(_WEAK):
         kinds, reasons = function.listed()
     elif function.alias:
         kinds, reasons = function.aliased()
     else:
-        kinds, reasons = function.lent(), function.unlisted()
+        kinds, reasons = function.borrowed_probes(), function.unlisted()
     if machine:
         kinds, reasons = frozenset(), [*machine, *reasons]
-    return Attachability(name, function.module, kinds, tuple(reasons), function.instead(), function.traced_copies)
+    return Attachability(
+        name, function.module, kinds, tuple(reasons), function.alternatives(), function.traced_copies
+    )
 
 
 class AttachabilitySurvey:
@@ -103,7 +105,7 @@ class AttachabilitySurvey:
         }
         """Reasons by name for functions that take no probe because of their text section."""
 
-    def about(self, name: str) -> Attachability:
+    def attachability(self, name: str) -> Attachability:
         """Return the answer for a name of the survey."""
         if name in self.traced:
             return Attachability(name, kinds=ALL)
@@ -120,7 +122,7 @@ def _machine(facts: TargetFacts) -> tuple[Reason, ...]:
         if trouble.fatal
     ]
     tracers = facts.has(Feature.FPROBE_EVENTS) or facts.has(Feature.KPROBE_EVENTS)
-    if not tracers and facts.unseen is None and not any(reason.why is ReasonKind.TRACER for reason in reasons):
+    if not tracers and facts.unreadable is None and not any(reason.kind is ReasonKind.TRACER for reason in reasons):
         reasons.append(Reason(ReasonKind.TRACER, "no tracer for functions in this kernel"))
     return tuple(reasons)
 
@@ -220,7 +222,7 @@ class _FunctionFacts:
         text, kinds = f"another name of {self.alias}", kinds if not self._blacklisted else kinds - _KPROBES
         if ProbeKind.FPROBE in kinds and not dialect_of(self._facts).fprobe_on_graph:
             text, kinds = f"{text}, and an fprobe takes only that", kinds - {ProbeKind.FPROBE}
-        blacklist_reasons = [reason for reason in reasons if reason.why is ReasonKind.BLACKLIST]
+        blacklist_reasons = [reason for reason in reasons if reason.kind is ReasonKind.BLACKLIST]
         return kinds, [Reason(ReasonKind.ALIAS, text), *blacklist_reasons, *self._notes()]
 
     # -- not traceable ---------------------------------------------------------------------------------------------
@@ -238,7 +240,7 @@ class _FunctionFacts:
             ]
         if COLD in name and (self.symbols or self.symbols is None):
             base = name.partition(COLD)[0]
-            place = "a kprobe can sit on it, without arguments" if self.lent() else "nothing can attach"
+            place = "a kprobe can sit on it, without arguments" if self.borrowed_probes() else "nothing can attach"
             return [Reason(ReasonKind.COLD, f"the unlikely part of {base}, jumped to, never called: {place}")]
         if self.symbols:
             return self._with_symbol(self.symbols)
@@ -246,7 +248,7 @@ class _FunctionFacts:
             return self._without_symbols()
         return self._without_symbol()
 
-    def lent(self) -> frozenset[ProbeKind]:
+    def borrowed_probes(self) -> frozenset[ProbeKind]:
         """Return the probes for a symbol with a suffix; the function it is named after decides (trace_kprobe.c).
 
         Return probes are excluded: a part that is jumped to has no return address in the expected place.
@@ -274,7 +276,7 @@ class _FunctionFacts:
             reasons.append(Reason(ReasonKind.BLACKLIST, "on the kprobe blacklist, and no tracer's call at its entry"))
         else:
             kind, text = _UNTRACED
-            kprobe_note = "; only a kprobe can sit on it" if self.lent() else ""
+            kprobe_note = "; only a kprobe can sit on it" if self.borrowed_probes() else ""
             reasons.append(Reason(kind, text + kprobe_note))
         if len(code) > 1:
             reasons.append(Reason(ReasonKind.TWINS, f"{len(code)} functions have this name, none can be traced"))
@@ -287,7 +289,7 @@ class _FunctionFacts:
         if self.in_btf:
             text = "not traceable: marked notrace, run only at boot, optimised away, or inlined everywhere"
             return [Reason(ReasonKind.UNTRACED, text)]
-        return self.nobody()
+        return self.unknown_name_reasons()
 
     def _without_symbol(self) -> list[Reason]:
         """Return the reasons for a name that is not in the symbol table."""
@@ -297,12 +299,12 @@ class _FunctionFacts:
             return [Reason(ReasonKind.RENAMED, f"the compiler made {_list(copies)} of it{probe}")]
         if self.in_btf:
             return [Reason(ReasonKind.INLINED, "no code of its own: inlined into every caller, or optimised away")]
-        return self.nobody()
+        return self.unknown_name_reasons()
 
-    def nobody(self) -> list[Reason]:
+    def unknown_name_reasons(self) -> list[Reason]:
         """Return the reasons for an unknown name."""
         for absent in self._lookups.absent(self.name) if self._lookups.absent else ():
-            certainty = "is" if absent.certain else "may be, by its name,"
+            certainty = "is" if absent.is_proven else "may be, by its name,"
             text = f"it {certainty} in the module {absent.module}, which isn't loaded"
             return [Reason(ReasonKind.MODULE, text, f"modprobe {absent.module}")]
         if self.symbols is None:
@@ -321,7 +323,7 @@ class _FunctionFacts:
         names = self._lookups.copies(self.name) if self._lookups.copies else ()
         return tuple(dict.fromkeys(names))
 
-    def instead(self) -> tuple[Alternative, ...]:
+    def alternatives(self) -> tuple[Alternative, ...]:
         """Return names and places that can be probed instead, without callers."""
         alternatives = [self._named(copy, Relation.COPY) for copy in self.traced_copies]
         base = self.name.removeprefix(PADDING).partition(COLD)[0]
@@ -354,9 +356,9 @@ class _FunctionFacts:
 def where_is(symbol: SymbolEntry) -> str:
     """Return a text that distinguishes a symbol from others of its name: its module and the functions around it."""
     module = f"in {symbol.module}, " if symbol.module else ""
-    neighbours = " and ".join(filter(None, (symbol.before, symbol.after)))
+    neighbours = " and ".join(filter(None, (symbol.previous, symbol.next)))
     return (
-        f"{module}between {neighbours}" if symbol.before and symbol.after else f"{module}beside {neighbours or '?'}"
+        f"{module}between {neighbours}" if symbol.previous and symbol.next else f"{module}beside {neighbours or '?'}"
     )
 
 

@@ -43,7 +43,7 @@ class Caller:
     """Offsets of the calls in bytes from the function's start; empty where unknown."""
     jumps: bool = False
     """True if all calls are jumps: tail calls."""
-    through: tuple[str, ...] = ()
+    path: tuple[str, ...] = ()
     """Functions in between that can't be probed, the nearest to this caller first."""
     inlined: bool = False
     """True if the other function's code is inlined in it."""
@@ -54,13 +54,13 @@ class Callers:
     """Callers of a function."""
 
     name: str
-    found: tuple[Caller, ...] = ()
+    callers: tuple[Caller, ...] = ()
     """Callers that can be probed, nearest first."""
     hidden: tuple[str, ...] = ()
     """Direct callers that can't be probed."""
     searched: str = ""
     """Places searched, for the label: `the kernel's code`, `/usr/lib/debug/...`."""
-    trouble: str = ""
+    error: str = ""
     """Reason why nothing could be searched."""
     reasons: tuple[Reason, ...] = ()
     """Reasons from debug information why the function can't be probed, or only in part."""
@@ -68,21 +68,21 @@ class Callers:
     """Functions that take the same types, if no caller was found."""
 
     @property
-    def instead(self) -> tuple[Alternative, ...]:
+    def alternatives(self) -> tuple[Alternative, ...]:
         """The callers as alternatives, else the relatives."""
         callers = (
             Alternative(c.spot.place, Relation.CONTAINS if c.inlined else Relation.CALLS, note_of(c), c.spot.kinds)
-            for c in self.found
+            for c in self.callers
         )
         return (*callers, *self.relatives)
 
     @property
     def text(self) -> str:
         """Sentence on a search without callers that can be probed; empty: some were found."""
-        if self.found:
+        if self.callers:
             return ""
-        if self.trouble:
-            return f"its callers can't be looked for: {self.trouble}"
+        if self.error:
+            return f"its callers can't be looked for: {self.error}"
         if self.hidden:
             shown = ", ".join(self.hidden[:3]) + (", ..." if len(self.hidden) > 3 else "")
             return f"only {shown} call it, and none of them can be probed"
@@ -91,8 +91,8 @@ class Callers:
 
 def note_of(caller: Caller) -> str:
     """Return where the caller calls the function: `at +0x4c`, `through __schedule`."""
-    if caller.through:
-        return "through " + ", ".join(caller.through)
+    if caller.path:
+        return "through " + ", ".join(caller.path)
     if not caller.calls:
         return ""
     shown = ", ".join(f"+{offset:#x}" for offset in caller.calls[:3]) + (", ..." if len(caller.calls) > 3 else "")
@@ -174,15 +174,15 @@ def with_inlined(callers: Callers, spots: Sequence[CallSite], places: int, kept:
     elif not kept:
         reasons = (Reason(ReasonKind.INLINED, "debug information knows it, but no code of it was kept"),)
     searched = " and ".join(filter(None, (callers.searched, path)))
-    found = callers.found + inlined
-    return replace(callers, found=found, hidden=tuple(hidden), searched=searched, reasons=reasons)
+    found = callers.callers + inlined
+    return replace(callers, callers=found, hidden=tuple(hidden), searched=searched, reasons=reasons)
 
 
 def all_reasons(answer: Attachability, callers: Callers | None) -> tuple[Reason, ...]:
     """Return all reasons, with those from debug information, which replace vaguer ones."""
     debug_reasons = callers.reasons if callers else ()
     vague = (ReasonKind.UNKNOWN, ReasonKind.INLINED) if debug_reasons else ()
-    return (*(reason for reason in answer.reasons if reason.why not in vague), *debug_reasons)
+    return (*(reason for reason in answer.reasons if reason.kind not in vague), *debug_reasons)
 
 
 def split_from(name: str) -> str:

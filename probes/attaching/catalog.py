@@ -46,7 +46,7 @@ class Catalog:
         self._btf = btf
         self._facts = facts
         self._index = index_of(facts)
-        self.ground = UNSEEN
+        self.sources = UNSEEN
         """Further sources on the target, set once they have been read."""
 
     @cached_property
@@ -86,12 +86,12 @@ class Catalog:
         )
 
     def attachability(self, name: str) -> Attachability:
-        """Return the function's attachability with all reasons and alternatives; exact once `ground` has been set."""
-        return attachability(name, self._facts, self._btf, self.ground)
+        """Return the function's attachability with all reasons and alternatives; exact once `sources` is set."""
+        return attachability(name, self._facts, self._btf, self.sources)
 
     def survey(self, names: Iterable[str]) -> AttachabilitySurvey:
         """Return the answers for many functions, equal to those of `attachability`."""
-        return AttachabilitySurvey(names, self._facts, self._btf, self.ground)
+        return AttachabilitySurvey(names, self._facts, self._btf, self.sources)
 
     def _prototype(self, name: str) -> str:
         if self._btf is None:

@@ -54,7 +54,7 @@ def explain_refusal(verdict: Verdict, about: Attachability, near: Sequence[str])
         error = replace(error, token=about.name)
     if error.code == "not_traceable" and unknown:
         error = own_refusal("unknown_function", error.token, error.column)
-    names = [str(alternative.place) for alternative in about.instead] or (near if unknown else [])
+    names = [str(alternative.place) for alternative in about.alternatives] or (near if unknown else [])
     remedies = (reason.remedy for reason in about.reasons)
     hint = "; ".join(filter(None, (about.text, *remedies)))
     explained = replace(error, hint=hint[:1].upper() + hint[1:], nearest=tuple(names[:_NEAREST]) or error.nearest)

@@ -84,7 +84,7 @@ class Relation(enum.StrEnum):
 class Reason(NamedTuple):
     """Reason why a probe can't attach, or a note before a probe is built."""
 
-    why: ReasonKind
+    kind: ReasonKind
     text: str
     """A sentence without a full stop."""
     remedy: str = ""
@@ -95,7 +95,7 @@ class Alternative(NamedTuple):
     """A place that can be probed instead."""
 
     place: ProbePlace
-    how: Relation
+    relation: Relation
     note: str = ""
     """Distinction or position: `between a_open and a_close`, `at +0x4c`."""
     kinds: frozenset[ProbeKind] = ALL
@@ -110,7 +110,7 @@ class Attachability(NamedTuple):
     """Probes that can attach."""
     reasons: tuple[Reason, ...] = ()
     """Reasons and notes; where nothing can attach, the first is the reason."""
-    instead: tuple[Alternative, ...] = ()
+    alternatives: tuple[Alternative, ...] = ()
     copies: tuple[str, ...] = ()
     """The compiler's clones of the function that can be traced: `name.isra.0`, ..."""
 
@@ -122,16 +122,16 @@ class Attachability(NamedTuple):
     @property
     def word(self) -> str:
         """The first reason in a word; empty where there is none."""
-        return self.reasons[0].why.value if self.reasons else ""
+        return self.reasons[0].kind.value if self.reasons else ""
 
     @property
-    def called(self) -> bool:
+    def has_code(self) -> bool:
         """True if the function has code that runs, so that it may have callers."""
-        return any(reason.why in _CALLED for reason in self.reasons)
+        return any(reason.kind in _CALLED for reason in self.reasons)
 
     def has(self, why: ReasonKind) -> bool:
         """Return whether there is a reason of a kind."""
-        return any(reason.why is why for reason in self.reasons)
+        return any(reason.kind is why for reason in self.reasons)
 
 
 class SymbolEntry(NamedTuple):
@@ -141,9 +141,9 @@ class SymbolEntry(NamedTuple):
     code: bool = True
     module: str = ""
     section: TextSection | None = None
-    before: str = ""
+    previous: str = ""
     """The function before it: the linker places functions of a source file together."""
-    after: str = ""
+    next: str = ""
     base: SymbolBase | None = None
     """Reference point to find the symbol by, where it shares its name."""
     aliases: tuple[str, ...] = ()
@@ -154,7 +154,7 @@ class AbsentModule(NamedTuple):
     """Module that isn't loaded."""
 
     module: str
-    certain: bool
+    is_proven: bool
     """True if the function was found in the module; False: only the module's name suggests it."""
 
 

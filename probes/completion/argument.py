@@ -158,7 +158,7 @@ def _at_beginning(scope: Scope, end: int, nested: str, bare: bool) -> Completion
     items += [_item(root) for root in roots if root.label.startswith("$") and not root.at_exit]
     if bare and scope.arguments and scope.letter != "t":
         items.append(
-            Completion("if ", ItemKind.WORD, "if", about="record only where a condition on these fields holds")
+            Completion("if ", ItemKind.WORD, "if", description="record only where a condition on these fields holds")
         )
     note = "the fields of this event are not known yet" if scope.letter == "e" and not scope.fields() else ""
     urge = Priority.NEEDED if nested else Priority.STANDS if scope.arguments else Priority.USUAL
@@ -199,7 +199,7 @@ def _after_step(scope: Scope, node: CaptureNode, path: _Path, depth: int) -> lis
             Completion(f"{typed}{closed}", ItemKind.FIELD, f"{name}{closed}", node.c_type, node.offset),
         ]
     types = [
-        Completion(f"{typed}:{kind} ", ItemKind.TYPE, f"{name}:{kind}", about=shows(kind))
+        Completion(f"{typed}:{kind} ", ItemKind.TYPE, f"{name}:{kind}", description=shows(kind))
         if kind is not None
         else Completion(f"{typed} ", ItemKind.TYPE, name, node.c_type, node.offset, shows(node.kernel_type))
         for kind in _types_of(scope, node)
@@ -254,7 +254,7 @@ def _variable(name: str) -> Completion:
         f"{name} " if name in ("$$args", "$arg*") else name,
         ItemKind.VARIABLE,
         name,
-        about=_DESCRIPTIONS.get(name, "an argument by its number"),
+        description=_DESCRIPTIONS.get(name, "an argument by its number"),
     )
 
 
@@ -267,7 +267,7 @@ def _after_unknown(scope: Scope, body: str, end: int) -> Completions:
     )
     texts = _TEXTS if field is None else _TEXTS[1:2] if "char" in field.type else _TEXTS[3:4]
     kinds = _accepted(scope, body, (*texts, *_NUMBERS[:6]) if field is not None else (*_NUMBERS[:6], *texts))
-    items = [Completion(f":{kind} ", ItemKind.TYPE, f":{kind}", about=shows(kind)) for kind in kinds]
+    items = [Completion(f":{kind} ", ItemKind.TYPE, f":{kind}", description=shows(kind)) for kind in kinds]
     return Completions(end, end, tuple(items), Priority.STANDS)
 
 
@@ -286,6 +286,6 @@ def _types(scope: Scope, nested: str, expression: str, typed: str, end: int) -> 
     else:
         kinds = [kind for kind in (*_NUMBERS, *_TEXTS) if kind.startswith(typed)]
         kinds = _accepted(scope, f"{nested}{expression}", kinds)
-    items = tuple(Completion(f"{kind} ", ItemKind.TYPE, kind, about=shows(kind)) for kind in kinds)
+    items = tuple(Completion(f"{kind} ", ItemKind.TYPE, kind, description=shows(kind)) for kind in kinds)
     urge = Priority.STANDS if typed in kinds else Priority.NEEDED
     return Completions(end - len(typed), end, items, urge, "" if items else "no type here begins so")

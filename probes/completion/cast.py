@@ -41,7 +41,7 @@ def complete_symbol(scope: Scope, context: ExpressionContext, expression: str) -
     typed = expression[1:]
     names = scope.known.symbols(typed) if typed else ()
     items = [
-        Completion(f"@{name}", ItemKind.VARIABLE, f"@{name}", about="a variable of the kernel")
+        Completion(f"@{name}", ItemKind.VARIABLE, f"@{name}", description="a variable of the kernel")
         for name in names[:_MAX_ITEMS]
         if name != typed
     ]
@@ -150,7 +150,9 @@ def _types(scope: Scope, context: ExpressionContext, expression: str) -> list[Co
         [Completion(f"{expression}{context.closing} ", ItemKind.TYPE, expression)] if scope.accepts(fetcharg) else []
     )
     return bare + [
-        Completion(f"{expression}{context.closing}:{kind} ", ItemKind.TYPE, f"{expression}:{kind}", about=shows(kind))
+        Completion(
+            f"{expression}{context.closing}:{kind} ", ItemKind.TYPE, f"{expression}:{kind}", description=shows(kind)
+        )
         for kind in _KINDS
         if scope.accepts(f"{fetcharg}:{kind}")
     ]

@@ -43,13 +43,13 @@ class Completion:
 
     text: str
     """Text that replaces the text from `start` to `end`."""
-    what: ItemKind
+    kind: ItemKind
     label: str
     """Text shown to a person."""
     c_type: str = ""
     offset: int | None = None
     """Bytes from the last pointer."""
-    about: str = ""
+    description: str = ""
     """Description in a line."""
 
 

@@ -105,15 +105,17 @@ def _head(word: Word, sources: NameSources) -> Completions:
     if colon:
         return Completions(end, end, note="GROUP/EVENT or EVENT: a name of your own for the event")
     items = [
-        Completion(f"{letter_offered} ", ItemKind.LETTER, letter_offered, about=about)
+        Completion(f"{letter_offered} ", ItemKind.LETTER, letter_offered, description=about)
         for letter_offered, about in _letters(sources.facts)
         if letter_offered.startswith(letter)
     ]
     if sources.facts.has(Feature.SYNTHETIC_EVENTS) and "s".startswith(letter):
-        items.append(Completion("s:", ItemKind.LETTER, "s:", about="a synthetic event: fields that others fill"))
+        items.append(
+            Completion("s:", ItemKind.LETTER, "s:", description="a synthetic event: fields that others fill")
+        )
     items += heads(letter, sources.facts)
     if not letter and sources.made():
-        items.append(Completion("-:", ItemKind.LETTER, "-:", about="take one of our events away"))
+        items.append(Completion("-:", ItemKind.LETTER, "-:", description="take one of our events away"))
     return Completions(
         word.start, end, tuple(items), Priority.NEEDED, "" if items else "begin with f, p, r, t, e, s:, on or lat:"
     )
@@ -121,7 +123,11 @@ def _head(word: Word, sources: NameSources) -> Completions:
 
 def _missing_kind_reason(reason: str, sources: NameSources) -> str:
     """Return why a kind is not offered; if tracefs could not be read, the reason for that."""
-    return f"what this kernel has cannot be seen: {sources.facts.unseen.what}" if sources.facts.unseen else reason
+    return (
+        f"what this kernel has cannot be seen: {sources.facts.unreadable.what}"
+        if sources.facts.unreadable
+        else reason
+    )
 
 
 def _place(head: str, word: Word, sources: NameSources) -> Completions:
@@ -154,7 +160,7 @@ def _functions(head: str, word: Word, sources: NameSources) -> Completions:
     if (pattern and percent) or (can_attach and (not colon or exact.module == module)):
         ends = _ENDS if head[0] != "r" else _ENDS[:1]
         items += [
-            Completion(f"{symbol}{suffix} ", ItemKind.PLACE, f"{name}{suffix}", about=about)
+            Completion(f"{symbol}{suffix} ", ItemKind.PLACE, f"{name}{suffix}", description=about)
             for suffix, about in ends
             if f"{symbol}{suffix}".startswith(word.text)
         ]
@@ -165,7 +171,7 @@ def _functions(head: str, word: Word, sources: NameSources) -> Completions:
                 ItemKind.PLACE,
                 function.name,
                 function.prototype,
-                about=function.reason,
+                description=function.reason,
             )
             for function in sources.functions(name)
             if function.name != name and _attaches(head, function.kinds) and (not colon or function.module == module)

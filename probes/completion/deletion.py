@@ -16,7 +16,7 @@ def complete_deletion(before: str, sources: NameSources) -> Completions:
     definitions = {line.split(" ")[0].partition(":")[2]: line.partition(" ")[2] for line in reversed(lines)}
     names = [name for name in definitions if check_plan(f"-:{name}", None, sources.facts, existing=lines).verdict.ok]
     items = tuple(
-        Completion(f"-:{names[n]}", ItemKind.PLACE, names[n], about=definitions[names[n]])
+        Completion(f"-:{names[n]}", ItemKind.PLACE, names[n], description=definitions[names[n]])
         for n in ranked(names, typed)
     )
     urge = Priority.STANDS if typed in names else Priority.NEEDED

@@ -88,7 +88,7 @@ def complete_filter(before: str, start: int, scope: Scope) -> Completions:
         )
     if state == "operator":
         items = tuple(
-            Completion(f"{sign} ", ItemKind.WORD, sign, about=about)
+            Completion(f"{sign} ", ItemKind.WORD, sign, description=about)
             for sign, about in (_TEXTUAL if field is not None and field.is_text else _NUMERIC)
             if sign.startswith(typed)
         )
@@ -97,7 +97,7 @@ def complete_filter(before: str, start: int, scope: Scope) -> Completions:
         return _values(field, typed, end, scope)
     words = (("&&", "and"), ("||", "or"))
     connectives = tuple(
-        Completion(f"{w} ", ItemKind.WORD, w, about=about) for w, about in words if w.startswith(typed)
+        Completion(f"{w} ", ItemKind.WORD, w, description=about) for w, about in words if w.startswith(typed)
     )
     return Completions(end - len(typed), end, connectives, Priority.STANDS if not typed else Priority.NEEDED)
 
@@ -110,7 +110,7 @@ def _is_open(token: re.Match[str]) -> bool:
 
 def _fields(fields: tuple[_Field, ...], typed: str) -> tuple[Completion, ...]:
     matching = (fields[n] for n in ranked([field.name for field in fields], typed))
-    return tuple(Completion(f"{f.name} ", ItemKind.FIELD, f.name, f.type, about=f.about) for f in matching)
+    return tuple(Completion(f"{f.name} ", ItemKind.FIELD, f.name, f.type, description=f.about) for f in matching)
 
 
 def _values(field: _Field | None, typed: str, end: int, scope: Scope) -> Completions:
@@ -119,7 +119,7 @@ def _values(field: _Field | None, typed: str, end: int, scope: Scope) -> Complet
     if field is not None and field.is_text:
         if not typed:
             return Completions(
-                end, end, (Completion('"', ItemKind.VALUE, '"…"', about="text in quotes"),), Priority.NEEDED
+                end, end, (Completion('"', ItemKind.VALUE, '"…"', description="text in quotes"),), Priority.NEEDED
             )
         return Completions(
             end, end, (Completion(f"{typed[0]} ", ItemKind.VALUE, f"{typed}{typed[0]}"),), Priority.NEEDED
@@ -128,7 +128,7 @@ def _values(field: _Field | None, typed: str, end: int, scope: Scope) -> Complet
     if typed.startswith("-") or (field and field.is_result and not names):
         names |= {f"-{name}": errno_of(f"-{name}") or 0 for name in errno_names()}
     values = [
-        Completion(f"{name} ", ItemKind.VALUE, name, about=str(number))
+        Completion(f"{name} ", ItemKind.VALUE, name, description=str(number))
         for name, number in names.items()
         if name.lower().startswith(typed.lower())
     ][:_MAX_VALUES]

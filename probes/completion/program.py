@@ -26,7 +26,7 @@ def complete_program(head: str, word: Word, sources: NameSources) -> Completions
     if program is None:
         return Completions(end, end, (), Priority.NEEDED, "its symbols are not known here: give an offset, 0x…")
     items = [
-        Completion(f"{path}:{text}", ItemKind.PLACE, text.strip(), about=about)
+        Completion(f"{path}:{text}", ItemKind.PLACE, text.strip(), description=about)
         for text, about in _symbols(head, symbol, program)
     ]
     is_complete = any(item.text == f"{word.text} " for item in items)
@@ -48,9 +48,9 @@ def _path(word: Word, end: int, sources: NameSources) -> Completions:
     folder, _, name = word.text.rpartition("/")
     items: list[Completion] = []
     if _program(word.text, sources) is not None:
-        items.append(Completion(f"{word.text}:", ItemKind.PLACE, f"{name}:", about="a program: its functions"))
+        items.append(Completion(f"{word.text}:", ItemKind.PLACE, f"{name}:", description="a program: its functions"))
     elif name and sources.files(word.text) is not None:
-        items.append(Completion(f"{word.text}/", ItemKind.PLACE, f"{name}/", about="a folder"))
+        items.append(Completion(f"{word.text}/", ItemKind.PLACE, f"{name}/", description="a folder"))
     entries = sources.files(folder or "/")
     names = [entry for entry in entries or () if entry != name and " " not in entry and ":" not in entry]
     items += [Completion(f"{folder}/{names[n]}", ItemKind.PLACE, names[n]) for n in ranked(names, name)[:_MAX_ITEMS]]

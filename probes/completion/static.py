@@ -25,12 +25,14 @@ def heads(typed: str, facts: TargetFacts) -> list[Completion]:
     items = []
     if ON.startswith(typed):
         items.append(
-            Completion(f"{ON} ", ItemKind.LETTER, ON, about="an event of the kernel as it is, with all its fields")
+            Completion(
+                f"{ON} ", ItemKind.LETTER, ON, description="an event of the kernel as it is, with all its fields"
+            )
         )
     has_latency = facts.has(Feature.SYNTHETIC_EVENTS) and facts.has(Feature.HIST_TRIGGERS)
     if LATENCY.startswith(typed) and has_latency:
         about = "the time from one event to another, by a key of both"
-        items.append(Completion(f"{LATENCY}:", ItemKind.LETTER, f"{LATENCY}:", about=about))
+        items.append(Completion(f"{LATENCY}:", ItemKind.LETTER, f"{LATENCY}:", description=about))
     return items
 
 

@@ -21,7 +21,11 @@ def complete_synthetic(before: str, sources: NameSources) -> Completions:
     name, blank, fields = before.lstrip().removeprefix("s:").partition(" ")
     if not blank:
         note = "" if name else "NAME: of the event"
-        items = [Completion(f"{name} ", ItemKind.PLACE, name, about="then its fields: TYPE FIELD; …")] if name else []
+        items = (
+            [Completion(f"{name} ", ItemKind.PLACE, name, description="then its fields: TYPE FIELD; …")]
+            if name
+            else []
+        )
         return Completions(end - len(name), end, tuple(items), Priority.NEEDED, note)
     field = fields.rpartition(";")[2].lstrip()
     words = field.split(" ")
@@ -36,7 +40,7 @@ def complete_synthetic(before: str, sources: NameSources) -> Completions:
 def _types(before: str, start: int, typed: str, sources: NameSources) -> Completions:
     kinds = [kind for kind in _TYPES if kind.startswith(typed)]
     items = tuple(
-        Completion(f"{kind} ", ItemKind.TYPE, kind, about=_TYPES[kind])
+        Completion(f"{kind} ", ItemKind.TYPE, kind, description=_TYPES[kind])
         for kind in kinds
         if _accepted(f"{before[:start]}{kind} {_unused_name(before)}", sources)
     )
@@ -47,7 +51,7 @@ def _after_field(before: str, end: int, sources: NameSources) -> Completions:
     if not _accepted(before, sources):
         return Completions(end, end, (), Priority.NEEDED)
     at = len(before.rstrip())
-    return Completions(at, end, (Completion("; ", ItemKind.WORD, ";", about="another field"),), Priority.STANDS)
+    return Completions(at, end, (Completion("; ", ItemKind.WORD, ";", description="another field"),), Priority.STANDS)
 
 
 def _accepted(text: str, sources: NameSources) -> bool:

@@ -41,7 +41,7 @@ def no_kind(slip: Slip) -> Iterator[str]:
     """Yield the text with a letter in place of a missing one or of another tool's word."""
     word, sign, place = slip.head.partition(":")
     if word in _KINDS:
-        target, rest = (place, f" {slip.rest}") if sign else (slip.place, slip.behind)
+        target, rest = (place, f" {slip.rest}") if sign else (slip.place, slip.trailing_text)
         if word in ("tracepoint", "event") and (match := _GROUPED.fullmatch(target)) is not None:
             yield (_event_probe(match[1], match[2], word == "event") + rest).rstrip()
             return
@@ -79,11 +79,11 @@ def function_as_event_name(slip: Slip) -> Iterator[str]:
 def no_place(slip: Slip) -> Iterator[str]:
     """Yield corrections of an invalid place: a call in C, an offset in an fprobe, a path before its offset."""
     place = slip.place
-    call = re.fullmatch(r"([\w.]+)\(([^()]*)(?:\)(.*))?", f"{place}{slip.behind}")
+    call = re.fullmatch(r"([\w.]+)\(([^()]*)(?:\)(.*))?", f"{place}{slip.trailing_text}")
     if call is not None and FILTER not in call[2]:
         yield " ".join([slip.head, call[1], *re.findall(r"[^\s,]+", call[2])]) + (call[3] or "")
-    if place.startswith("/") and ":" not in place and slip.behind:
-        yield f"{slip.head} {place}:{slip.behind.strip()}"
+    if place.startswith("/") and ":" not in place and slip.trailing_text:
+        yield f"{slip.head} {place}:{slip.trailing_text.strip()}"
     module, colon, symbol = place.partition(":")
     if colon and slip.head.startswith("f"):
         yield slip.placed(symbol)
@@ -117,7 +117,7 @@ def tracepoint(slip: Slip) -> Iterator[str]:
     """Yield a tracepoint without its group."""
     match = _GROUPED.fullmatch(slip.place)
     if match is not None and match[1] == "syscalls":
-        yield f"{_event_probe(match[1], match[2])}{slip.behind}"
+        yield f"{_event_probe(match[1], match[2])}{slip.trailing_text}"
     else:
         yield slip.placed(re.split("[/.:]", slip.place)[-1])
 

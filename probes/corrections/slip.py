@@ -35,14 +35,14 @@ class Slip(NamedTuple):
         return self.rest.partition(" ")[0]
 
     @property
-    def behind(self) -> str:
+    def trailing_text(self) -> str:
         """Text after the second word, with the blank before it."""
         _, blank, arguments = self.rest.partition(" ")
         return blank + arguments
 
     def placed(self, place: str, head: str = "") -> str:
         """Return the text with another second word and, if given, another first one."""
-        return f"{head or self.head} {place}{self.behind}"
+        return f"{head or self.head} {place}{self.trailing_text}"
 
     @property
     def span(self) -> tuple[int, int]:

@@ -166,7 +166,7 @@ def _attach_point(command: object, event: PlannedEvent) -> str:
         raise CannotExport(f"bpftrace makes kprobes without maxactive: {event.line.split(' ')[0]}")
     if not _SYMBOL.fullmatch(place.symbol):
         raise CannotExport(f"bpftrace finds functions by name: {place}")
-    offset = place.told.rpartition("+")[2] if "+" in place.told else ""
+    offset = place.kernel_text.rpartition("+")[2] if "+" in place.kernel_text else ""
     letter = "kretprobe" if command.kind is ProbeKind.KRETPROBE else "kprobe"
     return f"{letter}:{place.symbol}" + (f"+{int(offset, 0)}" if offset else "")
 

@@ -45,18 +45,18 @@ class ExportDialect:
     suffix: str
     """Suffix of a file with the export."""
     write: Writer
-    without: frozenset[str] = frozenset()
+    missing_features: frozenset[str] = frozenset()
     """Features that the tool can't express: probes are lowered as for a kernel without them."""
-    beyond: frozenset[str] = frozenset()
+    extra_features: frozenset[str] = frozenset()
     """Features that the tool has where the kernel's tracefs may lack them."""
 
     def lowered_for(self, facts: TargetFacts) -> frozenset[str]:
         """Return the features to lower the probes for."""
-        return (facts.features - self.without) | self.beyond
+        return (facts.features - self.missing_features) | self.extra_features
 
 
 KPROBES_ONLY = frozenset({Feature.FPROBE_EVENTS, Feature.TPROBE_EVENTS})
-"""`ExportDialect.without` of tools that have kprobes only."""
+"""`ExportDialect.missing_features` of tools that have kprobes only."""
 BY_NUMBER = KPROBES_ONLY | {
     Feature.BTF_ARGS,
     Feature.DENTRY_TYPE,
@@ -64,7 +64,7 @@ BY_NUMBER = KPROBES_ONLY | {
     Feature.CURRENT,
     Feature.THIS_CPU,
 }
-"""`ExportDialect.without` of tools without BTF: registers and offsets remain."""
+"""`ExportDialect.missing_features` of tools without BTF: registers and offsets remain."""
 
 
 def gather(reasons: Sequence[str]) -> None:

@@ -145,7 +145,7 @@ def _add(name: str, command: object, returns: bool) -> tuple[str, str]:
         if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", command.place.symbol):
             raise CannotExport(f"{name}: perf finds functions by name: {command.place}")
         options += f"-m {sh_word(command.place.module)}" if command.place.module else ""
-        offset = command.place.told.rpartition("+")[2] if "+" in command.place.told else ""
+        offset = command.place.kernel_text.rpartition("+")[2] if "+" in command.place.kernel_text else ""
         place = command.place.symbol + (f"+{int(offset, 0)}" if offset else "")
     text = " ".join([f"={place}{'%return' if returns else ''}", *words])
     return options, f'"$group:"{sh_word(f"{name}{text}")}'

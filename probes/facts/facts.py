@@ -107,7 +107,7 @@ class TargetFacts:
         return not any(trouble.fatal for trouble in self.troubles)
 
     @property
-    def unseen(self) -> Trouble | None:
+    def unreadable(self) -> Trouble | None:
         """Obstacle that kept the features from being read, so that they are unknown; None: they were read."""
         return None if self.readme else next((trouble for trouble in self.troubles if trouble.fatal), None)
 

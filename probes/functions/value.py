@@ -38,7 +38,7 @@ class ValueUnavailable(Exception):
         token: str = "",
         names: Sequence[str] = (),
         hint: str = "",
-        meant: Sequence[str] = (),
+        corrections: Sequence[str] = (),
     ) -> None:
         super().__init__(reason or code)
         self.code = code
@@ -47,7 +47,7 @@ class ValueUnavailable(Exception):
         self.token = token
         self.names = tuple(names)
         self.hint = hint
-        self.meant = tuple(meant)
+        self.corrections = tuple(corrections)
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ def parse_action(action: Action, creation: Creation) -> HistAction:
     event = None
     if action.handler == "onmatch":
         event = _match_event(action, creation)
-    elif action.behind is None:
+    elif action.trailing_text is None:
         raise HistError("A bracket is not closed")
     if action.call is None:
         raise creation.error("ACTION_NOT_FOUND", "")
@@ -52,7 +52,7 @@ def parse_action(action: Action, creation: Creation) -> HistAction:
 
 def _match_event(action: Action, creation: Creation) -> EventName:
     group, dot, event = action.subject.partition(".")
-    if action.behind is None:
+    if action.trailing_text is None:
         raise creation.error("NO_CLOSING_PAREN", action.subject)
     if not dot:
         raise creation.error("SUBSYS_NOT_FOUND", group)

@@ -122,7 +122,7 @@ class Action(NamedTuple):
         return self.text.partition("(")[2].partition(")")[0]
 
     @property
-    def behind(self) -> str | None:
+    def trailing_text(self) -> str | None:
         """Text after the handler; None where its bracket isn't closed."""
         _, closing, rest = self.text.partition("(")[2].partition(")")
         return rest if closing else None
@@ -130,19 +130,19 @@ class Action(NamedTuple):
     @property
     def call(self) -> str | None:
         """Name of the action: `trace`, `save`, `snapshot` or a synthetic event's; None: there is none."""
-        _, dot, text = (self.behind or "").partition(".")
+        _, dot, text = (self.trailing_text or "").partition(".")
         name, bracket, _ = text.partition("(")
         return name if dot and bracket else None
 
     @property
     def arguments(self) -> str:
         """Text in the action's brackets; where they aren't closed, all text after the opening bracket."""
-        return (self.behind or "").partition(".")[2].partition("(")[2].partition(")")[0]
+        return (self.trailing_text or "").partition(".")[2].partition("(")[2].partition(")")[0]
 
     @property
     def closed(self) -> bool:
         """True if the action's bracket is closed."""
-        return ")" in (self.behind or "").partition(".")[2].partition("(")[2]
+        return ")" in (self.trailing_text or "").partition(".")[2].partition("(")[2]
 
     @property
     def params(self) -> tuple[str, ...]:

@@ -37,7 +37,7 @@ class WatchedHistogram(NamedTuple):
 
     subject: str
     """The probed function, tracepoint or event."""
-    what: str
+    value: str
     """LATENCY, TASK, or the name of a field."""
     event: PlannedEvent
     trigger: str
@@ -45,7 +45,7 @@ class WatchedHistogram(NamedTuple):
     @property
     def is_task(self) -> bool:
         """True if the histogram counts by task, as there is for every recorded event."""
-        return self.what == TASK
+        return self.value == TASK
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class HistogramTriggers:
 
     synthetic: PlannedEvent | None
     """Synthetic event to create first; None: the probe lacks one end of the call, so nothing is timed."""
-    kept: tuple[WatchedHistogram, ...]
+    watched: tuple[WatchedHistogram, ...]
     """Triggers whose histograms are read."""
     timing: tuple[tuple[PlannedEvent, str], ...] = ()
     """Triggers that give the synthetic event its times."""

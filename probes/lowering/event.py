@@ -142,7 +142,7 @@ def select(probe: Probe, system: str, site: Site) -> CaptureSelection:
             elif warning := _pointer_warning(field, site):
                 losses += warning
             else:
-                wanted.append(CaptureRequest(FetchArg(expression), index, chosen=False))
+                wanted.append(CaptureRequest(FetchArg(expression), index, is_explicit=False))
     return CaptureSelection(tuple(wanted), tuple(losses))
 
 

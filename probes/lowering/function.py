@@ -100,21 +100,21 @@ def _no_function_reason(probe: Probe) -> str:
 def _check_no_function(probe: Probe, fields: Sequence[NamedField], reason: str) -> None:
     """Check that a place within a function captures no arguments or return values. Raises CannotLower."""
     for field in fields:
-        expression = field.wanted.arg.expression
+        expression = field.request.arg.expression
         hint = reason[:1].upper() + reason[1:]
         if needs_entry(expression):
-            raise refused_at(probe, field.wanted, ValueUnavailable("NOFENTRY_ARGS", hint=hint), None)
+            raise refused_at(probe, field.request, ValueUnavailable("NOFENTRY_ARGS", hint=hint), None)
         if needs_exit(expression) and not probe.place.offset:
             unavailable = ValueUnavailable("RETVAL_ON_PROBE", token="$retval", hint=hint)  # noqa: S106
-            raise refused_at(probe, field.wanted, unavailable, None)
+            raise refused_at(probe, field.request, unavailable, None)
 
 
 def _check_numbers(probe: Probe, selection: CaptureSelection, signature: Signature) -> None:
     """Check each bare `$argN` against the number of arguments in BTF. Raises CannotLower."""
     names = [param.name for param in signature.params]
-    for wanted in selection.wanted:
+    for wanted in selection.requests:
         arg = wanted.arg
-        if not isinstance(arg.expression, Argument) or arg.name is not None or not wanted.chosen:
+        if not isinstance(arg.expression, Argument) or arg.name is not None or not wanted.is_explicit:
             continue
         if names and arg.expression.number > len(names):
             raise refused_at(probe, wanted, beyond_last(str(arg), names), None)
@@ -146,12 +146,12 @@ def _ends(
     probe: Probe, fields: list[NamedField], facts: TargetFacts
 ) -> tuple[list[tuple[bool, list[NamedField]]], list[str]]:
     """Return the events that are needed, each as (at the exit, its fields), and notes."""
-    at_entry = [f for f in fields if not needs_exit(f.wanted.arg.expression)]
-    arguments = [f for f in fields if needs_entry(f.wanted.arg.expression)]
+    at_entry = [f for f in fields if not needs_exit(f.request.arg.expression)]
+    arguments = [f for f in fields if needs_entry(f.request.arg.expression)]
     if probe.when is ProbeEnds.ENTRY:
         for field in fields:
-            if needs_exit(field.wanted.arg.expression):
-                raise refused_at(probe, field.wanted, Refused("RETVAL_ON_PROBE", 0, "$retval"), None)
+            if needs_exit(field.request.arg.expression):
+                raise refused_at(probe, field.request, Refused("RETVAL_ON_PROBE", 0, "$retval"), None)
         return [(False, fields)], []
     if dialect_of(facts).entry_at_exit or not arguments:
         ends = [(False, at_entry), (True, fields)]

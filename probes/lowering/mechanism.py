@@ -48,7 +48,7 @@ class Mechanism:
         """Return the second word of the command."""
         if self.is_fprobe:
             return f"{self.place.symbol}%return" if at_exit else self.place.symbol
-        return self.place.told
+        return self.place.kernel_text
 
     def longest(self, frame: str) -> str:
         """Return the longest text of a line besides its first word and its fetchargs: the place, and the frame

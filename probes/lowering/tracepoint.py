@@ -55,8 +55,8 @@ def lower_tracepoint(
     site = Site(dialect, btf, signature, at_entry=True, fprobe=True, environment=environment, tracepoint=True)
     fields = name_fields(selection)
     for field in fields:
-        if "$retval" in str(field.wanted.arg):
-            raise refused_at(probe, field.wanted, Refused("RETVAL_ON_PROBE", 0, "$retval"), None)
+        if "$retval" in str(field.request.arg):
+            raise refused_at(probe, field.request, Refused("RETVAL_ON_PROBE", 0, "$retval"), None)
     capturer = Capturer(site, signature, convention, dialect.btf_args)
     captured = capture(probe, fields, capturer, name)
     losses += [*captured.losses, *value_warnings(fields, captured.columns, capturer)]
@@ -111,7 +111,7 @@ class _FieldWriter:
     fields: EventWriter
     signature: Signature | None
     """Signature of the tracepoint."""
-    where: FunctionConvention
+    convention: FunctionConvention
 
     @property
     def site(self) -> Site:
@@ -120,7 +120,7 @@ class _FieldWriter:
     def words(self, arg: FetchArg, name: str) -> list[str]:
         expression = arg.expression
         if isinstance(expression, Variable) and self._field(expression) is None:
-            capturer = Capturer(self.site, self.signature, self.where, False)
+            capturer = Capturer(self.site, self.signature, self.convention, False)
             capturer.check_text(arg)
             text, kind = capturer.typed(self._behind(expression), arg.type)
             return [word_of(name, text, kind)]
@@ -156,7 +156,7 @@ class _FieldWriter:
             )
         if self.signature is None:
             raise ValueUnavailable("NO_BTF_ENTRY", token=str(expression))
-        return replace(locate(self.signature, self.where, expression), base=f"${expression.name}")
+        return replace(locate(self.signature, self.convention, expression), base=f"${expression.name}")
 
 
 def _by_event(

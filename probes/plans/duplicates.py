@@ -14,9 +14,9 @@ from probes.probe import Probe
 class DuplicateSplit(NamedTuple):
     """Requested probes, split into new ones and duplicates."""
 
-    fresh: tuple[Armable, ...]
+    new: tuple[Armable, ...]
     """New probes, each once, in order."""
-    again: tuple[Armable, ...]
+    duplicates: tuple[Armable, ...]
     """Probes that are armed already, or that occur earlier in the request."""
 
 

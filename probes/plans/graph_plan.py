@@ -105,7 +105,7 @@ class GraphSupport:
     """True if return values are recorded."""
     retaddr: bool = False
     """True if return addresses can be recorded."""
-    lacks: Mapping[str, str] = field(default_factory=dict)
+    missing: Mapping[str, str] = field(default_factory=dict)
     """Reasons why `args`, `retval` or `retaddr` are missing, each in a line."""
 
     @property

@@ -22,14 +22,16 @@ class ProbeJudgement(NamedTuple):
     verdict: Verdict
     plan: Plan | None
     """The plan; None where no alternative is accepted."""
-    refused: tuple[Verdict, ...] = ()
+    rejected_alternatives: tuple[Verdict, ...] = ()
     """Verdicts on the alternatives refused before it."""
 
     @property
     def losses(self) -> tuple[str, ...]:
         """Losses on this target, with a note if an earlier alternative was refused."""
         other = (
-            (f"{self.refused[0].command}: refused here, another way is taken",) if self.refused and self.plan else ()
+            (f"{self.rejected_alternatives[0].command}: refused here, another way is taken",)
+            if self.rejected_alternatives and self.plan
+            else ()
         )
         return (*other, *(self.plan.losses if self.plan else ()))
 

@@ -82,4 +82,4 @@ class PresetChoice(NamedTuple):
     """A preset with the values chosen for its parameters."""
 
     preset: Preset
-    given: Mapping[str, str]
+    values: Mapping[str, str]

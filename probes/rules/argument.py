@@ -12,7 +12,7 @@ from probes.facts.dialect import MAX_ARRAY, MAX_ENTRY_LONGS, MAX_EVENT_SIZE, MAX
 from probes.names import MAX_FIELD_NAME, RESERVED_FIELDS
 from probes.rules.fetch import read_fetch
 from probes.rules.fetch_state import Fetch
-from probes.rules.messages.guesses import texts_in, type_meant
+from probes.rules.messages.guesses import guess_type, texts_in
 from probes.rules.parsed_event import ParsedArgument
 from probes.rules.site import Site
 from probes.rules.symbols import check_symbols
@@ -136,8 +136,8 @@ def _parse_type(body: str, start: int, site: Site) -> FieldType:
         return FieldType(kind, "string", 0, offset)
     name = _stored_type(kind, site)
     if name is None:
-        meant = type_meant(kind or "", site.dialect.bits, site.btf, _own_bits(value, start, site))
-        raise Refused("BAD_TYPE", start + offset, kind or "", names=_TYPES, meant=(meant,) if meant else ())
+        meant = guess_type(kind or "", site.dialect.bits, site.btf, _own_bits(value, start, site))
+        raise Refused("BAD_TYPE", start + offset, kind or "", names=_TYPES, corrections=(meant,) if meant else ())
     return FieldType(kind, name, count, offset)
 
 
@@ -198,7 +198,7 @@ def _prepare_string(fetch: Fetch, text: str, base: int, site: Site) -> None:
     if not signature.is_char_pointer(fetch.last):
         steps = texts_in(signature.btf, fetch.last)
         hint = f"This is no text, but has some: {' '.join(steps)}" if steps else ""
-        raise Refused("BAD_TYPE4STR", base, f":{text}", hint=hint, meant=steps)
+        raise Refused("BAD_TYPE4STR", base, f":{text}", hint=hint, corrections=steps)
     fetch.advance()
     fetch.ops[-1] = "UDEREF" if text.startswith("u") else "DEREF"
 

@@ -12,7 +12,7 @@ from btf.types import Ptr
 from btf.walk import strip
 from probes.facts.dialect import MAX_OPERATIONS
 from probes.functions.signature import Signature, member_names, operator_hint
-from probes.rules.messages.guesses import name_hint, name_meant, nested_paths_to
+from probes.rules.messages.guesses import guess_name, name_hint, nested_paths_to
 from probes.syntax.refused import Refused
 
 if TYPE_CHECKING:
@@ -72,12 +72,12 @@ def _no_parameter(fetch: Fetch, name: str, signature: Signature) -> Refused:
     site = fetch.site
     registers = () if site.no_registers else tuple(site.dialect.registers or ())
     params = tuple(param.name for param in signature.params)
-    meant, hint = name_meant(name, signature, registers), name_hint(name, signature)
+    meant, hint = guess_name(name, signature, registers), name_hint(name, signature)
     if site.tracepoint and meant == ("$retval",):
         meant = ()
     elif meant and "->" in meant[0]:
         hint = f"No argument is called so; a member of one is: {', '.join(meant)}"
-    return Refused("NO_BTFARG", fetch.offset, name, names=params, hint=hint, meant=meant)
+    return Refused("NO_BTFARG", fetch.offset, name, names=params, hint=hint, corrections=meant)
 
 
 def _no_entry(fetch: Fetch, text: str) -> Refused:
@@ -153,7 +153,7 @@ def _resolve(
         hint = operator_hint(btf, type_id, hops, at) if hops[0][0] == "->" else ""
         if not token:
             hint = f"The name of a member follows the {hops[at][0]}"
-        raise Refused(error.code, starts[at], token, names=names, hint=hint, meant=meant) from None
+        raise Refused(error.code, starts[at], token, names=names, hint=hint, corrections=meant) from None
     _check_room(fetch, hops, starts)
     if broken is not None:
         if hops[-1][0] == "->" and not signature.is_pointer(resolved.type_id):

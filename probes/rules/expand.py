@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from probes.facts.dialect import MAX_DENTRY_ARGS, MAX_META_ARGS
 from probes.functions.signature import dentry_offsets
-from probes.rules.messages.guesses import argument_meant, arguments_hint
+from probes.rules.messages.guesses import arguments_hint, guess_argument
 from probes.rules.site import Site
 from probes.syntax.refused import Refused
 from probes.syntax.text import UINT_MAX, simple_strtoul
@@ -81,8 +81,8 @@ def _parameter_name(word: str, index: int, names: list[str], site: Site) -> str:
 
 
 def _no_number(word: str, index: int, site: Site) -> Refused:
-    hint, meant = argument_meant(word, site.signature)
-    return Refused("BAD_VAR", 0, word, index, hint=hint, meant=meant)
+    hint, meant = guess_argument(word, site.signature)
+    return Refused("BAD_VAR", 0, word, index, hint=hint, corrections=meant)
 
 
 def beyond_last(word: str, names: Sequence[str], index: int | None = None) -> Refused:

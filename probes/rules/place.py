@@ -34,7 +34,7 @@ class ParsedPlace:
     at_entry: bool
     """True on a function's first instruction, except for return probes."""
     at_exit: bool
-    late: Refused | None = None
+    registration_error: Refused | None = None
     """Error when the probe is registered, after all arguments are parsed and their symbols found."""
     place: str = ""
     """Place as a deletion names it, where that differs from the symbol."""
@@ -144,7 +144,7 @@ def kprobe_spot(
     if address is not None:
         # The kernel accepts an address outside of its code: a module may be loaded there.
         late = Refused("FAIL_REG_PROBE", 0, word) if address == 0 else None
-        return ParsedPlace("", at_entry=False, at_exit=False, late=late, place=word, absent=True)
+        return ParsedPlace("", at_entry=False, at_exit=False, registration_error=late, place=word, absent=True)
     symbol, percent, suffix = word.partition("%")
     if percent and suffix != "return":
         raise Refused("BAD_ADDR_SUFFIX", len(symbol), percent + suffix)
@@ -165,7 +165,7 @@ def kprobe_spot(
     landing = _land(symbol, offset, environment)
     if landing is None:
         late = Refused("BAD_PROBE_ADDR", 0, word, hint=f"Nothing of the kernel lies so far behind {symbol}")
-        return ParsedPlace(symbol, at_entry=False, at_exit=returns, late=late, place=place)
+        return ParsedPlace(symbol, at_entry=False, at_exit=returns, registration_error=late, place=place)
     notrace, late = _check_code(landing, facts, environment)
     is_part = "." in landing.symbol and not index_of(facts).count(
         landing.symbol
@@ -197,7 +197,7 @@ def _module_spot(
         if dialect.btf_args:
             raise unknown
         return ParsedPlace(
-            text, at_entry=False, at_exit=returns, late=unknown, place=place
+            text, at_entry=False, at_exit=returns, registration_error=unknown, place=place
         )  # 6.1 looks up the symbol when it registers the probe
     if returns and offset:
         raise Refused("BAD_RETPROBE", 0, text)

@@ -89,9 +89,9 @@ def kprobe(words: list[str], context: RuleContext) -> ParsedEvent | None:
     site = _site(context, signature, place_read)
     arguments = _arguments(words, site, context)
     built = ParsedEvent("k", named.group, named.event, place, returns, arguments)
-    if place_read.absent and site.late is not None and site.late.code == "BAD_PROBE_ADDR":
+    if place_read.absent and site.registration_error is not None and site.registration_error.code == "BAD_PROBE_ADDR":
         return _register(built, None, context)
-    return _register(built, place_read.notrace or site.late or place_read.late, context)
+    return _register(built, place_read.notrace or site.registration_error or place_read.registration_error, context)
 
 
 def fprobe(words: list[str], context: RuleContext) -> ParsedEvent | None:
@@ -123,7 +123,7 @@ def fprobe(words: list[str], context: RuleContext) -> ParsedEvent | None:
     except Refused as error:
         raise RefusedWord(error, 2) from None
     built = ParsedEvent(words[0][0], named.group, named.event, place_read.symbol, place_read.at_exit, arguments)
-    return _register(built, site.late or place_read.late, context)
+    return _register(built, site.registration_error or place_read.registration_error, context)
 
 
 def _no_tracepoint(error: RefusedWord, name: str, context: RuleContext) -> RefusedWord:

@@ -35,7 +35,7 @@ class Site:
     tracepoint: bool = False
     queried: bool = False
     """True once the function was found in BTF; the kernel reuses the result for later arguments."""
-    late: Refused | None = None
+    registration_error: Refused | None = None
     """Error when the probe is registered, for a symbol in an argument."""
     entry_args: list[str] = field(default_factory=list)
     """Entry arguments available at the exit, each once."""

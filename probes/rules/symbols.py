@@ -14,7 +14,7 @@ _NAMED = re.compile(r"@([A-Za-z_][\w.]*)")
 
 
 def check_symbols(symbols: Sequence[str], site: Site) -> None:
-    """Look up each `SYM+offset` of an argument. Raises Refused, or stores the error in `site.late` for registration.
+    """Look up each `SYM+offset` of an argument. Raises Refused, or stores the error in `site.registration_error`.
 
     The kernel looks symbols of an event probe up at once and logs nothing; those of a function probe at registration.
     """
@@ -24,8 +24,8 @@ def check_symbols(symbols: Sequence[str], site: Site) -> None:
             continue
         if site.on_event:
             raise Refused("refused_without_message", 0, text)
-        if not (site.fprobe and site.dialect.late_symbols) and site.late is None:
-            site.late = Refused(code, 0, text)
+        if not (site.fprobe and site.dialect.late_symbols) and site.registration_error is None:
+            site.registration_error = Refused(code, 0, text)
 
 
 def _problem(text: str, site: Site) -> str | None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from probes.rules.btf_walk import walk
 from probes.rules.cast import current
-from probes.rules.messages.guesses import argument_meant, name_hint, name_meant
+from probes.rules.messages.guesses import guess_argument, guess_name, name_hint
 from probes.rules.messages.ways_out import WAYS_OUT
 from probes.syntax.refused import Refused
 from probes.syntax.text import kstrtoul
@@ -54,9 +54,11 @@ def _unknown_variable(fetch: Fetch, text: str) -> Refused:
     )
     params = tuple(param.name for param in site.signature.params) if site.signature is not None else ()
     if name in params:
-        return Refused("BAD_VAR", fetch.offset, text, hint="An argument's name stands without a $", meant=(name,))
-    meant = () if site.user or numbered else name_meant(name, None)
-    return Refused("BAD_VAR", fetch.offset, text, hint=hint, names=_variables(site), meant=meant)
+        return Refused(
+            "BAD_VAR", fetch.offset, text, hint="An argument's name stands without a $", corrections=(name,)
+        )
+    meant = () if site.user or numbered else guess_name(name, None)
+    return Refused("BAD_VAR", fetch.offset, text, hint=hint, names=_variables(site), corrections=meant)
 
 
 def _variables(site: Site) -> tuple[str, ...]:
@@ -101,8 +103,8 @@ def _stack(fetch: Fetch, text: str, number: str) -> None:
 def _argument(fetch: Fetch, text: str, number: str) -> None:
     site, value = fetch.site, kstrtoul(number, 10)
     if value is None:
-        hint, meant = argument_meant(text, site.signature)
-        raise Refused("BAD_VAR", fetch.offset, text, hint=hint, names=_variables(site), meant=meant)
+        hint, meant = guess_argument(text, site.signature)
+        raise Refused("BAD_VAR", fetch.offset, text, hint=hint, names=_variables(site), corrections=meant)
     if not 0 < value <= site.dialect.stack_longs:
         raise Refused("BAD_ARG_NUM", fetch.offset, text)
     if site.at_entry:

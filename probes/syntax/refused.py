@@ -15,7 +15,7 @@ class Refused(Exception):
         names: tuple[str, ...] = (),
         message: str = "",
         hint: str = "",
-        meant: tuple[str, ...] = (),
+        corrections: tuple[str, ...] = (),
     ) -> None:
         super().__init__(code)
         self.code = code
@@ -25,7 +25,7 @@ class Refused(Exception):
         """Index of the word with the error; None: the current word."""
         self.names = names
         """Names that are valid instead of the token."""
-        self.meant = meant
+        self.corrections = corrections
         """Certain meanings of the token, however spelled."""
         self.message = message
         """The kernel's message, where the code has several."""

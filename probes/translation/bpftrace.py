@@ -60,7 +60,7 @@ def translated(program: str, machine: str = "") -> Translation:
     clauses = list(islice(_clauses(program), MOST + 1))
     if len(clauses) > MOST:
         refused = f"{NOT_TRANSLATED}more than {MOST} probes of one program"
-        return Translation("bpftrace", left_out=(refused,), way_out="paste fewer at a time")
+        return Translation("bpftrace", differences=(refused,), way_out="paste fewer at a time")
     for clause in pair_times(clauses):
         try:
             if isinstance(clause, Untranslatable):
@@ -71,7 +71,7 @@ def translated(program: str, machine: str = "") -> Translation:
         except Untranslatable as error:
             left_out.append(f"{NOT_TRANSLATED}{error}")
     way_out = _way_out(program, clauses, apart=len(translated_probes) + len(left_out) > 1)
-    left_out += [clause for each in translated_probes for clause in each.left_out]
+    left_out += [clause for each in translated_probes for clause in each.differences]
     if sum(bool(clause.triggers) for clause in translated_probes) > 1:
         left_out.append(_SEPARATE_TABLES)
     probes, triggers = (
@@ -107,7 +107,7 @@ class _TranslatedProbe(NamedTuple):
 
     spec: str
     triggers: tuple[str, ...]
-    left_out: tuple[str, ...]
+    differences: tuple[str, ...]
 
 
 class _Clause:
@@ -120,7 +120,7 @@ class _Clause:
         self.place = ClausePlace(KINDS[word], machine, rest.partition(":")[0])
         self.head = _HEADS[self.place.kind].format(_place_text(self.place.kind, rest))
         self.fields: dict[str, str] = {}
-        self.left_out: list[str] = []
+        self.differences: list[str] = []
         self.triggers: list[str] = []
         self.condition = ""
         for statement in (statement_text.strip() for statement_text in pieces(clause.body, ";")):
@@ -140,7 +140,7 @@ class _Clause:
         condition = (
             "" if self.place.kind == "tracepoint" else self.condition
         )  # events that the filter rejects aren't counted either
-        return _TranslatedProbe(self.spec, _with_condition(condition, self.triggers), tuple(self.left_out))
+        return _TranslatedProbe(self.spec, _with_condition(condition, self.triggers), tuple(self.differences))
 
     def side(self) -> str:
         """Return the translation as an end of a `lat:`. Raises Untranslatable."""
@@ -154,7 +154,7 @@ class _Clause:
         try:
             translate(text)  # type: ignore[operator]
         except Untranslatable as error:
-            self.left_out.append(f"{NOT_TRANSLATED}{error}")
+            self.differences.append(f"{NOT_TRANSLATED}{error}")
 
     def _statement(self, text: str) -> None:
         if (print_match := _PRINTED.fullmatch(text)) is not None:
@@ -172,15 +172,15 @@ class _Clause:
             return value
         if (time := DIVIDED.fullmatch(value)) is not None:
             by = f" (there divided by {time['by']})" if time["by"] else ""
-            self.left_out.append(f"lat is in nanoseconds{by}")
+            self.differences.append(f"lat is in nanoseconds{by}")
             return "lat"
         if value == "pid":
-            self.left_out.append(_THREAD)
+            self.differences.append(_THREAD)
         recorded: RecordedField = field(value, self.place)
         if "%" in recorded.text and not self.place.machine:
-            self.left_out.append(_REGISTERS)
+            self.differences.append(_REGISTERS)
         if recorded.text.endswith(":ustring"):
-            self.left_out.append(_ONE_BYTE)
+            self.differences.append(_ONE_BYTE)
         names = (recorded.name, *(f"{recorded.name}_{number}" for number in range(2, len(self.fields) + 2)))
         name = next(candidate for candidate in names if self.fields.get(candidate, recorded.text) == recorded.text)
         if recorded.text:
@@ -191,7 +191,7 @@ class _Clause:
         """Return the field of a histogram's key. Raises Untranslatable."""
         if key in _STACK or key in _KEYS:
             if key == "pid":
-                self.left_out.append(_THREAD)
+                self.differences.append(_THREAD)
             return {**_STACK, **_KEYS}[key]
         name = self._record(key)
         if not name or is_number(name) or name.startswith('"'):
@@ -217,13 +217,13 @@ class _Clause:
         if function == "hist":
             if len(values) > 1:  # hist(x, bits): 2^bits buckets for each power of two
                 raise Untranslatable(statement)
-            self.left_out.append(_LOG2)
+            self.differences.append(_LOG2)
             return "log2"
         if len(values) != 4 or not all(value.isdecimal() for value in values[1:]) or not int(values[3]):
             raise Untranslatable(statement)
         if int(values[1]) % int(values[3]):
             raise Untranslatable(f"{statement}: the kernel's buckets begin at 0, and not at {values[1]}")
-        self.left_out.append(_BOUNDS)
+        self.differences.append(_BOUNDS)
         time = DIVIDED.fullmatch(values[0])
         return f"buckets={int(values[3]) * int(time['by'] or 1) if time is not None else values[3]}"
 
@@ -294,9 +294,9 @@ def _latency(pair: TimedClauses, machine: str) -> _TranslatedProbe:
     words = [f"lat:{name}", begin.side(), "to", end.side(), "by", by, *(["with", ",".join(fields)] if fields else [])]
     words += ["if", " && ".join(conditions)] if conditions else []
     left_out = [
-        *begin.left_out,
+        *begin.differences,
         *(f"{NOT_TRANSLATED}{part} (where a time begins)" for part in begin.triggers),
-        *end.left_out,
+        *end.differences,
     ]
     triggers = _with_condition(" && ".join(conditions), end.triggers)
     return _TranslatedProbe(" ".join(words), triggers, tuple(part.replace(TIME, pair.written) for part in left_out))

@@ -26,13 +26,13 @@ def translated(definition: str, program: str = "") -> Translation:
     first, *arguments = definition.split() or [""]
     match = _POINT.fullmatch(first)
     if match is None:
-        return Translation("perf probe", left_out=(f"{NOT_TRANSLATED}{definition}",))
+        return Translation("perf probe", differences=(f"{NOT_TRANSLATED}{definition}",))
     left_out = []
     if match["line"] or match["pattern"]:
         left_out.append(
             f"{NOT_TRANSLATED}{match['line'] or match['pattern']} (a line of the source; +OFFSET is a place)"
         )
-        return Translation("perf probe", left_out=tuple(left_out))
+        return Translation("perf probe", differences=tuple(left_out))
     if match["file"]:
         left_out.append(f"left out: @{match['file']} (another function of this name may be meant)")
     if "$vars" in arguments:
@@ -41,4 +41,4 @@ def translated(definition: str, program: str = "") -> Translation:
     place = f"{program}:{match['function']}" if program else match["function"]
     words = [f"p:{event}" if event else "p", f"{place}{match['offset'] or ''}{match['exit'] or ''}"]
     words += [_VARIABLES.get(word, word) for word in arguments]
-    return Translation("perf probe", (" ".join(words),), left_out=tuple(left_out))
+    return Translation("perf probe", (" ".join(words),), differences=tuple(left_out))

@@ -48,15 +48,15 @@ def _translate_command(text: str, tool: str, machine: str) -> Translation | None
     try:
         words = shlex.split(text)
     except ValueError:
-        return Translation(tool, left_out=(f"{NOT_TRANSLATED}a quote is not closed",))
+        return Translation(tool, differences=(f"{NOT_TRANSLATED}a quote is not closed",))
     words = words[words.index(tool) + 1 :]
     if tool == "bpftrace":
         program = words[words.index("-e") + 1] if "-e" in words[:-1] else ""
         if program:
             return bpftrace.translated(program, machine)
-        return Translation(tool, left_out=(f"{NOT_TRANSLATED}a script is in its own file; paste what is in it",))
+        return Translation(tool, differences=(f"{NOT_TRANSLATED}a script is in its own file; paste what is in it",))
     if words[:1] != ["probe"]:
-        return Translation("perf", left_out=(f"{NOT_TRANSLATED}only `perf probe` makes probes",))
+        return Translation("perf", differences=(f"{NOT_TRANSLATED}only `perf probe` makes probes",))
     program, definition, rest = "", "", iter(words[1:])
     for word in rest:
         if word in ("-x", "--exec"):

@@ -16,7 +16,7 @@ class Translation(NamedTuple):
     """Specifications; empty: no part can be translated."""
     counting: tuple[tuple[str, ...], ...] = ()
     """Hist triggers of each probe, in the order of the probes; missing at the end: no triggers."""
-    left_out: tuple[str, ...] = ()
+    differences: tuple[str, ...] = ()
     """Notes on parts that can't be translated, and on differences."""
     way_out: str = ""
     """Advice where a part can't be translated."""
@@ -37,10 +37,10 @@ class Translation(NamedTuple):
     @property
     def whole(self) -> bool:
         """True if the probes and triggers express the whole text."""
-        return bool(self.probes) and not any(note.startswith(NOT_TRANSLATED) for note in self.left_out)
+        return bool(self.probes) and not any(note.startswith(NOT_TRANSLATED) for note in self.differences)
 
     @property
-    def told(self) -> str:
+    def notes_text(self) -> str:
         """Notes on the translation and its triggers, in a line."""
         counting_notes = (f"the trigger {note} counts" for note in dict.fromkeys(self.triggers))
         return "; ".join(filter(None, (*counting_notes, self.notes)))
@@ -48,8 +48,8 @@ class Translation(NamedTuple):
     @property
     def notes(self) -> str:
         """Notes without the triggers: the first untranslated part with advice, and all differences."""
-        missing = [note for note in self.left_out if note.startswith(NOT_TRANSLATED)]
+        missing = [note for note in self.differences if note.startswith(NOT_TRANSLATED)]
         more = f" (and {len(missing) - 1} more)" if len(missing) > 1 else ""
         first = (f"{missing[0]}{more}", *([self.way_out] if self.way_out else [])) if missing else ()
-        differing = [note for note in self.left_out if note not in missing]
+        differing = [note for note in self.differences if note not in missing]
         return "; ".join((*first, *differing))

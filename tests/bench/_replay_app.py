@@ -251,8 +251,8 @@ def main(rate: int, seconds: float, store_bytes: int, report: Path, view: str) -
         quiet = 0
         while quiet < 5:  # the last ticks; in the midst of one nothing may seem left to do
             time.sleep(0.1)
-            quiet = 0 if app.watching is None or app.watching.intake.unsettled else quiet + 1
-        store = app.watching.store if app.watching else None
+            quiet = 0 if app.current_watch is None or app.current_watch.intake.unsettled else quiet + 1
+        store = app.current_watch.store if app.current_watch else None
         assert store is not None
         found: dict[str, Any] = {name: one.figures() for name, one in durations.items()}
         found |= {"sent": stream.sent, "kept": len(store), "evicted": store.first_seq}

@@ -62,7 +62,7 @@ class OnScreen(NamedTuple):
     def fill(self) -> None:
         """Put all calls on the screen."""
         self.pane.graph.show(GraphRows(self.shown))
-        while self.shown.growing.tick(0.05):
+        while self.shown.live_tree.tick(0.05):
             pass
         self.shown.visible.tick()
         self.pane.graph.news(True)

@@ -84,9 +84,9 @@ def feed(case: str | None) -> None:
         prepare(summary, case)
     for batch in material().batches:
         store.feed(batch)
-        while summary and summary.behind:
+        while summary and summary.backlog:
             summary.tick(1.0)
-    assert not summary or (summary.seen == store.next_seq and not summary.unseen)
+    assert not summary or (summary.counted == store.next_seq and not summary.skipped_events)
 
 
 def batches_of(recording: Recording) -> tuple[list[Batch], int]:

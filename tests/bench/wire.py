@@ -23,7 +23,7 @@ from probes.plans.plan import Plan, PlannedEvent
 from probes.probe import Probe, ProbePlace
 from tests.bench._measure import ROUNDS, Figure, Part, Row, Spread, interleaved
 from tests.real import command
-from tests.slow_line import SlowLine
+from tests.slow_connection import SlowConnection
 
 READS = 5_000
 """A round."""
@@ -64,19 +64,19 @@ def carried(part: str) -> list[Row]:
         own = guest()
     except LabError as error:
         return [BYTES[part].missing(f"no lab guest: {error}")]
-    with SlowLine(own.port) as line:
+    with SlowConnection(own.port) as line:
         rounds = [(_ours(own, line, WORKS[part]), _text(own, line, WORKS[part])) for _ in range(ROUNDS)]
     ours, text = (Spread(column) for column in zip(*rounds, strict=True))
     return [BYTES[part].of(ours.over(text), f"{ours.median:.1f} bytes beside {text.median:.1f}")]
 
 
-def _options(guest: Guest, line: SlowLine) -> list[str]:
+def _options(guest: Guest, line: SlowConnection) -> list[str]:
     options = guest.ssh_options
     options[options.index("-p") + 1] = str(line.port)
     return [*options, "-o", f"HostKeyAlias=[127.0.0.1]:{guest.port}"]
 
 
-def _ours(guest: Guest, line: SlowLine, work: str) -> float:
+def _ours(guest: Guest, line: SlowConnection, work: str) -> float:
     far = open_ssh(Address("127.0.0.1", "root"), options=_options(guest, line))
     with contextlib.closing(far) as target, open_session(target, buffer_kb=8192) as session:
         path = f"{session.group}/read"
@@ -97,7 +97,7 @@ def _settled(session: Session) -> int:
     return came
 
 
-def _text(guest: Guest, line: SlowLine, work: str) -> float:
+def _text(guest: Guest, line: SlowConnection, work: str) -> float:
     with (
         _armed_by_hand(guest),
         subprocess.Popen(

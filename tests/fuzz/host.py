@@ -246,9 +246,9 @@ def _feed_collector(data: bytes) -> str:
         answer = line.post(line.packed(b"{}"), 2.0)
         line.close()
         far.join(5)
-    assert answer.taken or answer.why, "nothing is said of what was not taken"
+    assert answer.is_accepted or answer.reason, "nothing is said of what was not taken"
     assert answer.wait is None or 0 <= answer.wait <= 3600
-    return "taken" if answer.taken else "again" if answer.again else "refused"
+    return "taken" if answer.is_accepted else "again" if answer.can_retry else "refused"
 
 
 def _answer(server: socket.socket, data: bytes) -> None:

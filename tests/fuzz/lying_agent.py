@@ -1,4 +1,4 @@
-"""A far side that speaks to us as our agent does, on a kernel that is a dict, and lies in some of its frames."""
+"""A remote host that speaks to us as our agent does, on a kernel that is a dict, and lies in some of its frames."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class LyingKernel(Served, FakeTarget):
 
 
 class LyingAgent:
-    """One far side, and a new line to it each time it is reached."""
+    """One remote host, and a new connection to it each time it is reached."""
 
     def __init__(self, random: Random) -> None:
         self._random = random
@@ -120,7 +120,9 @@ class LyingAgent:
                 return frames.HEAD.pack(random.choice((1 << 31, 0, size + 1)), ident, op) + payload
             case 3:
                 time.sleep(random.choice((0.05, 0.3)))
-                return frame if random.random() < 0.8 else b""  # no answer: somebody waits until the line is cut
+                return (
+                    frame if random.random() < 0.8 else b""
+                )  # no answer: somebody waits until the connection is lost
             case 4:
                 return frames.frame(ident, frames.ERROR, random.choice((b"2", b"0", b"-1", b"9" * 30, b"")))
             case 5:

@@ -1,4 +1,4 @@
-"""A far side without Python that lies: a shell over pipes that answers commands from files of a small machine."""
+"""A remote host without Python that lies: a shell over pipes that answers commands from files of a small machine."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _ENDLESS = 3 << 20
 
 
 class LyingShell:
-    """One far side, and a new line to it each time it is reached."""
+    """One remote host, and a new connection to it each time it is reached."""
 
     def __init__(self, random: Random, honest: int) -> None:
         """`honest`: answers before the first lie, which is random, as is how often it lies then."""

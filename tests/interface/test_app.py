@@ -118,7 +118,7 @@ async def test_a_recording_does_not_take_the_screen_from_who_types(recording):
     async with app.run_test(size=SIZE) as pilot:
         await pilot.press("f2", *"vfs")
         free.set()
-        await until(lambda: app.watching and app.watching.ended, pilot)
+        await until(lambda: app.current_watch and app.current_watch.ended, pilot)
         assert app.places.compose.is_current
         assert app.places.compose.query_one(FunctionList).query_text.endswith("vfs")
 
@@ -127,10 +127,10 @@ async def test_a_recording_opens_at_its_events(recording):
     app = application(recording)
     async with app.run_test(size=SIZE) as pilot:
         await until(lambda: app.places.live and app.places.live.is_current, pilot)
-        await until(lambda: app.watching and app.watching.ended, pilot)
-        assert app.watching and app.watching.store
-        assert len(app.watching.store) == app.watching.store.next_seq > 100
-        assert len(app.watching.armed.probes) == len(Recording.open(recording).plans)
+        await until(lambda: app.current_watch and app.current_watch.ended, pilot)
+        assert app.current_watch and app.current_watch.store
+        assert len(app.current_watch.store) == app.current_watch.store.next_seq > 100
+        assert len(app.current_watch.armed.probes) == len(Recording.open(recording).plans)
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ async def test_a_recording_that_is_cut_short_says_so_in_the_live_place(recording
     path.write_bytes(recording.read_bytes()[:size])
     app = application(path)
     async with app.run_test(size=SIZE) as pilot:
-        await until(lambda: app.watching is not None, pilot)
+        await until(lambda: app.current_watch is not None, pilot)
         await pilot.press("f3")
         await until(lambda: app.places.live and app.places.live.is_current, pilot)
         assert app.places.live
@@ -156,12 +156,12 @@ async def test_a_recording_that_is_cut_short_says_so_in_the_live_place(recording
 async def test_every_event_of_a_recording_has_its_values(recording):
     app = application(recording)
     async with app.run_test(size=SIZE) as pilot:
-        await until(lambda: app.watching and app.watching.ended, pilot)
-        watching = app.watching
+        await until(lambda: app.current_watch and app.current_watch.ended, pilot)
+        watching = app.current_watch
         assert watching and watching.store
         for seq in range(watching.store.next_seq):
             record = watching.store.record(seq)
-            values = dict(watching.known.values(record))
+            values = dict(watching.event_fields.values(record))
             assert values, record
             if record.event.endswith("vfs_read__exit"):
                 assert {"f_pos", "count", "ret"} <= set(values)
@@ -212,8 +212,8 @@ async def test_what_it_holds_is_shown_again(recording):
         await pilot.pause(0.3)
         await pilot.press("x", "enter")
         await until(lambda: app.places.live and app.places.live.is_current, pilot)
-        assert app.watching is not None
-        assert [armed.plan.probe.subject for armed in app.watching.armed.probes].count("vfs_read") == 1
+        assert app.current_watch is not None
+        assert [armed.plan.probe.subject for armed in app.current_watch.armed.probes].count("vfs_read") == 1
         await until(lambda: any("vfs_read__exit" in line for line in screen_text(app)), pilot)
 
 
@@ -256,13 +256,13 @@ async def test_a_filter_is_checked_as_it_is_set(kernel_only):
 async def test_details_of_an_event(recording):
     app = application(recording)
     async with app.run_test(size=SIZE) as pilot:
-        await until(lambda: app.watching and app.watching.ended, pilot)
+        await until(lambda: app.current_watch and app.current_watch.ended, pilot)
         await pilot.press("enter")
         await until(lambda: app.screen.query(EventDetail), pilot)
         await until(lambda: any("common_pid" in line for line in screen_text(app)), pilot)
         text = "\n".join(screen_text(app))
-        assert app.watching and app.watching.store
-        newest = app.watching.store.record(app.watching.store.next_seq - 1)
+        assert app.current_watch and app.current_watch.store
+        newest = app.current_watch.store.record(app.current_watch.store.next_seq - 1)
         assert f"{newest.event} of {newest.comm}-{newest.pid} on CPU {newest.cpu}" in text
         assert all(name in text for name in newest.values)
         await pilot.press("escape")
@@ -273,17 +273,17 @@ async def test_details_of_an_event(recording):
 async def test_calls_of_a_recording(recording):
     app = application(recording)
     async with app.run_test(size=SIZE) as pilot:
-        await until(lambda: app.watching and app.watching.ended, pilot)
+        await until(lambda: app.current_watch and app.current_watch.ended, pilot)
         await pilot.press("x")
         table = app.screen.query_one("#calls TailTable", TailTable)
         await until(lambda: table.has_focus and table.rows.next > 50, pilot)
-        source = CallTexts(app.watching, app.watching.store)
-        while source.calls.behind:
+        source = CallTexts(app.current_watch, app.current_watch.store)
+        while source.calls.backlog:
             source.tick()
         calls = [source.call(row) for row in range(source.first, source.next)]
         await until(lambda: len(calls) == table.rows.next, pilot)
         assert source.calls.paired > 0.9 * len(calls)
-        assert not source.calls.alone[UnpairedReason.LOST]  # none was
+        assert not source.calls.unpaired_counts[UnpairedReason.LOST]  # none was
         writes = [call for call in calls if call.function == "vfs_write" and call.latency is not None]
         for call in writes:
             values = {seen.name: seen for seen in call.values}
@@ -300,7 +300,7 @@ async def test_calls_of_a_recording(recording):
 async def test_pause_and_follow(recording):
     app = application(recording)
     async with app.run_test(size=SIZE) as pilot:
-        await until(lambda: app.watching and app.watching.ended, pilot)
+        await until(lambda: app.current_watch and app.current_watch.ended, pilot)
         table = app.screen.query_one("#events TailTable", TailTable)
         await until(lambda: table.has_focus, pilot)
         await pilot.press("space")
@@ -360,7 +360,7 @@ async def test_the_choice_of_targets_begins_on_the_one_that_is_open(recording, k
 async def test_an_open_target_with_probes_is_not_left_by_mistake(recording, monkeypatch):
     app = application(recording)
     async with app.run_test(size=SIZE) as pilot:
-        await until(lambda: app.watching and app.watching.ended and app.places.live, pilot)
+        await until(lambda: app.current_watch and app.current_watch.ended and app.places.live, pilot)
         first = app.planner
         with monkeypatch.context() as patch:
             patch.setattr(Watch, "live", True)  # as if its probes were on a kernel that runs
@@ -413,7 +413,7 @@ async def test_a_damaged_recording_is_explained(tmp_path, recording):
     async with app.run_test(size=SIZE) as pilot:
         await until(lambda: isinstance(app.screen, ErrorDialog), pilot)
         await until(lambda: any("wrong checksum" in line for line in screen_text(app)), pilot)
-        assert app.planner is None and app.watching is None
+        assert app.planner is None and app.current_watch is None
 
 
 async def test_a_recording_that_was_cut_shows_what_it_has(tmp_path, recording):
@@ -422,10 +422,10 @@ async def test_a_recording_that_was_cut_shows_what_it_has(tmp_path, recording):
     path.write_bytes(data[: len(data) - 64])
     app = application(path)
     async with app.run_test(size=SIZE) as pilot:
-        await until(lambda: app.watching and app.watching.store, pilot)
+        await until(lambda: app.current_watch and app.current_watch.store, pilot)
         await until(lambda: any("cut short" in line for line in screen_text(app)), pilot)
-        assert app.watching and app.watching.store
-        assert len(app.watching.store) > 100
+        assert app.current_watch and app.current_watch.store
+        assert len(app.current_watch.store) > 100
 
 
 async def test_another_target_can_be_opened(recording, kernel_only):
@@ -434,7 +434,7 @@ async def test_another_target_can_be_opened(recording, kernel_only):
         await until(lambda: app.places.live and app.places.live.is_current, pilot)
         app.open_target(str(kernel_only))
         await until(lambda: app.planner and app.planner.info.target.name == kernel_only.name, pilot)
-        assert app.watching is not None and app.watching.store is None
+        assert app.current_watch is not None and app.current_watch.store is None
 
 
 async def test_foreign_names_reach_the_screen_harmless(tmp_path, recording):
@@ -459,7 +459,7 @@ async def test_foreign_names_reach_the_screen_harmless(tmp_path, recording):
         writer.close()
     app = application(path)
     async with app.run_test(size=SIZE) as pilot:
-        await until(lambda: app.watching and app.watching.ended, pilot)
+        await until(lambda: app.current_watch and app.current_watch.ended, pilot)
         await until(lambda: "evil" in app.export_screenshot(), pilot)
         picture = app.export_screenshot()
         assert "\x1b" not in picture

@@ -73,7 +73,7 @@ async def test_a_target_that_is_left_while_it_is_opened_is_closed(slow, recordin
     async with app.run_test(size=SIZE) as pilot:
         await pilot.pause(0.2)
         app.open_target(str(recording_path))
-        await until(lambda: app.watching is not None and not app.opening.is_alive(), pilot)
+        await until(lambda: app.current_watch is not None and not app.opening.is_alive(), pilot)
         await until(lambda: slow, pilot)
         await asyncio.sleep(0.2)
         await pilot.pause()
@@ -85,7 +85,7 @@ async def test_a_target_that_is_left_while_it_is_opened_is_closed(slow, recordin
 async def test_a_target_that_is_chosen_shows_how_far_it_is_and_can_be_stopped(slow, recording_path):
     app = application(recording_path)
     async with app.run_test(size=SIZE) as pilot:
-        await until(lambda: app.watching is not None and app.watching.ended and app.places.live, pilot)
+        await until(lambda: app.current_watch is not None and app.current_watch.ended and app.places.live, pilot)
         app.notices.notify_not_armed("This recording does not hold that")
         await pilot.press("f4")
         await until(lambda: "▌✓ default.pwr" in "\n".join(screen_text(app)), pilot)

@@ -88,8 +88,8 @@ async def test_the_specification_is_typed_from_the_live_place(recording):
 async def test_only_the_probe_under_the_cursor_is_disarmed(recording):
     app = application(recording)
     async with app.run_test(size=(120, 40)) as pilot:
-        await until(lambda: app.watching and app.watching.ended and app.places.live, pilot)
-        watching = app.watching
+        await until(lambda: app.current_watch and app.current_watch.ended and app.places.live, pilot)
+        watching = app.current_watch
         assert watching and watching.store
         await pilot.press("d")
         await until(lambda: isinstance(app.screen, PickList) and says(app, "disarm which probe?"), pilot)
@@ -109,7 +109,7 @@ async def test_only_the_probe_under_the_cursor_is_disarmed(recording):
 async def test_a_recording_is_not_recorded_again(recording):
     app = application(recording)
     async with app.run_test(size=(120, 40)) as pilot:
-        await until(lambda: app.watching and app.watching.ended and app.places.live, pilot)
+        await until(lambda: app.current_watch and app.current_watch.ended and app.places.live, pilot)
         await pilot.press("w")
         await until(lambda: "already a recording file" in screen_text(app)[-2], pilot)
 
@@ -130,7 +130,7 @@ async def test_it_is_said_that_a_probe_is_being_armed_until_it_is(recording, mon
         await pilot.press("enter")
         await until(lambda: "• arming f vfs_read …" in screen_text(app), pilot)
         go_on.set()
-        await until(lambda: not any("arming" in one.text for one in app.said), pilot)
+        await until(lambda: not any("arming" in one.text for one in app.notice_lines), pilot)
 
 
 async def test_a_recording_is_begun_once_and_its_beginning_is_told(recording, monkeypatch):
@@ -144,26 +144,26 @@ async def test_a_recording_is_begun_once_and_its_beginning_is_told(recording, mo
     monkeypatch.setattr(kernel_jobs, "record", slow)
     app = application(recording)
     async with app.run_test(size=(80, 24)) as pilot:
-        await until(lambda: app.watching and app.watching.ended and app.places.live, pilot)
+        await until(lambda: app.current_watch and app.current_watch.ended and app.places.live, pilot)
         for name in ("a.pwr", "b.pwr"):
-            app.recorder.toggle(Path(name), app.watching)
+            app.recorder.toggle(Path(name), app.current_watch)
             await until(lambda: says(app, "• beginning a.pwr: types and symbols go in first …"), pilot)
         go_on.set()
         await until(lambda: "• recording to a.pwr" in screen_text(app), pilot)
         assert begun == [Path("a.pwr")]
         assert "beginning" not in "\n".join(screen_text(app))
-        app.recorder.toggle(Path("b.pwr"), app.watching)
+        app.recorder.toggle(Path("b.pwr"), app.current_watch)
         await until(lambda: "• recording to b.pwr" in screen_text(app), pilot)
 
 
 async def test_how_many_pairs_there_are_is_said_while_following(recording):
     app = application(recording)
     async with app.run_test(size=(120, 40)) as pilot:
-        await until(lambda: app.watching and app.watching.ended and app.places.live, pilot)
+        await until(lambda: app.current_watch and app.current_watch.ended and app.places.live, pilot)
         await pilot.press("x")
         await until(lambda: " pairs" in screen_text(app)[1] and "● following" in screen_text(app)[1], pilot)
-        source = CallTexts(app.watching, app.watching.store)
-        while source.calls.behind:
+        source = CallTexts(app.current_watch, app.current_watch.store)
+        while source.calls.backlog:
             source.tick()
         await until(lambda: f" {source.calls.paired} pairs" in screen_text(app)[1], pilot)
         assert "● following" in screen_text(app)[1]
@@ -181,21 +181,21 @@ async def test_what_is_true_no_more_is_said_no_more(recording):
         await pilot.press("f2")
         await pick(app, pilot, "vfs_read")
         await pilot.press("x", "enter")
-        await until(lambda: app.places.live and app.places.live.is_current and not app.said, pilot)
+        await until(lambda: app.places.live and app.places.live.is_current and not app.notice_lines, pilot)
         for text in ("recording to a.pwr", "written: a.pwr", "recording to b.pwr"):
             app.post_message(RecordingChanged(text))
             await pilot.pause()
-            assert [one.text for one in app.said] == [text]
+            assert [one.text for one in app.notice_lines] == [text]
 
 
 async def test_details_of_a_call_begin_with_what_was_asked_for(recording):
     app = application(recording)
     async with app.run_test(size=(120, 40)) as pilot:
-        await until(lambda: app.watching and app.watching.ended, pilot)
-        watching = app.watching
+        await until(lambda: app.current_watch and app.current_watch.ended, pilot)
+        watching = app.current_watch
         assert watching and watching.store
         source = CallTexts(watching, watching.store)
-        while source.calls.behind or not source.next:
+        while source.calls.backlog or not source.next:
             source.tick()
         pairs = [source.records(row) for row in range(source.first, source.next)]
         entry, leave = next((one, other) for one, other in pairs if one and other and "vfs_write" in one.event)
@@ -217,7 +217,7 @@ async def test_details_of_a_call_begin_with_what_was_asked_for(recording):
 async def test_a_condition_that_is_none_says_why(recording, text, why):
     app = application(recording)
     async with app.run_test(size=(120, 40)) as pilot:
-        await until(lambda: app.watching and app.watching.ended and app.places.live, pilot)
+        await until(lambda: app.current_watch and app.current_watch.ended and app.places.live, pilot)
         await pilot.press("slash")
         assert "count > 4096" in screen_text(app)[-2]
         await pilot.press(*text, "enter")
@@ -227,10 +227,12 @@ async def test_a_condition_that_is_none_says_why(recording, text, why):
 async def test_calls_are_put_in_the_order_of_their_latency(recording):
     app = application(recording)
     async with app.run_test(size=(120, 40)) as pilot:
-        await until(lambda: app.watching and app.watching.ended and app.places.live, pilot)
+        await until(lambda: app.current_watch and app.current_watch.ended and app.places.live, pilot)
         await pilot.press("x")
         pane = app.places.live.query_one(CallsPane)
-        await until(lambda: pane.shown and pane.shown.items.calls.paired and not pane.shown.items.calls.behind, pilot)
+        await until(
+            lambda: pane.shown and pane.shown.items.calls.paired and not pane.shown.items.calls.backlog, pilot
+        )
 
         def latencies():
             rows = range(pane.shown.first, pane.shown.next)
@@ -252,7 +254,7 @@ async def test_calls_are_put_in_the_order_of_their_latency(recording):
 async def test_a_key_of_the_events_says_among_calls_what_to_do_instead(recording, key, words):
     app = application(recording)
     async with app.run_test(size=(120, 40)) as pilot:
-        await until(lambda: app.watching and app.watching.ended and app.places.live, pilot)
+        await until(lambda: app.current_watch and app.current_watch.ended and app.places.live, pilot)
         await pilot.press("x", key)
         await until(lambda: words in screen_text(app)[-2], pilot)
 
@@ -279,7 +281,7 @@ async def test_escape_closes_the_lines_first(kernel_only, place):
 async def test_what_was_asked_for_is_asked_no_more_once_it_is_done(recording):
     app = application(recording)
     async with app.run_test(size=(120, 40)) as pilot:
-        await until(lambda: app.watching and app.watching.ended and app.places.live, pilot)
+        await until(lambda: app.current_watch and app.current_watch.ended and app.places.live, pilot)
         await pilot.press("S")
         await until(lambda: isinstance(app.screen, PickList) and says(app, "which column?"), pilot)
         await pilot.press("down", "down", "enter")
@@ -292,7 +294,7 @@ async def test_what_was_asked_for_is_asked_no_more_once_it_is_done(recording):
 async def test_what_is_about_an_event_offers_those_on_the_screen(recording, key, asked):
     app = application(recording)
     async with app.run_test(size=(120, 40)) as pilot:
-        await until(lambda: app.watching and app.watching.ended and app.places.live, pilot)
+        await until(lambda: app.current_watch and app.current_watch.ended and app.places.live, pilot)
         await pilot.press("e")
         events = app.places.live.views.current.pane
         await until(lambda: events.shown is not None and events.table.window.on_screen, pilot)
@@ -316,7 +318,7 @@ async def test_what_is_about_an_event_offers_those_on_the_screen(recording, key,
 async def test_a_probe_and_a_trace_offer_the_functions_on_the_screen(recording):
     app = application(recording)
     async with app.run_test(size=(120, 40)) as pilot:
-        await until(lambda: app.watching and app.watching.ended and app.places.live, pilot)
+        await until(lambda: app.current_watch and app.current_watch.ended and app.places.live, pilot)
         await pilot.press("g")
         await until(app.places.live.views.current.functions_on_screen, pilot)
         first = app.places.live.views.current.functions_on_screen()[0]
@@ -343,14 +345,14 @@ async def test_a_graph_of_no_function_offers_those_in_the_list(kernel_only):
 async def test_of_a_stack_it_is_asked_of_which_probe(recording, monkeypatch):
     app = application(recording)
     async with app.run_test(size=(120, 40)) as pilot:
-        await until(lambda: app.watching and app.watching.ended and app.places.live, pilot)
+        await until(lambda: app.current_watch and app.current_watch.ended and app.places.live, pilot)
         monkeypatch.setattr(app.places.live.views, "event_under_cursor", lambda: "ftrace/kernel_stack")
         found: list[object] = []
         app.places.live.armed.with_probe("look at", found.append)
         await until(lambda: isinstance(app.screen, PickList), pilot)
         await pilot.press("down", "enter")
         await until(lambda: found, pilot)
-        assert found == [app.watching.armed.probes[1]]
+        assert found == [app.current_watch.armed.probes[1]]
 
 
 async def test_the_foot_has_no_letter_that_is_text_now(kernel_only, recording):
@@ -363,7 +365,7 @@ async def test_the_foot_has_no_letter_that_is_text_now(kernel_only, recording):
     app = application(recording)
     async with app.run_test(size=SIZE) as pilot:
         await until(lambda: app.places.live is not None and "Search" in foot(app), pilot)
-        await until(lambda: app.watching and app.watching.ended, pilot)
+        await until(lambda: app.current_watch and app.current_watch.ended, pilot)
         await pilot.press("/")
         await until(lambda: foot(app)[:2] == ["Find", "End search"] and "Search" not in foot(app), pilot)
         await pilot.press(*"cat", "enter")

@@ -18,7 +18,7 @@ __all__ = ["living", "recording"]
 
 
 def armed(app: object) -> list[str]:
-    return sorted(str(one.plan.probe) for one in app.watching.armed.probes)  # type: ignore[attr-defined]
+    return sorted(str(one.plan.probe) for one in app.current_watch.armed.probes)  # type: ignore[attr-defined]
 
 
 async def again(app, pilot, text: str) -> None:
@@ -54,7 +54,7 @@ async def test_the_one_that_is_armed_is_shown_or_another_has_its_own_name(living
         await again(app, pilot, "f vfs_read")
         await pilot.press("a")
         await until(lambda: armed(app) == ["f vfs_read", "f:vfs_read_2 vfs_read"], pilot)
-        names = {event.event for one in app.watching.armed.probes for event in one.plan.events}
+        names = {event.event for one in app.current_watch.armed.probes for event in one.plan.events}
         assert len(names) == 2 and "vfs_read_2" in names
 
 
@@ -64,22 +64,22 @@ async def test_its_newest_event_has_the_cursor(living):
     async with app.run_test(size=SIZE) as pilot:
         await ask_for(app, pilot)
         await until(lambda: armed(app) and app.places.live and app.places.live.is_current, pilot)
-        (number,) = app.watching.armed.probes[0].formats
-        await until(lambda: number in app.watching.store.decoder.formats, pilot)
+        (number,) = app.current_watch.armed.probes[0].formats
+        await until(lambda: number in app.current_watch.store.decoder.formats, pilot)
         for ts in range(50):
             data = struct.pack("<IHHi", 2, number, 0, 812)
             page = struct.pack("<QQ", 1000 + ts, len(data)) + data
-            app.watching.store.feed(Batch((Chunk(0, page.ljust(4096, b"\0")),), drained=True))
+            app.current_watch.store.feed(Batch((Chunk(0, page.ljust(4096, b"\0")),), drained=True))
         await pilot.press("x")
         await until(lambda: app.places.live.views.current.name == "calls", pilot)
         await again(app, pilot, "f vfs_read")
         await pilot.press("enter")
         await until(lambda: app.places.live.is_current and app.places.live.views.current.name == "events", pilot)
         view = app.places.live.views.current
-        await until(lambda: view.record_under_cursor(app.watching.store) is not None, pilot)
-        shown = view.record_under_cursor(app.watching.store)
+        await until(lambda: view.record_under_cursor(app.current_watch.store) is not None, pilot)
+        shown = view.record_under_cursor(app.current_watch.store)
         assert shown.event.endswith("/vfs_read__entry")
-        assert shown.seq == app.watching.store.next_seq - 1 > 40
+        assert shown.seq == app.current_watch.store.next_seq - 1 > 40
         assert not view.table.following
 
 
@@ -104,7 +104,7 @@ async def test_a_preset_arms_what_is_not_armed_yet(living):
         await until(lambda: armed(app) == ["f vfs_read"], pilot)
         app.arming.arm_all([parse_armable(text) for text in ("f vfs_write", "f vfs_read", "f vfs_write")])
         await until(lambda: len(armed(app)) == 2, pilot)
-        assert any(one.text == "armed already: f vfs_read, f vfs_write" for one in app.said)
+        assert any(one.text == "armed already: f vfs_read, f vfs_write" for one in app.notice_lines)
         app.arming.arm_all([parse_armable(text) for text in ("f vfs_write", "f vfs_read")])
         await until(lambda: isinstance(app.screen, ChoiceDialog), pilot)
         assert says(app, "2 of these are armed already")
@@ -115,7 +115,7 @@ async def test_a_preset_arms_what_is_not_armed_yet(living):
 async def test_a_recording_is_asked_for_what_it_holds(recording):
     app = application(recording)
     async with app.run_test(size=SIZE) as pilot:
-        await until(lambda: app.watching and app.watching.ended and app.places.live, pilot)
-        app.arming.arm_all([one.plan.probe for one in app.watching.armed.probes])
+        await until(lambda: app.current_watch and app.current_watch.ended and app.places.live, pilot)
+        app.arming.arm_all([one.plan.probe for one in app.current_watch.armed.probes])
         await pilot.pause(0.3)
         assert not isinstance(app.screen, ChoiceDialog)

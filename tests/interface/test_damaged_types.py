@@ -77,7 +77,7 @@ async def test_a_function_whose_type_is_missing_is_named_once_and_refused(tmp_pa
         await pilot.press("f2")
         await pick(app, pilot, "record_find")  # the others are as they were
         assert app.planner.check("f record_find%return $retval").verdict.ok
-        assert sum("no type 16777215" in said.text for said in app.said) == 1
+        assert sum("no type 16777215" in said.text for said in app.notice_lines) == 1
 
 
 @pytest.mark.parametrize("each", range(2))

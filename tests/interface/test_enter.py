@@ -246,8 +246,8 @@ async def test_a_refusal_says_what_puts_the_text_right_and_goes_with_the_text(ke
         spec.editor.put(text, len(text))
         await until(lambda: says(app, "put right: p vfs_read count"), pilot)
         await pilot.press("enter")
-        await until(lambda: [one.title for one in app.said] == ["not armed"], pilot)
-        (said,) = app.said
+        await until(lambda: [one.title for one in app.notice_lines] == ["not armed"], pilot)
+        (said,) = app.notice_lines
         assert "put right (tab): p vfs_read count" in said.text and "compiler" not in said.text
         await pilot.press("backspace")
-        await until(lambda: not app.said, pilot)
+        await until(lambda: not app.notice_lines, pilot)

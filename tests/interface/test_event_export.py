@@ -28,7 +28,7 @@ SIZE = (80, 24)
 
 async def opened(app: Probewright, pilot) -> EventExportScreen:
     await until(lambda: app.places.live and app.places.live.is_current, pilot)
-    await until(lambda: app.watching and app.watching.ended, pilot)
+    await until(lambda: app.current_watch and app.current_watch.ended, pilot)
     await pilot.press("o")
     await until(lambda: isinstance(app.screen, EventExportScreen), pilot)
     dialog = app.screen
@@ -67,9 +67,9 @@ async def test_each_format_by_keys(recording, tmp_path, number):  # noqa: F811 -
         await until(lambda: not isinstance(app.screen, EventExportScreen), pilot)
         await until(path.exists, pilot)
         assert [one.name for one in tmp_path.iterdir()] == [path.name]
-        await until(lambda: any(str(path) in said.text for said in app.said), pilot)
-        assert app.watching and app.watching.store
-        rows = len(app.watching.store)
+        await until(lambda: any(str(path) in said.text for said in app.notice_lines), pilot)
+        assert app.current_watch and app.current_watch.store
+        rows = len(app.current_watch.store)
     data = path.read_bytes()
     if form.name == "jsonl":
         assert len({json.loads(line)["ts"] for line in data.splitlines()}) > rows // 2
@@ -141,8 +141,8 @@ async def test_while_events_come_the_dialog_says_how_many_would_be_written_now(r
     async with app.run_test(size=SIZE) as pilot:
         await opened(app, pilot)
         assert "790 events of" in text(app)
-        assert app.watching and app.watching.store
-        store = type(app.watching.store)
+        assert app.current_watch and app.current_watch.store
+        store = type(app.current_watch.store)
         monkeypatch.setattr(store, "__len__", lambda _: 3888)
         await until(lambda: "3,888 events of" in text(app), pilot)
 
@@ -201,9 +201,9 @@ async def test_without_events_there_is_nothing_to_give_out(recording):  # noqa: 
     app = application(recording)
     async with app.run_test(size=SIZE) as pilot:
         await until(lambda: app.places.live and app.places.live.is_current, pilot)
-        await until(lambda: app.watching and app.watching.ended, pilot)
+        await until(lambda: app.current_watch and app.current_watch.ended, pilot)
         await pilot.press("c", "o")
-        await until(lambda: any("no events" in said.text for said in app.said), pilot)
+        await until(lambda: any("no events" in said.text for said in app.notice_lines), pilot)
         assert not isinstance(app.screen, EventExportScreen)
 
 
@@ -213,9 +213,9 @@ async def test_the_table_of_a_view_is_what_the_command_line_writes(recording, tm
     app = application(recording)
     async with app.run_test(size=(110, 30)) as pilot:
         await until(lambda: app.places.live and app.places.live.is_current, pilot)
-        await until(lambda: app.watching and app.watching.ended, pilot)
+        await until(lambda: app.current_watch and app.current_watch.ended, pilot)
         if text:
-            app.places.live.filter.choose(text, app.watching)
+            app.places.live.filter.choose(text, app.current_watch)
         await pilot.press(key)
         await until(lambda: app.places.live.views.current.name in (view, "graph"), pilot)
         if view == "hot-spots":

@@ -9,6 +9,7 @@ import pytest
 
 from events.clocks.clock_offset import ClockReading
 from events.kernel_time import seconds
+from events.loss_counts import LossTotals
 from events.record import Record
 from events.store.cgroups import TaskCgroup
 from kernel.connection.open_target import shipped_recording
@@ -25,7 +26,6 @@ from tui.views.filtered_table import FilteredTable
 from tui.views.view import ViewPlace
 from widgets.events.column_choice import ColumnChoice
 from widgets.events.event_rows import FIXED, MARK, EventColumn
-from widgets.events.values import LossTotals
 from widgets.lists.table_rows import EmptyTable
 
 
@@ -34,9 +34,9 @@ async def live():
     """(pilot, pane, every event) with the picture held and the cursor on the newest."""
     app = application(shipped_recording())
     async with app.run_test(size=SIZE) as pilot:
-        await until(lambda: app.watching and app.watching.ended and app.places.live, pilot)
+        await until(lambda: app.current_watch and app.current_watch.ended and app.places.live, pilot)
         pane = app.places.live.query_one(EventsPane)
-        store = app.watching.store
+        store = app.current_watch.store
         await until(lambda: pane.table.rows.next == store.next_seq, pilot)
         yield pilot, pane, [store.record(seq) for seq in range(store.first_seq, store.next_seq)]
 
@@ -113,7 +113,10 @@ async def test_what_is_being_typed_chooses_nothing_when_other_fields_come():
         await until(lambda: pane.table.has_focus, pilot)
         await pilot.press("f")
         await paste(pilot, " && nosuch")
-        pane.show(event_table(pilot.app.watching, pane.shown.store, pane.shown.filter), fields_of(pilot.app.watching))
+        pane.show(
+            event_table(pilot.app.current_watch, pane.shown.store, pane.shown.filter),
+            fields_of(pilot.app.current_watch),
+        )
         assert rows(pane) == chosen != every
         assert pane.condition == "count > 1024"
         assert pilot.app.places.live.filtering.bar.text == "count > 1024 && nosuch", "and who types is not disturbed"
@@ -124,10 +127,10 @@ async def test_columns_of_what_is_disarmed_go_with_clear():
         app = pilot.app
         assert len(pane.choice.shown) > len(FIXED)
         await pilot.press("D")
-        await until(lambda: not app.watching.armed.probes, pilot)
+        await until(lambda: not app.current_watch.armed.probes, pilot)
         assert len(pane.choice.shown) > len(FIXED), "its events are there"
         await pilot.press("c")
-        await until(lambda: not len(app.watching.store), pilot)
+        await until(lambda: not len(app.current_watch.store), pilot)
         assert pane.choice.shown == FIXED
 
 
@@ -137,11 +140,13 @@ async def test_the_line_above_says_how_many_are_shown_and_what_else_there_is(siz
         await pilot.resize_terminal(*size)
         app = pilot.app
         state = app.places.live.status.line.state
-        assert (state.shown, state.of) == (len(every), 0)
+        assert (state.row_count, state.total) == (len(every), 0)
         pane.only("count == 123456789")
         app.places.live.tick()
         await pilot.pause()
-        assert app.places.live.status.line.state.shown == 0 and app.places.live.status.line.state.of == len(every)
+        assert app.places.live.status.line.state.row_count == 0 and app.places.live.status.line.state.total == len(
+            every
+        )
         assert all(f"{name}" in screen_text(app)[1] for name in ("[events]", " graph ", " entry→exit ", " summary "))
 
 
@@ -167,7 +172,7 @@ async def test_what_a_view_of_probes_says_while_only_calls_are_traced(monkeypatc
     async with live() as (pilot, _, _):
         app = pilot.app
         await pilot.press("D")
-        await until(lambda: not app.watching.armed.probes, pilot)
+        await until(lambda: not app.current_watch.armed.probes, pilot)
         monkeypatch.setattr(type(app.tracing), "runs", True)
         for key in ("s", "e", "x"):
             await pilot.press(key)
@@ -188,12 +193,12 @@ async def test_what_was_lost_is_said_once():
 async def test_what_the_tracer_lost_is_said_beside_what_the_probes_lost():
     async with live() as (pilot, _, _):
         place, graphing = pilot.app.places.live, pilot.app.tracing
-        tracer = SimpleNamespace(store=SimpleNamespace(lost=7, undecodable=0), cuts=(), live=False)
-        graphing.watching = tracer
+        tracer = SimpleNamespace(store=SimpleNamespace(lost_events=7, undecodable=0), outages=(), live=False)
+        graphing.current_watch = tracer
         assert place.status.losses(tracer) == LossTotals(lost=7)
-        tracer.store.lost = 0
-        assert place.status.losses(tracer) is None and place.status.losses(pilot.app.watching) is None
-        graphing.watching = None
+        tracer.store.lost_events = 0
+        assert place.status.losses(tracer) is None and place.status.losses(pilot.app.current_watch) is None
+        graphing.current_watch = None
 
 
 async def test_columns_are_hidden_moved_and_come_back():
@@ -219,7 +224,7 @@ async def test_columns_stay_as_they_are_when_events_are_cleared():
         await pilot.press("less_than_sign", "right", "H")
         before = pane.choice.shown
         await pilot.press("c")
-        await until(lambda: not len(pilot.app.watching.store), pilot)
+        await until(lambda: not len(pilot.app.current_watch.store), pilot)
         assert pane.choice.shown == before
 
 
@@ -295,7 +300,7 @@ async def test_who_reads_a_row_stays_there_when_tasks_get_names():
         assert 0 < above < table.window.page - 1
         store.cmdlines = {**store.cmdlines, other: every[0].comm}
         pane.names_changed()
-        await until(lambda: not pane.shown.behind, pilot)
+        await until(lambda: not pane.shown.backlog, pilot)
         assert len(rows(pane)) > len(before)
         assert not table.following and pane.record == held
         assert table.cursor - table.window.top == above
@@ -327,7 +332,7 @@ async def test_who_reads_a_call_stays_there_when_tasks_get_names():
         held = ends(pane.shown, table.cursor)
         store.cmdlines = {**store.cmdlines, other: name}
         pane.names_changed()
-        await until(lambda: not pane.shown.behind, pilot)
+        await until(lambda: not pane.shown.backlog, pilot)
         assert pane.shown.counts[0] >= size
         assert not table.following and ends(pane.shown, table.cursor) == held
 
@@ -437,14 +442,14 @@ async def test_a_condition_on_cgroups_completes_names_and_says_what_is_not_known
 async def test_the_time_of_day_stands_beside_the_seconds_in_every_view_and_in_details():
     async with live() as (pilot, _, every):
         app = pilot.app
-        watching = app.watching
+        watching = app.current_watch
         await pilot.press("Z")
-        assert "the recording does not say it" in app.said[-1].text
+        assert "the recording does not say it" in app.notice_lines[-1].text
         assert screen_text(app)[2].lstrip().startswith("time")
         base = 1_700_000_000 * 10**9
         watching.clock._wall.measured([ClockReading(base - 500, 0, base + 500)])
         await pilot.press("Z")
-        assert "UTC" in app.said[-1].text
+        assert "UTC" in app.notice_lines[-1].text
         day = f"{wall_clock(base + every[-1].ts, utc=True)} {seconds(every[-1].ts)}"
         await until(lambda: day in "\n".join(screen_text(app)), pilot)
         await pilot.press("enter")
@@ -454,4 +459,4 @@ async def test_the_time_of_day_stands_beside_the_seconds_in_every_view_and_in_de
         await until(lambda: " 22:13:" in " " + " ".join(screen_text(app)), pilot)
         await pilot.press("e", "Z")
         await until(lambda: day not in "\n".join(screen_text(app)), pilot)
-        assert "kernel's seconds" in app.said[-1].text
+        assert "kernel's seconds" in app.notice_lines[-1].text

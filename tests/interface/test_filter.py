@@ -127,7 +127,7 @@ async def test_a_key_ends_the_count_of_what_was_typed_before(monkeypatch):
         tick(self, budget)
 
     monkeypatch.setattr(FilteredRows, "tick", slow)
-    monkeypatch.setattr(FilteredRows, "behind", property(lambda self: self.store.next_seq - self.looked))
+    monkeypatch.setattr(FilteredRows, "backlog", property(lambda self: self.store.next_seq - self.looked))
     async with live() as (pilot, _, every):
         await pilot.press("f", *"pid > 1")
         await until(lambda: looked and looked[-1] == "pid > 1", pilot)

@@ -98,7 +98,7 @@ def table_of(app: Probewright) -> TailTable:
 async def let_go(app: Probewright, pilot: Pilot[Any], opening: Held) -> None:
     """Open the recording, and wait until its rows come from the store and the kernel's losses are known."""
     opening.free.set()
-    await until(lambda: app.watching and app.watching.ended and app.counts is not None, pilot)
+    await until(lambda: app.current_watch and app.current_watch.ended and app.counts is not None, pilot)
     assert app.places.live is not None
     await until(lambda: app.places.live.views.current.pane.shown is not None or not app.places.live.is_current, pilot)
 
@@ -110,7 +110,7 @@ async def test_the_rows_stand_before_the_recording_is_open_and_stay(preview):
         await until(
             lambda: app.places.live and app.places.live.is_current and "exe-384" in screen_text(app)[-2], pilot
         )
-        assert app.planner is None and app.watching is None
+        assert app.planner is None and app.current_watch is None
         before = screen_text(app)
         assert before[0].startswith(" probewright  default.pwr · Linux 7.2") and "armed 4  lost 0" in before[0]
         assert "shown 790" in before[1] and "this is all that was recorded" in before[1]

@@ -37,11 +37,11 @@ def recording(request, tmp_path_factory):
 
 async def open_graph(app, pilot) -> GraphView:
     await until(lambda: app.places.live is not None and app.places.live.is_current, pilot)
-    await until(lambda: app.watching.ended and app.planner.info.loaded_symbols is not None, pilot)
+    await until(lambda: app.current_watch.ended and app.planner.info.loaded_symbols is not None, pilot)
     await pilot.press("g")
     view = app.places.live.views.current
     assert isinstance(view, GraphView)
-    await until(lambda: view.shown is not None and not view.shown.growing.behind, pilot)
+    await until(lambda: view.shown is not None and not view.shown.live_tree.backlog, pilot)
     return view
 
 
@@ -71,7 +71,7 @@ async def test_a_tree_is_folded_and_unfolded(recording):
         view = await open_graph(app, pilot)
         tree = view.shown.tree
         assert tree.closed > 1000
-        assert not [row for row in rows(view) if row.what == RowKind.SWITCH and not row.level]
+        assert not [row for row in rows(view) if row.kind == RowKind.SWITCH and not row.level]
         await pilot.press("1")
         await pilot.pause()
         assert {row.level for row in rows(view)} == {0}
@@ -135,7 +135,7 @@ async def test_slow_calls_are_gone_through(recording):
         took = sorted(
             row.duration
             for row in map(view.shown.tree.row, range(view.shown.tree.next))
-            if row.duration >= 0 and row.what == RowKind.CALL
+            if row.duration >= 0 and row.kind == RowKind.CALL
         )
         assert found.duration >= view.shown.slow
         assert sum(one >= view.shown.slow for one in took) <= len(took) // 50
@@ -158,7 +158,7 @@ async def test_short_calls_are_hidden(recording):
         await pilot.press(*["backspace"] * 4, *"100us", "enter")
         await until(lambda: 0 < view.shown.next < every, pilot)
         assert all(row.duration >= 100_000 or row.flags for row in rows(view))
-        assert "from 100 us on" in view.note(app.watching)
+        assert "from 100 us on" in view.note(app.current_watch)
         await pilot.press("minus", "enter")
         await until(lambda: view.shown.next == every, pilot)
 
@@ -186,10 +186,10 @@ async def test_where_the_time_went_and_a_probe_on_it(recording):
     async with app.run_test(size=SIZE) as pilot:
         view, pane = await open_hot_spots(app, pilot)
         spots = {spot.name: spot for spot in pane.hot.spots.spots}
-        calls = [row for row in map(view.shown.tree.row, range(view.shown.tree.next)) if row.what == RowKind.CALL]
+        calls = [row for row in map(view.shown.tree.row, range(view.shown.tree.next)) if row.kind == RowKind.CALL]
         reads = [row for row in calls if view.shown.lines.name(row) == "vfs_read" and row.duration >= 0]
         assert (spots["vfs_read"].calls, spots["vfs_read"].total) == (len(reads), sum(row.duration for row in reads))
-        assert spots["vfs_read"].own == sum(row.own for row in reads) < spots["vfs_read"].total
+        assert spots["vfs_read"].self_time == sum(row.self_time for row in reads) < spots["vfs_read"].total
         await pilot.press("slash", *"vfs_read", "enter")
         await pilot.press("home", "n")
         await until(lambda: view.function_under_cursor() == "vfs_read", pilot)
@@ -221,7 +221,7 @@ async def test_errors_are_counted_only_where_it_is_known_what_calls_returned(rec
     app = application(recording)
     async with app.run_test(size=SIZE) as pilot:
         view, _ = await open_hot_spots(app, pilot)
-        _, fields = view.detail(app.watching, 0)
+        _, fields = view.detail(app.current_watch, 0)
         returned = any(
             row.flags & CallRowFlag.RETVAL for row in map(view.shown.tree.row, range(view.shown.tree.next))
         )
@@ -260,18 +260,18 @@ async def test_the_first_row_waits_for_symbols(recording, monkeypatch):
     app = application(recording)
     async with app.run_test(size=SIZE) as pilot:
         await until(lambda: app.places.live is not None and app.places.live.is_current, pilot)
-        await until(lambda: app.watching.ended, pilot)
+        await until(lambda: app.current_watch.ended, pilot)
         await pilot.press("g")
         await until(
             lambda: app.places.live.views.current.name == "graph" and app.places.live.views.current.shown is not None,
             pilot,
         )
         view = app.places.live.views.current
-        await until(lambda: view.note(app.watching) == "reading symbols", pilot)
+        await until(lambda: view.note(app.current_watch) == "reading symbols", pilot)
         assert view.shown.next == view.shown.first
         read.set()
         await until(lambda: view.shown.next > 100, pilot)
-        calls = [row for row in rows(view) if row.what == RowKind.CALL]
+        calls = [row for row in rows(view) if row.kind == RowKind.CALL]
         assert calls
         assert not [name for row in calls if (name := view.shown.lines.name(row)).startswith("0x")]
 
@@ -282,13 +282,13 @@ async def test_a_search_finds_every_row_that_has_the_text(recording, monkeypatch
     async with app.run_test(size=SIZE) as pilot:
         view = await open_graph(app, pilot)
         tree, lines = view.shown.tree, view.shown.lines
-        calls = [row for row in map(tree.row, range(tree.first, tree.next)) if row.what == RowKind.CALL]
+        calls = [row for row in map(tree.row, range(tree.first, tree.next)) if row.kind == RowKind.CALL]
         shown = {row.row: lines.line(row, None) for row in calls}
-        given = {row.row: lines.given(row) for row in calls}.__getitem__
+        given = {row.row: lines.arguments_text(row) for row in calls}.__getitem__
         parts = [f"{part}".lower() for one in shown.values() for part in (one.name, one.arguments, one.returned)]
         texts = {part[at : at + 5] for part in parts for at in range(0, len(part), 3)} | {"nothing", "enoent", "4096"}
         # What a row shows is made once: each text asks only which rows are read for it.
-        monkeypatch.setattr(lines, "given", lambda row: given(row.row), raising=False)
+        monkeypatch.setattr(lines, "arguments_text", lambda row: given(row.row), raising=False)
         for text in sorted(texts)[:: len(texts) // 80 + 1]:
             found = view.shown._matching_text(text)(slice(0, tree.next - tree.first))
             wanted = [
@@ -334,9 +334,9 @@ async def test_a_call_took_as_long_in_its_details_as_on_the_list(recording):
     app = application(recording)
     async with app.run_test(size=SIZE) as pilot:
         view = await open_graph(app, pilot)
-        took = {place: view.shown.text(place).took for place in range(view.shown.first, view.shown.next)}
+        took = {place: view.shown.text(place).duration for place in range(view.shown.first, view.shown.next)}
         timed = {place: ns for place, ns in took.items() if ns is not None}
-        titles = {place: view.detail(app.watching, place)[0] for place in timed}
+        titles = {place: view.detail(app.current_watch, place)[0] for place in timed}
         assert {place: title.rpartition(", ")[2] for place, title in titles.items()} == {
             place: duration(ns) for place, ns in timed.items()
         }
@@ -347,16 +347,16 @@ async def test_counts_of_what_goes_on_coming_are_not_said_of_a_held_picture(reco
     async with app.run_test(size=SIZE) as pilot:
         view = await open_graph(app, pilot)
         recording = SimpleNamespace(recorder=None, error="")
-        seen = {"recording": recording, "cuts": (), "info": app.planner.info, "graph_plan": None}
+        seen = {"recording": recording, "outages": (), "info": app.planner.info, "graph_plan": None}
         live = SimpleNamespace(live=True, armed=SimpleNamespace(probes=()), **seen)
         calls = f"{view.shown.tree.closed:,} calls"
         assert calls in view.note(live)
         await pilot.press("space")
         assert view.note(live) == (NO_RETURNS if view.shown.lacks_returns else "")
-        assert calls in view.note(app.watching)
-        assert view.place.shown == view.shown.next - view.shown.first
+        assert calls in view.note(app.current_watch)
+        assert view.place.row_count == view.shown.next - view.shown.first
         await pilot.press("h")
-        assert calls in view.note(live) and view.place.following and view.place.shown is None
+        assert calls in view.note(live) and view.place.following and view.place.row_count is None
         view.forget()
-        assert view.note(live) == "no call came yet" and not view.lacks(live)
-        assert str(RUNNING_KERNEL) in view.lacks(app.watching), "a recording traces nothing"
+        assert view.note(live) == "no call came yet" and not view.empty_reason(live)
+        assert str(RUNNING_KERNEL) in view.empty_reason(app.current_watch), "a recording traces nothing"

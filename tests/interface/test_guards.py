@@ -7,6 +7,7 @@ import time
 import pytest
 
 import kernel.connection.open_target
+from events.loss_counts import LossCounts, LossTotals
 from kernel.connection.open_target import TargetChoice, choose, shipped_recording
 from kernel.session.arm_steps import Mode
 from kernel.target import Step
@@ -20,7 +21,7 @@ from tui.live.triggers import TriggerScreen
 from widgets.dialogs.choose import Answer, ChoiceDialog
 from widgets.dialogs.trigger_dialog import TriggerDialog, TriggerRow, TriggerVerdict
 from widgets.events.loss_panel import LossPanel
-from widgets.events.values import CpuLoss, LossSheet, LossTotals, ProbeLoss
+from widgets.events.values import LossSheet, ProbeLoss
 
 HIST = """# event histogram
 #
@@ -57,11 +58,10 @@ async def test_a_question_can_be_left():
 
 SHEET = LossSheet(
     LossTotals(lost=1_204_332, missed=17, dropped=0, unread=3),
-    (CpuLoss(0, 1_204_000, 0), CpuLoss(1, 300, 32), CpuLoss(2, 0, 0)),
+    LossCounts({0: 1_204_000, 1: 300, 2: 0}, {0: 0, 1: 32, 2: 0}, {}, 0, 0, read_errors=4),
     (ProbeLoss("vfs_read", "record", 12_300.0, None, None), ProbeLoss(EVIL, "count only", 0.0, 99_123, 17, 10)),
     1408,
     1408,
-    read_errors=4,
 )
 
 
@@ -128,7 +128,7 @@ async def test_a_trigger_is_judged_as_typed_and_only_a_good_one_is_added():
 async def test_a_recording_shows_its_losses_and_takes_no_remedies():
     app = application(shipped_recording())
     async with app.run_test(size=(80, 24)) as pilot:
-        await until(lambda: app.places.live is not None and app.watching and app.watching.ended, pilot)
+        await until(lambda: app.places.live is not None and app.current_watch and app.current_watch.ended, pilot)
         await pilot.press("L")
         await until(lambda: isinstance(app.screen, LossScreen), pilot)
         text = "\n".join(screen_text(app))
@@ -138,7 +138,7 @@ async def test_a_recording_shows_its_losses_and_takes_no_remedies():
         await pilot.press("escape")
         await until(lambda: app.screen is app.places.live, pilot)
         await pilot.press("T")
-        await until(lambda: any("takes no triggers" in one.text for one in app.said), pilot)
+        await until(lambda: any("takes no triggers" in one.text for one in app.notice_lines), pilot)
 
 
 class Kernel(FakeTarget):
@@ -189,10 +189,10 @@ async def test_what_is_slow_is_armed_at_once_and_its_rate_is_said(living):
     found, app = living(200)
     async with app.run_test(size=SIZE) as pilot:
         await ask_for(app, pilot)
-        await until(lambda: app.watching and app.watching.armed.probes, pilot)
-        await until(lambda: any("events a second" in one.text for one in app.said), pilot)
+        await until(lambda: app.current_watch and app.current_watch.armed.probes, pilot)
+        await until(lambda: any("events a second" in one.text for one in app.notice_lines), pilot)
         assert not any(step.data.startswith(b"hist") for step in found.guarded)
-    app.watching.close()
+    app.current_watch.close()
     assert not found.traces
 
 
@@ -202,16 +202,16 @@ async def test_what_is_too_fast_is_asked_about(living, key, mode):
     async with app.run_test(size=SIZE) as pilot:
         await ask_for(app, pilot)
         await until(lambda: isinstance(app.screen, ChoiceDialog), pilot)
-        assert not app.watching.armed.probes
+        assert not app.current_watch.armed.probes
         assert not any("vfs_read" in line for line in found.traces)
         text = "\n".join(screen_text(app))
         assert "Counting only would take" in text
         await pilot.press(key)
-        await until(lambda: app.watching.armed.probes, pilot)
-        (armed,) = app.watching.armed.probes
-        assert app.watching.session.probes.mode(armed) is mode
+        await until(lambda: app.current_watch.armed.probes, pilot)
+        (armed,) = app.current_watch.armed.probes
+        assert app.current_watch.session.probes.mode(armed) is mode
         await until(lambda: app.screen is app.places.live, pilot)
-    app.watching.close()
+    app.current_watch.close()
     assert not found.traces
     assert not found.guarded
 
@@ -223,7 +223,7 @@ async def test_what_is_too_fast_can_get_a_filter_or_be_left(living):
         await until(lambda: isinstance(app.screen, ChoiceDialog), pilot)
         await pilot.press("escape")
         await until(lambda: app.screen is app.places.compose, pilot)
-        assert not app.watching.armed.probes
+        assert not app.current_watch.armed.probes
         await pilot.press("ctrl+r")
         await until(lambda: isinstance(app.screen, ChoiceDialog), pilot)
         await pilot.press("f")
@@ -235,7 +235,9 @@ async def test_the_buffer_grows_and_shrinks_by_a_key_and_a_probe_counts(living):
     found, app = living(10)
     async with app.run_test(size=SIZE) as pilot:
         await ask_for(app, pilot)
-        await until(lambda: app.watching and app.watching.armed.probes and app.screen is app.places.live, pilot)
+        await until(
+            lambda: app.current_watch and app.current_watch.armed.probes and app.screen is app.places.live, pilot
+        )
         found.overrun = 4321
         await pilot.press("L")
         await until(lambda: isinstance(app.screen, LossScreen) and "1.4 MB" in "\n".join(screen_text(app)), pilot)
@@ -246,13 +248,13 @@ async def test_the_buffer_grows_and_shrinks_by_a_key_and_a_probe_counts(living):
         await until(lambda: "2.8 MB → 5.6 MB" in "\n".join(screen_text(app)), pilot)
         await pilot.press("B")
         await until(lambda: found.files[size] == b"1410", pilot)
-        (armed,) = app.watching.armed.probes
+        (armed,) = app.current_watch.armed.probes
         await pilot.press("c")
-        await until(lambda: app.watching.session.probes.mode(armed) is Mode.COUNT, pilot)
+        await until(lambda: app.current_watch.session.probes.mode(armed) is Mode.COUNT, pilot)
         await until(lambda: "count only" in "\n".join(screen_text(app)), pilot)
         await pilot.press("r")
-        await until(lambda: app.watching.session.probes.mode(armed) is Mode.RECORD, pilot)
-    app.watching.close()
+        await until(lambda: app.current_watch.session.probes.mode(armed) is Mode.RECORD, pilot)
+    app.current_watch.close()
     assert not found.traces
 
 
@@ -260,8 +262,10 @@ async def test_a_trigger_is_added_and_taken_away_by_hand(living):
     found, app = living(10)
     async with app.run_test(size=SIZE) as pilot:
         await ask_for(app, pilot)
-        await until(lambda: app.watching and app.watching.armed.probes and app.screen is app.places.live, pilot)
-        (armed,) = app.watching.armed.probes
+        await until(
+            lambda: app.current_watch and app.current_watch.armed.probes and app.screen is app.places.live, pilot
+        )
+        (armed,) = app.current_watch.armed.probes
         event = armed.plan.events[0]
         trigger = f"{ROOT}/instances/probewright-{found.owner}/events/{event.path}/trigger"
         await pilot.press("T")
@@ -275,7 +279,7 @@ async def test_a_trigger_is_added_and_taken_away_by_hand(living):
         await until(lambda: app.screen._list.option_count == 1, pilot)
         await pilot.press("down", "delete")
         await until(lambda: found.files[trigger] == b"", pilot)
-    app.watching.close()
+    app.current_watch.close()
     assert not found.traces
     assert not found.guarded
 
@@ -284,14 +288,16 @@ async def test_a_storm_is_told(living):
     found, app = living(10)
     async with app.run_test(size=SIZE) as pilot:
         await ask_for(app, pilot)
-        await until(lambda: app.watching and app.watching.armed.probes and app.screen is app.places.live, pilot)
-        app.watching.guard.limit = 1000
+        await until(
+            lambda: app.current_watch and app.current_watch.armed.probes and app.screen is app.places.live, pilot
+        )
+        app.current_watch.guard.limit = 1000
         end = time.monotonic() + 60
-        (armed,) = app.watching.armed.probes
-        while app.watching.session.probes.mode(armed) is not Mode.OFF and time.monotonic() < end:
+        (armed,) = app.current_watch.armed.probes
+        while app.current_watch.session.probes.mode(armed) is not Mode.OFF and time.monotonic() < end:
             found.overrun += 100_000
             await pilot.pause(0.3)
-        await until(lambda: any("was stopped" in one.text for one in app.said), pilot)
-        assert app.watching.session.probes.mode(armed) is Mode.OFF
-    app.watching.close()
+        await until(lambda: any("was stopped" in one.text for one in app.notice_lines), pilot)
+        assert app.current_watch.session.probes.mode(armed) is Mode.OFF
+    app.current_watch.close()
     assert not found.traces

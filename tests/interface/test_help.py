@@ -15,7 +15,7 @@ from tui.compose.export_dialog import ProbeExportScreen
 from tui.dialogs.preset_screen import PresetScreen
 from tui.dialogs.target_screen import TargetScreen
 from tui.docs.keys import classes
-from tui.help import PANES, SCREENS, about, can_be_done, chain, explained, help_of
+from tui.help import PANES, SCREENS, can_be_done, chain, explained_bindings, help_of, note_on
 from tui.live.detail import DetailScreen
 from tui.live.event_export import EventExportScreen
 from tui.live.losses import LossScreen
@@ -36,10 +36,10 @@ WALKING = {"up", "down", "left", "right", "pageup", "pagedown", "home", "end", "
 
 @pytest.mark.parametrize("kind", classes(), ids=lambda kind: kind.__name__)
 def test_everything_that_has_keys_has_a_heading(kind):
-    own = [binding for one, binding in explained(kind) if one is kind]
+    own = [binding for one, binding in explained_bindings(kind) if one is kind]
     if own:
         name = kind.__name__
-        assert name in PANES or (issubclass(kind, Screen) and about(kind).title != "This screen"), name
+        assert name in PANES or (issubclass(kind, Screen) and note_on(kind).title != "This screen"), name
 
 
 def test_headings_are_of_what_is_there():
@@ -53,7 +53,7 @@ def held(screen: Screen[object]) -> None:
     sections = help_of(screen)
     titles = [one.title for one in sections]
     assert len(set(titles)) == len(titles), titles
-    assert titles[0] == about(type(screen)).title != "This screen"
+    assert titles[0] == note_on(type(screen)).title != "This screen"
     explanations = told(screen)
     shadowed = set()
     for start in (*screen.focus_chain, screen):
@@ -66,7 +66,7 @@ def held(screen: Screen[object]) -> None:
                 shadowed.add(binding.tooltip)
     for widget in (*screen.query("*"), screen):
         if widget is screen or all(node.display for node in widget.ancestors_with_self if isinstance(node, Widget)):
-            for _, binding in explained(type(widget)):
+            for _, binding in explained_bindings(type(widget)):
                 assert binding.tooltip in explanations or (
                     binding.key in WALKING and (binding.tooltip in shadowed or not widget.focusable)
                 ), (widget, binding)
@@ -90,7 +90,7 @@ async def asked(app, pilot) -> str:
     below = app.screen
     held(below)
     await pilot.press("f1")
-    title = about(type(below)).title
+    title = note_on(type(below)).title
     await until(lambda: isinstance(app.screen, HelpScreen) and title in "\n".join(screen_text(app)), pilot)
     said = "\n".join(screen_text(app))
     await pilot.press("escape")
@@ -101,11 +101,11 @@ async def asked(app, pilot) -> str:
 async def test_every_view_of_the_live_place_is_explained(recording):
     app = application(recording)
     async with app.run_test(size=(120, 40)) as pilot:
-        await until(lambda: app.watching and app.watching.ended and app.places.live, pilot)
+        await until(lambda: app.current_watch and app.current_watch.ended and app.places.live, pilot)
         for key, own in (
             ("e", "Only events with this value"),
             ("x", "Go to a time, as 12.304 or +0.5 or -2"),
-            ("g", "Where the time went, by function; or the tree again"),
+            ("g", "Time by function; again: back to the tree"),
             ("s", "Count the values of the next field"),
         ):
             await pilot.press(key)
@@ -118,7 +118,7 @@ async def test_every_view_of_the_live_place_is_explained(recording):
 async def test_every_screen_over_the_live_place_is_explained(recording):
     app = application(recording)
     async with app.run_test(size=(120, 40)) as pilot:
-        await until(lambda: app.watching and app.watching.ended and app.places.live, pilot)
+        await until(lambda: app.current_watch and app.current_watch.ended and app.places.live, pilot)
         for keys, kind in (
             (["home", "enter"], DetailScreen),
             (["L"], LossScreen),
@@ -128,7 +128,7 @@ async def test_every_screen_over_the_live_place_is_explained(recording):
         ):
             await pilot.press(*keys)
             await until(partial(over, app, kind), pilot)
-            assert about(kind).title in await asked(app, pilot)
+            assert note_on(kind).title in await asked(app, pilot)
             await pilot.press("escape")
             await until(lambda: app.places.live.is_current, pilot)
 
@@ -146,11 +146,11 @@ async def test_the_place_where_probes_are_built_is_explained(recording):
         for keys, kind in ((["G"], ChoiceDialog), (["o"], ProbeExportScreen), (["s"], FormDialog)):
             await pilot.press(*keys)
             await until(partial(over, app, kind), pilot)
-            assert about(kind).title in await asked(app, pilot)
+            assert note_on(kind).title in await asked(app, pilot)
             await pilot.press("escape")
             await until(lambda: app.places.compose.is_current, pilot)
         await pilot.press("i")
-        await until(lambda: "What to take instead" in {one.title for one in help_of(app.screen)}, pilot)
+        await until(lambda: "Alternatives" in {one.title for one in help_of(app.screen)}, pilot)
         await asked(app, pilot)
         await pilot.press("colon")
         await asked(app, pilot)
@@ -170,7 +170,7 @@ async def test_dialogs_are_explained(kernel_only, dialog):
         await open_compose(app, pilot)
         app.push_screen(made := dialog())
         await until(lambda: app.screen is made, pilot)
-        assert about(type(made)).title in await asked(app, pilot)
+        assert note_on(type(made)).title in await asked(app, pilot)
 
 
 @pytest.mark.parametrize("size", [(120, 40), (80, 24)])
@@ -208,7 +208,7 @@ async def test_keys_that_choose_a_tool_are_explained(kernel_only):
 async def test_enter_leaves_the_details(recording):
     app = application(recording)
     async with app.run_test(size=(120, 40)) as pilot:
-        await until(lambda: app.watching and app.watching.ended and app.places.live, pilot)
+        await until(lambda: app.current_watch and app.current_watch.ended and app.places.live, pilot)
         await pilot.press("home", "enter")
         await until(lambda: isinstance(app.screen, DetailScreen), pilot)
         await pilot.press("enter")
@@ -219,10 +219,10 @@ async def test_enter_leaves_the_details(recording):
 async def test_the_palette_offers_what_has_keys_here(recording):
     app = application(recording)
     async with app.run_test(size=(120, 40)) as pilot:
-        await until(lambda: app.watching and app.watching.ended and app.places.live, pilot)
+        await until(lambda: app.current_watch and app.current_watch.ended and app.places.live, pilot)
         offered = {command.title for command in app.get_system_commands(app.screen)}
         assert {"Losses", "Target", "Quit"} <= offered and not {"Lines", "Palette"} & offered
         await pilot.press("ctrl+p", *"losses")
-        await until(lambda: "What was lost, by CPU" in "\n".join(screen_text(app)), pilot)
+        await until(lambda: "Show lost events by CPU" in "\n".join(screen_text(app)), pilot)
         await pilot.press("enter")
         await until(lambda: isinstance(app.screen, LossScreen), pilot)

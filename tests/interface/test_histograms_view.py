@@ -42,8 +42,10 @@ async def test_a_hist_trigger_has_its_table_and_counting_in_the_kernel_is_told(l
     app = application("fake")
     async with app.run_test(size=SIZE) as pilot:
         await ask_for(app, pilot)
-        await until(lambda: app.watching and app.watching.armed.probes and app.screen is app.places.live, pilot)
-        (armed,) = app.watching.armed.probes
+        await until(
+            lambda: app.current_watch and app.current_watch.armed.probes and app.screen is app.places.live, pilot
+        )
+        (armed,) = app.current_watch.armed.probes
         event = armed.plan.events[0]
         await until(lambda: said(app, "● following"), pilot)
         await pilot.press("b")
@@ -60,7 +62,7 @@ async def test_a_hist_trigger_has_its_table_and_counting_in_the_kernel_is_told(l
 
         await pilot.press("s", "k")
         await until(lambda: said(app, "■ counting in the kernel") and said(app, "0 hits since it began"), pilot)
-        assert app.watching.session.probes.mode(armed) is Mode.COUNT
+        assert app.current_watch.session.probes.mode(armed) is Mode.COUNT
         living.hit(event.path)
         await until(lambda: said(app, "in the kernel: 1 hits since it began"), pilot)
         for answer, hits in (("enter", 1), ("y", 0)):  # it can't be taken back, so Enter means no
@@ -78,14 +80,14 @@ async def test_a_hist_trigger_has_its_table_and_counting_in_the_kernel_is_told(l
         assert app.screen._list.option_count == 1
         await pilot.press("escape", "s", "k")
         await until(lambda: said(app, "● following"), pilot)
-        assert app.watching.session.probes.mode(armed) is Mode.RECORD
+        assert app.current_watch.session.probes.mode(armed) is Mode.RECORD
         assert [hist.written for hist in living.on(event.path)] == ["hist:keys=common_pid.execname"]
         await pilot.press("k")
         await until(lambda: said(app, "■ counting in the kernel"), pilot)
-        app.arming.disarm(app.watching.armed.probes)
-        await until(lambda: not app.watching.armed.probes, pilot)
+        app.arming.disarm(app.current_watch.armed.probes)
+        await until(lambda: not app.current_watch.armed.probes, pilot)
         await until(lambda: not said(app, "counting in the kernel"), pilot)
-    app.watching.close()
+    app.current_watch.close()
     assert not living.traces and not living.guarded
 
 
@@ -108,12 +110,14 @@ async def test_what_the_kernel_counts_is_given_out_as_it_is_shown(living, tmp_pa
     app = application("fake")
     async with app.run_test(size=SIZE) as pilot:
         await ask_for(app, pilot)
-        await until(lambda: app.watching and app.watching.armed.probes and app.screen is app.places.live, pilot)
-        event = app.watching.armed.probes[0].plan.events[0]
+        await until(
+            lambda: app.current_watch and app.current_watch.armed.probes and app.screen is app.places.live, pilot
+        )
+        event = app.current_watch.armed.probes[0].plan.events[0]
         await pilot.press("b")
         await until(lambda: said(app, "[histograms]") and said(app, "T gives it one"), pilot)
         await pilot.press("o")
-        await until(lambda: any("no events to export" in one.text for one in app.said), pilot)
+        await until(lambda: any("no events to export" in one.text for one in app.notice_lines), pilot)
         await pilot.press("T")
         await until(lambda: isinstance(app.screen, TriggerScreen), pilot)
         await pilot.press(*"hist:keys=common_pid", "enter")
@@ -129,7 +133,7 @@ async def test_what_the_kernel_counts_is_given_out_as_it_is_shown(living, tmp_pa
         living.hit(event.path)
         sums = await given_out("summary: JSON lines")
         assert [one["events"] for one in sums if one["summary"] == "hits"] == [1]
-    app.watching.close()
+    app.current_watch.close()
 
 
 async def paste_a_count_and_change_it(app, pilot) -> None:
@@ -152,11 +156,13 @@ async def test_what_a_pasted_program_counts_is_armed_with_it_and_its_table_is_sh
         await pilot.press(*["backspace"] * 6)
         await until(lambda: said(app, "armed with hist:keys=common_pid"), pilot)
         await pilot.press("enter")
-        await until(lambda: app.watching and app.watching.armed.probes and app.screen is app.places.live, pilot)
+        await until(
+            lambda: app.current_watch and app.current_watch.armed.probes and app.screen is app.places.live, pilot
+        )
         await until(lambda: said(app, "[histograms]") and said(app, "hist:keys=common_pid:vals=hitcount"), pilot)
-        event = app.watching.armed.probes[0].plan.events[0]
+        event = app.current_watch.armed.probes[0].plan.events[0]
         assert [hist.written for hist in living.on(event.path)] == ["hist:keys=common_pid"]
-    app.watching.close()
+    app.current_watch.close()
 
 
 async def test_what_a_changed_program_counted_is_one_key_away(living):
@@ -165,8 +171,10 @@ async def test_what_a_changed_program_counted_is_one_key_away(living):
         await paste_a_count_and_change_it(app, pilot)
         await until(lambda: said(app, f"hist:keys=common_pid is left out; once it is armed {ADD_TRIGGER}"), pilot)
         await pilot.press("enter")
-        await until(lambda: app.watching and app.watching.armed.probes and app.screen is app.places.live, pilot)
-        event = app.watching.armed.probes[0].plan.events[0]
+        await until(
+            lambda: app.current_watch and app.current_watch.armed.probes and app.screen is app.places.live, pilot
+        )
+        event = app.current_watch.armed.probes[0].plan.events[0]
         await until(lambda: said(app, "● following"), pilot)
         assert not living.on(event.path)
         await pilot.pause(PAUSE)
@@ -181,21 +189,23 @@ async def test_what_a_changed_program_counted_is_one_key_away(living):
         await pilot.press("T")
         await until(lambda: isinstance(app.screen, TriggerScreen), pilot)
         assert app.screen._input.value == "", "it has it already"
-    app.watching.close()
+    app.current_watch.close()
 
 
 async def test_another_trigger_is_typed_over_the_one_that_is_offered(living):
     app = application("fake")
     async with app.run_test(size=SIZE) as pilot:
         await ask_for(app, pilot)
-        await until(lambda: app.watching and app.watching.armed.probes and app.screen is app.places.live, pilot)
-        (armed,) = app.watching.armed.probes
-        app.push_screen(TriggerScreen(app, app.watching, armed, ["hist:keys=nosuch", "hist:keys=common_pid"]))
+        await until(
+            lambda: app.current_watch and app.current_watch.armed.probes and app.screen is app.places.live, pilot
+        )
+        (armed,) = app.current_watch.armed.probes
+        app.push_screen(TriggerScreen(app, app.current_watch, armed, ["hist:keys=nosuch", "hist:keys=common_pid"]))
         await until(lambda: said(app, "✓ this kernel takes it: Enter"), pilot)
         assert app.screen._input.value == "hist:keys=common_pid", "the first that this kernel takes"
         await pilot.press(*"stacktrace")
         await until(lambda: app.screen._input.value == "stacktrace", pilot)
-    app.watching.close()
+    app.current_watch.close()
 
 
 async def test_each_pasted_probe_is_armed_with_what_it_counts(living):
@@ -208,12 +218,12 @@ async def test_each_pasted_probe_is_armed_with_what_it_counts(living):
         await until(lambda: said(app, "arm 2 of 2 probes?"), pilot)
         assert said(app, "with hist:keys=common_pid") and said(app, "with hist:keys=common_cpu")
         await pilot.press("enter")
-        await until(lambda: app.watching and len(app.watching.armed.probes) == 2, pilot)
-        paths = {one.plan.probe.subject: one.plan.events[0].path for one in app.watching.armed.probes}
+        await until(lambda: app.current_watch and len(app.current_watch.armed.probes) == 2, pilot)
+        paths = {one.plan.probe.subject: one.plan.events[0].path for one in app.current_watch.armed.probes}
         await until(lambda: all(living.on(path) for path in paths.values()), pilot)
         written = {name: [hist.written for hist in living.on(path)] for name, path in paths.items()}
         assert written == {"vfs_read": ["hist:keys=common_pid"], "vfs_write": ["hist:keys=common_cpu"]}
-    app.watching.close()
+    app.current_watch.close()
 
 
 async def test_a_measured_time_is_shown_among_the_events(living):
@@ -226,16 +236,18 @@ async def test_a_measured_time_is_shown_among_the_events(living):
         await paste(pilot, "lat:slow {f vfs_read count} to {f vfs_read%return} by common_pid")
         await until(lambda: app.places.compose.specification.current is not None, pilot)
         await pilot.press("enter")
-        await until(lambda: app.watching and app.watching.armed.probes and app.screen is app.places.live, pilot)
+        await until(
+            lambda: app.current_watch and app.current_watch.armed.probes and app.screen is app.places.live, pilot
+        )
         await pilot.pause()
         assert app.places.live.views.current.name == "events"
-    app.watching.close()
+    app.current_watch.close()
 
 
 async def test_a_recording_has_no_tables():
     app = application(shipped_recording())
     async with app.run_test(size=SIZE) as pilot:
-        await until(lambda: app.places.live is not None and app.watching and app.watching.ended, pilot)
+        await until(lambda: app.places.live is not None and app.current_watch and app.current_watch.ended, pilot)
         await pilot.press("b")
         await until(lambda: said(app, "[histograms]") and said(app, "no probe has a hist trigger"), pilot)
 
@@ -244,7 +256,9 @@ async def test_a_probe_armed_while_the_kernel_counts_is_shown_among_the_events(l
     app = application("fake")
     async with app.run_test(size=SIZE) as pilot:
         await ask_for(app, pilot)
-        await until(lambda: app.watching and app.watching.armed.probes and app.screen is app.places.live, pilot)
+        await until(
+            lambda: app.current_watch and app.current_watch.armed.probes and app.screen is app.places.live, pilot
+        )
         await pilot.press("s", "k")
         await until(lambda: said(app, "■ counting in the kernel"), pilot)
         assert not any("/s " in line for line in screen_text(app)[:2])
@@ -253,5 +267,5 @@ async def test_a_probe_armed_while_the_kernel_counts_is_shown_among_the_events(l
         await pick(app, pilot, "vfs_write")
         await pilot.press("enter")
         await until(
-            lambda: len(app.watching.armed.probes) == 2 and app.places.live.views.current.name == "events", pilot
+            lambda: len(app.current_watch.armed.probes) == 2 and app.places.live.views.current.name == "events", pilot
         )

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from events.loss_counts import LossTotals
 from kernel.errors import TargetUnusable
 from kernel.hosts.arm_request import ArmRequest
 from kernel.hosts.fleet import Fleet
@@ -32,7 +33,6 @@ from tui.live.detail import DetailScreen
 from widgets.dialogs.confirm import ConfirmDialog
 from widgets.dialogs.help import HelpScreen
 from widgets.events.host_table import HostLine, HostTable, detail_lines
-from widgets.events.values import LossTotals
 from widgets.lists.tail_table import TailTable
 from widgets.search_line import SearchLine
 from widgets.spec.spec_editor import SpecEditor
@@ -61,8 +61,8 @@ async def running(lan: Lan, *specs: str, size: tuple[int, int] = SMALL) -> Async
             await until(lambda: isinstance(app.screen, HostsScreen), pilot)
             yield app, pilot
     finally:
-        if app.watching is not None:
-            app.watching.close()
+        if app.current_watch is not None:
+            app.current_watch.close()
         fleet.close()
     for host in lan.hosts.values():
         assert host.lost or is_clean(host), host.name
@@ -87,16 +87,16 @@ async def test_states_side_by_side_and_one_list(lan, monkeypatch):
         assert re.search(r"gone +✗ unreachable", rows[3]), rows
         assert all(len(row) <= 80 for row in rows)
         assert re.search(r"±\d\S*[µm]?s *$", rows[1]), "the clock"
-        before = fleet.now() - SECOND
-        lan.hosts["web1"].event(fleet.now(), pid=11)
+        before = fleet.clock() - SECOND
+        lan.hosts["web1"].event(fleet.clock(), pid=11)
         await until(lambda: re.search(r"\d\d:\d\d:\d\d\.\d{6} +web1 +0 +\S+-11 +vfs_read", text(app)), pilot)
         lan.hosts["web2.example.com"].event(before, pid=22)
         await until(lambda: re.search(r"web2.*\(late\) +0 +\S+-22", text(app)), pilot)
-        await until(lambda: app.screen._line.state.shown == 2, pilot)
+        await until(lambda: app.screen._line.state.row_count == 2, pilot)
         with monkeypatch.context() as patch:
             patch.setattr(type(fleet.events), "first_seq", 1)
             app.screen.tick()
-            assert app.screen._line.state.shown == 1, "the other one was dropped"
+            assert app.screen._line.state.row_count == 1, "the other one was dropped"
         # What is said of the one that is not there, with the way out.
         await pilot.press("shift+tab")
         assert app.focused is app.screen.query_one(HostTable)
@@ -110,7 +110,7 @@ async def test_a_filter_holds_for_the_events_of_all_hosts_also_of_those_that_com
         fleet.arm(ArmRequest(("f vfs_read",)))
         await until(lambda: "2 of 2 armed" in text(app), pilot)
         for number, host in enumerate(("web1", "web2.example.com", "web1", "web2.example.com")):
-            lan.hosts[host].event(fleet.now(), pid=5 + number % 3)
+            lan.hosts[host].event(fleet.clock(), pid=5 + number % 3)
             await until(partial(has_rows, fleet, number + 1), pilot)
         shown = app.screen._shown
         await pilot.press("f", *"pid == 5")
@@ -127,8 +127,8 @@ async def test_a_filter_holds_for_the_events_of_all_hosts_also_of_those_that_com
             "web1",
             "web2.example.com",
         }
-        lan.hosts["web1"].event(fleet.now(), pid=6)
-        lan.hosts["web2.example.com"].event(fleet.now(), pid=5)
+        lan.hosts["web1"].event(fleet.clock(), pid=6)
+        lan.hosts["web2.example.com"].event(fleet.clock(), pid=5)
         await until(lambda: "3 of 6 events" in text(app).splitlines()[-2], pilot)
         found = shown.find("web2", shown.next - 1, -1, 60)
         assert found.seq == shown.next - 1 and shown.find("-6 ", 0, 1, 60).seq is None
@@ -143,12 +143,12 @@ async def test_a_host_that_dies_is_marked_and_the_others_go_on(lan):
         fleet = app.hosts.fleet
         fleet.arm(ArmRequest(("f vfs_read",)))
         await until(lambda: "2 of 2 armed" in text(app), pilot)
-        lan.hosts["web1"].event(fleet.now(), pid=1)
+        lan.hosts["web1"].event(fleet.clock(), pid=1)
         await until(lambda: "-1 " in text(app), pilot)
         lan.hosts["web1"].lost = True
         await until(lambda: "✗ lost" in text(app) and "the connection was lost" in text(app), pilot)
         assert "web1 is lost: the connection was lost; r tries again, the others go on" in " ".join(text(app).split())
-        lan.hosts["web2.example.com"].event(fleet.now(), pid=2)
+        lan.hosts["web2.example.com"].event(fleet.clock(), pid=2)
         await until(lambda: re.search(r"web2\S+(?: \(late\))? +0 +\S+-2 ", text(app)) and "-1 " in text(app), pilot)
         dead, lan.hosts["web1"] = lan.hosts["web1"], FakeHost("web1")
         await pilot.press("r")
@@ -170,12 +170,12 @@ async def test_a_host_whose_line_is_cut_is_tried_again_and_its_gap_is_a_row(lan,
         await pilot.press("shift+tab")
         await until(lambda: "again in 3" in text(app) and "F8 gives up: no route to web1" in text(app), pilot)
         assert all(len(row) <= 80 for row in text(app).splitlines())
-        lan.hosts["web2.example.com"].event(fleet.now(), pid=2)
+        lan.hosts["web2.example.com"].event(fleet.clock(), pid=2)
         await until(lambda: re.search(r"web2\S+(?: \(late\))? +0 +\S+-2 ", text(app)), pilot)
         web1.refuse = None
         await pilot.press("f7")
         await until(lambda: "2 of 2 armed" in text(app) and "line_cut" in text(app), pilot)
-        web1.event(fleet.now(), pid=3)
+        web1.event(fleet.clock(), pid=3)
         await until(lambda: re.search(r"web1 +0 +\S+-3 ", text(app)), pilot)
         assert "! gap " in text(app) and not app.check_action("give_up", ()), text(app)
         web1.cut(TargetUnusable("no route to web1"))
@@ -189,13 +189,13 @@ async def test_a_host_that_owes_an_answer_is_silent_while_the_others_go_on(lan):
     async with running(lan, "web1", "web2.example.com") as (app, pilot):
         app.hosts.fleet.arm(ArmRequest(("f vfs_read",)))
         await until(lambda: "2 of 2 armed" in text(app) and text(app).count("● armed") == 2, pilot)
-        web1.heard = web1.unanswered = time.monotonic() - 120
+        web1.last_received = web1.unanswered = time.monotonic() - 120
         await until(lambda: re.search(r"web1 .*✗ silent 12\d s +0", text(app)), pilot)
         await until(lambda: "2 of 2 armed, 1 silent" in text(app) and "● armed" in text(app), pilot)
         await pilot.press("shift+tab")
         await until(lambda: re.search(r"last heard 12\d s ago", text(app)), pilot)
         assert all(len(row) <= 80 for row in text(app).splitlines())
-        web1.heard, web1.unanswered = time.monotonic(), None
+        web1.last_received, web1.unanswered = time.monotonic(), None
         await until(lambda: text(app).count("● armed") == 2 and "silent" not in text(app), pilot)
 
 
@@ -247,7 +247,7 @@ async def test_a_trigger_for_all_makes_the_histograms_of_all_and_they_are_given_
         await pilot.press("b")
         await until(lambda: "[histograms]" in text(app) and "T gives all one" in text(app), pilot)
         await pilot.press("T")
-        await until(lambda: any("no host has a probe" in one.text for one in app.said), pilot)
+        await until(lambda: any("no host has a probe" in one.text for one in app.notice_lines), pilot)
         fleet.arm(ArmRequest(("f vfs_read",)))
         await until(lambda: "2 of 2 armed" in text(app), pilot)
         await pilot.press("T")
@@ -264,7 +264,7 @@ async def test_a_trigger_for_all_makes_the_histograms_of_all_and_they_are_given_
         assert "not filtered" not in text(app), "there is no filter"
         found = [json.loads(line) for line in (await given_out("histograms: JSON lines")).splitlines()]
         assert [(one["host"], one["hits"]) for one in found] == [("web1", 3), ("web2", 4)]
-        lan.hosts["web2"].event(fleet.now(), pid=1)
+        lan.hosts["web2"].event(fleet.clock(), pid=1)
         await until(partial(has_rows, fleet, 1), pilot)
         rows = list(csv.DictReader((await given_out("hosts: CSV")).splitlines()))
         assert [(row["host"], row["state"], row["events"]) for row in rows] == [
@@ -282,7 +282,7 @@ async def test_the_trigger_of_a_pasted_program_is_offered_to_all_hosts(monkeypat
         fleet, wanted = app.hosts.fleet, "hist:keys=common_pid"
         meant = {"vfs_read": ("hist:keys=nosuch", wanted)}
         monkeypatch.setattr(
-            app.places.compose.specification, "triggers_meant", lambda probe: meant.get(probe.subject, ())
+            app.places.compose.specification, "translated_triggers", lambda probe: meant.get(probe.subject, ())
         )
         fleet.arm(ArmRequest(("f vfs_read",)))
         await until(lambda: "2 of 2 armed" in text(app), pilot)
@@ -312,7 +312,7 @@ async def test_keys_hold_the_list_search_it_and_lead_away(lan):
         await until(lambda: "2 of 2 armed" in text(app), pilot)
         for pid in range(1, 22):
             name = "web1" if pid % 10 else "web2.example.com"
-            lan.hosts[name].event(fleet.now() - SECOND + pid, pid=pid)
+            lan.hosts[name].event(fleet.clock() - SECOND + pid, pid=pid)
             await until(partial(has_rows, fleet, pid), pilot)
         table = app.screen.query_one(TailTable)
         await pilot.press("space")
@@ -358,10 +358,10 @@ async def test_a_pause_holds_a_picture_that_has_room_below_its_rows(lan):
         fleet = app.hosts.fleet
         fleet.arm(ArmRequest(("f vfs_read",)))
         await until(lambda: "1 of 1 armed" in text(app), pilot)
-        lan.hosts["web1"].event(fleet.now(), pid=11)
+        lan.hosts["web1"].event(fleet.clock(), pid=11)
         await until(lambda: "-11 " in text(app), pilot)
         await pilot.press("space")
-        lan.hosts["web1"].event(fleet.now(), pid=22)
+        lan.hosts["web1"].event(fleet.clock(), pid=22)
         table = app.screen.query_one(TailTable)
         await until(lambda: table.follow.new == 1, pilot)
         assert "-22 " not in text(app) and "-11 " in text(app)
@@ -383,7 +383,7 @@ async def test_the_other_places_say_that_hosts_have_probes_and_what_was_armed_on
     from tui.messages import ProbeArmed
 
     async with running(lan, "web1", "web2.example.com") as (app, pilot):
-        await until(lambda: app.watching is not None, pilot)
+        await until(lambda: app.current_watch is not None, pilot)
         await pilot.press("f3")
         await until(lambda: "nothing is armed: F2, a function, Enter, Enter arms one" in text(app), pilot)
         app.hosts.fleet.arm(ArmRequest(("f vfs_read",)))
@@ -426,7 +426,7 @@ async def test_the_verdict_on_a_preset_comes_when_a_host_is_open(lan):
         await pilot.press(*"who-kills")
         await until(lambda: "✗ no target is open yet" in text(app), pilot)
         await pilot.press("enter")
-        await until(lambda: any("no target is open yet" in one.text for one in app.said), pilot)
+        await until(lambda: any("no target is open yet" in one.text for one in app.notice_lines), pilot)
         lan.held.set()
         await until(lambda: "✓ accepted by Linux 6.12.0-fake" in text(app), pilot)
         assert "no target is open yet; " not in text(app)
@@ -442,6 +442,8 @@ async def test_it_ends_while_a_host_is_being_opened(lan):
 
 def test_nothing_hostile_reaches_the_screen():
     bad = "\x1b[31m[red]\n"
-    host = HostLine(bad, bad, "refused", bad, why=bad, remedy=bad, notes=(bad,), losses=LossTotals(1), lowered=(bad,))
+    host = HostLine(
+        bad, bad, "refused", bad, reason=bad, remedy=bad, notes=(bad,), losses=LossTotals(1), lowered=(bad,)
+    )
     for line in (*detail_lines(host), *detail_lines(HostLine("x", notes=(bad,), lowered=(bad, bad)))):
         assert "\x1b" not in line[0] and "\n" not in line[0]

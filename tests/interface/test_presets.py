@@ -102,7 +102,7 @@ async def test_what_the_target_refuses_says_why_and_is_not_armed(kernel_only, fo
         await until(lambda: isinstance(app.screen, FormDialog), pilot)
         await pilot.press("enter")
         await until(lambda: "not armed" in text(app), pilot)
-        assert isinstance(app.screen, PresetScreen) and app.watching and not app.watching.armed.probes
+        assert isinstance(app.screen, PresetScreen) and app.current_watch and not app.current_watch.armed.probes
 
 
 @pytest.mark.parametrize("with_events", [False, True])
@@ -128,7 +128,7 @@ async def test_who_chooses_while_a_target_is_opened_goes_on_and_is_told_what_it_
         free.set()
         told = "✗ this recording does not hold it" if with_events else "✓ accepted by Linux 7.2"
         await until(lambda: told in text(app), pilot)
-        await until(lambda: not with_events or app.watching.ended, pilot)
+        await until(lambda: not with_events or app.current_watch.ended, pilot)
         assert isinstance(app.screen, PresetScreen) and chooser.current.name == "mutex-hold"
         assert "no target is open yet" not in text(app)
 
@@ -137,7 +137,7 @@ async def test_who_chooses_while_a_target_is_opened_goes_on_and_is_told_what_it_
 async def test_what_a_recording_does_not_hold_is_refused_as_that(recording, name):
     app = application(recording)
     async with app.run_test(size=(120, 40)) as pilot:
-        await until(lambda: app.watching and app.watching.ended and app.places.live, pilot)
+        await until(lambda: app.current_watch and app.current_watch.ended and app.places.live, pilot)
         chooser = await open_presets(app, pilot)
         await pilot.press(*name)
         await until(lambda: chooser.current and chooser.current.name == name, pilot)
@@ -150,7 +150,7 @@ async def test_values_are_asked_for_and_a_wrong_one_is_said(recording, folders):
     (folders / "reads.toml").write_text(OWN.replace(" if count > ${least}", ""))
     app = application(recording)
     async with app.run_test(size=(80, 24)) as pilot:
-        await until(lambda: app.watching and app.watching.ended and app.places.live, pilot)
+        await until(lambda: app.current_watch and app.current_watch.ended and app.places.live, pilot)
         chooser = await open_presets(app, pilot)
         await pilot.press(*"reads")
         await until(lambda: chooser.current and chooser.current.name == "reads", pilot)
@@ -165,7 +165,7 @@ async def test_values_are_asked_for_and_a_wrong_one_is_said(recording, folders):
 
 
 async def armed(app, pilot, name: str) -> None:
-    await until(lambda: app.watching and app.watching.ended and app.places.live, pilot)
+    await until(lambda: app.current_watch and app.current_watch.ended and app.places.live, pilot)
     chooser = await open_presets(app, pilot)
     await pilot.press(*name)
     await until(lambda: chooser.current and chooser.current.name == name, pilot)
@@ -201,7 +201,7 @@ async def test_the_summary_opens_on_its_first_column_although_others_were_there_
     (folders / "reads.toml").write_text(own.replace('"events"', '"summary"\ncolumns = ["ret", "count"]'))
     app = application(recording)
     async with app.run_test(size=(120, 40)) as pilot:
-        await until(lambda: app.watching and app.watching.ended and app.places.live, pilot)
+        await until(lambda: app.current_watch and app.current_watch.ended and app.places.live, pilot)
         await pilot.press("s")
         view = app.places.live.views.current
         await until(lambda: view.name == "summary" and "vfs_read" in view._subject.event, pilot)
@@ -227,7 +227,7 @@ async def test_calls_that_are_too_short_for_it_are_not_shown(recording, folders)
         await armed(app, pilot, "reads")
         await until(lambda: app.places.live.views.current.name == "calls", pilot)
         pane = app.places.live.query_one(CallsPane)
-        await until(lambda: pane.shown and pane.shown.chosen_by and not pane.shown.behind, pilot)
+        await until(lambda: pane.shown and pane.shown.filter_text and not pane.shown.backlog, pilot)
         assert pane.condition == "latency >= 50us"
         took = [pane.shown.item(row).latency for row in range(pane.shown.first, pane.shown.next)]
         assert took and all(one is not None and one >= 50_000 for one in took)

@@ -83,7 +83,7 @@ class State(NamedTuple):
 
 
 def state_of(app: Probewright, folder: Path) -> State:
-    watching = app.watching
+    watching = app.current_watch
     assert watching is not None and watching.session is not None
     modes = {str(one.plan.probe): watching.session.probes.mode(one) for one in watching.armed.probes}
     return State(len(watching.store or ()), modes, sorted(folder.rglob("*")), watching.recording.recorder is not None)
@@ -185,12 +185,14 @@ async def test_on_a_recording_nothing_is_lost_and_no_file_is_written(recording, 
     with still() as folder:
         app = application(recording)
         async with app.run_test(size=SIZE) as pilot:
-            await until(lambda: app.watching and app.watching.ended and app.places.live.is_current, pilot)
+            await until(lambda: app.current_watch and app.current_watch.ended and app.places.live.is_current, pilot)
             await in_every_state(app, pilot, (*EVERYWHERE, *BUILDING), random.Random(seed), folder)
             before = state_of(app, folder)
             app.open_target(str(recording))
             await type_words(app, pilot, tui.app.keyboard.CLOCK, random.Random(seed))
-            await until(lambda: app.watching and app.watching.ended and not app.keyboard.rule.pending, pilot)
+            await until(
+                lambda: app.current_watch and app.current_watch.ended and not app.keyboard.rule.pending, pilot
+            )
             await taken_back(app, pilot, tui.app.keyboard.CLOCK)
             await until(lambda: same(app, before, folder), pilot, 10)
 
@@ -212,7 +214,7 @@ async def two_armed() -> AsyncIterator[tuple[Probewright, Pilot[None]]]:
                 await pilot.press("enter")
                 await until(partial(_armed, app, number), pilot)
             yield app, pilot
-        app.watching.close()
+        app.current_watch.close()
         assert not found.traces
 
 
@@ -247,4 +249,4 @@ async def test_on_a_kernel_no_probe_goes_and_none_is_only_counted(seed):
 
 def _armed(app: Probewright, number: int) -> bool:
     here = app.places.live is not None and app.places.live.is_current
-    return here and app.watching is not None and len(app.watching.armed.probes) == number
+    return here and app.current_watch is not None and len(app.current_watch.armed.probes) == number

@@ -20,13 +20,13 @@ ROWS = 23
 
 
 class Bench(App[None]):
-    said: var[tuple[Notice, ...]] = var(())
+    notice_lines: var[tuple[Notice, ...]] = var(())
     BINDINGS: ClassVar[list[BindingType]] = [Binding("f5", "act", "Act")]
 
     def __init__(self) -> None:
         super().__init__()
         self.acted = 0
-        self.notices = Notices(self, partial(setattr, self, "said"))
+        self.notices = Notices(self, partial(setattr, self, "notice_lines"))
 
     def compose(self) -> ComposeResult:
         yield Static("\n".join(f"row {n}" for n in range(100)), id="rows")

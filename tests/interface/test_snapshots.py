@@ -23,8 +23,8 @@ Walk = Callable[[Pilot[Any]], Awaitable[None]]
 
 async def events(pilot: Pilot[Any]) -> None:
     app = pilot.app
-    await until(lambda: app.watching and app.watching.ended and app.places.live, pilot)
-    await until(lambda: app.places.live.views.current.pane.table.rows.next == app.watching.store.next_seq, pilot)
+    await until(lambda: app.current_watch and app.current_watch.ended and app.places.live, pilot)
+    await until(lambda: app.places.live.views.current.pane.table.rows.next == app.current_watch.store.next_seq, pilot)
     await app.workers.wait_for_complete()
     await pilot.press("space")
 

@@ -14,7 +14,7 @@ from widgets.events.summary_panel import SummaryPanel
 
 
 async def _summary(app, pilot) -> SummaryPanel:
-    await until(lambda: app.watching and app.watching.ended and app.places.live.is_current, pilot)
+    await until(lambda: app.current_watch and app.current_watch.ended and app.places.live.is_current, pilot)
     await pilot.press("s")
     panel = app.places.live.query_one(SummaryPanel)
     await until(lambda: "790 events" in "\n".join(screen_text(app)), pilot)
@@ -26,7 +26,7 @@ def _gone(app, text: str) -> bool:
 
 
 def _records(app):
-    store = app.watching.store
+    store = app.current_watch.store
     return [store.record(seq) for seq in range(store.first_seq, store.next_seq)]
 
 
@@ -62,11 +62,14 @@ async def test_it_opens_on_a_field_that_has_values_and_keeps_what_was_picked():
     async with app.run_test(size=(120, 40)) as pilot:
         panel = await _summary(app, pilot)
         view = app.places.live.views.current
-        paths = {event.path: n for n, event in enumerate(e for plan in app.watching.known.plans for e in plan.events)}
+        paths = {
+            event.path: n
+            for n, event in enumerate(e for plan in app.current_watch.event_fields.plans for e in plan.events)
+        }
         assert paths[view._subject.event] == 0
-        app.watching.armed.disarm(app.watching.armed.probes[0])
+        app.current_watch.armed.disarm(app.current_watch.armed.probes[0])
         await pilot.press("c")
-        assert view._subject.event not in {event.path for event in app.watching.known.plans[0].events}
+        assert view._subject.event not in {event.path for event in app.current_watch.event_fields.plans[0].events}
         picked = view._subjects[2]
         await pilot.press("s", "v", "v")
         assert view._subject == picked and panel.display
@@ -83,7 +86,7 @@ async def test_what_was_picked_stays_when_events_are_cleared():
         picked = view._subject
         assert picked.field and picked != view._subjects[0]
         await pilot.press("c")
-        await until(lambda: not len(app.watching.store), pilot)
+        await until(lambda: not len(app.current_watch.store), pilot)
         app.places.live.tick()
         assert view._subject == picked
         values = view._summary.values

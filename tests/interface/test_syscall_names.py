@@ -23,7 +23,7 @@ async def test_a_call_has_its_name_in_the_list_its_details_the_search_and_the_su
         return any(text in line for line in screen_text(app))
 
     async with app.run_test(size=size) as pilot:
-        await until(lambda: app.watching and app.watching.ended and app.places.live.is_current, pilot)
+        await until(lambda: app.current_watch and app.current_watch.ended and app.places.live.is_current, pilot)
         table = app.screen.query_one("#events TailTable", TailTable)
         await until(lambda: table.has_focus and seen("63 read"), pilot)
         assert seen("56 openat") and seen("57 close")

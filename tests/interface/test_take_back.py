@@ -21,13 +21,13 @@ __all__ = ["living", "recording"]
 
 
 async def at_events(app, pilot) -> None:
-    await until(lambda: app.watching and app.watching.ended and app.places.live.is_current, pilot)
+    await until(lambda: app.current_watch and app.current_watch.ended and app.places.live.is_current, pilot)
 
 
 async def arm(app, pilot, *names: str) -> None:
     """Arm probes on functions, from the search line on."""
     for name in names:
-        there = len(app.watching.armed.probes) if app.watching else 0
+        there = len(app.current_watch.armed.probes) if app.current_watch else 0
         await pilot.press("f2")
         await open_compose(app, pilot)
         await pick(app, pilot, name)
@@ -41,23 +41,23 @@ def _is_filtered(app, text: str) -> bool:
 
 
 def _is_armed(app, number: int) -> bool:
-    return bool(app.watching) and len(app.watching.armed.probes) == number
+    return bool(app.current_watch) and len(app.current_watch.armed.probes) == number
 
 
 async def test_what_was_cleared_comes_back(recording):
     app = application(recording)
     async with app.run_test(size=SIZE) as pilot:
         await at_events(app, pilot)
-        every = len(app.watching.store)
+        every = len(app.current_watch.store)
         last = screen_text(app)[-4]
         assert "u Take back" not in screen_text(app)[-1]
         for _ in range(2):
             await pilot.press("c")
-            await until(lambda: not len(app.watching.store) and says(app, "u takes it back"), pilot)
-            assert not app.watching.store.evicted
+            await until(lambda: not len(app.current_watch.store) and says(app, "u takes it back"), pilot)
+            assert not app.current_watch.store.evicted
         await until(lambda: "u Take back" in screen_text(app)[-1], pilot)
         await pilot.press("u")
-        await until(lambda: len(app.watching.store) == every, pilot)
+        await until(lambda: len(app.current_watch.store) == every, pilot)
         await until(lambda: screen_text(app)[-4] == last and "u Take back" not in screen_text(app)[-1], pilot)
 
 
@@ -68,7 +68,9 @@ async def test_every_view_shows_again_what_was_cleared(recording, view):
         await at_events(app, pilot)
         await pilot.press(view)
         await pilot.pause(0.5)
-        await until(lambda: not app.places.live.views.current.tick(app.watching, app.watching.store, ()), pilot)
+        await until(
+            lambda: not app.places.live.views.current.tick(app.current_watch, app.current_watch.store, ()), pilot
+        )
         rows = screen_text(app)[2:-2]
         await pilot.press("c")
         await until(lambda: screen_text(app)[2:-2] != rows, pilot)
@@ -139,18 +141,18 @@ async def test_probes_that_were_disarmed_are_armed_again_as_they_were(living):
     found, app = living(10)
     async with app.run_test(size=SIZE) as pilot:
         await arm(app, pilot, "vfs_read", "vfs_write")
-        before = [armed.plan for armed in app.watching.armed.probes]
-        assert app.watching.session.probes.switch(app.watching.armed.probes[1], Mode.COUNT) == []
+        before = [armed.plan for armed in app.current_watch.armed.probes]
+        assert app.current_watch.session.probes.switch(app.current_watch.armed.probes[1], Mode.COUNT) == []
         await pilot.press("D")
-        await until(lambda: not app.watching.armed.probes and app.undo, pilot)
+        await until(lambda: not app.current_watch.armed.probes and app.undo, pilot)
         await pilot.press("u")
-        await until(lambda: len(app.watching.armed.probes) == 2, pilot)
+        await until(lambda: len(app.current_watch.armed.probes) == 2, pilot)
         await until(lambda: says(app, "armed again: vfs_read, vfs_write"), pilot)
-        session = app.watching.session
+        session = app.current_watch.session
         assert [armed.plan for armed in session.probes.armed] == before
         assert [session.probes.mode(armed) for armed in session.probes.armed] == [Mode.RECORD, Mode.COUNT]
         assert not app.undo
-    app.watching.close()
+    app.current_watch.close()
     assert not found.traces
 
 
@@ -161,7 +163,7 @@ async def test_a_trigger_for_one_of_several_probes_asks_for_which(living):
         await pilot.press("T")
         await until(lambda: isinstance(app.screen, PickList) and says(app, "f vfs_write"), pilot)
         await pilot.press(*"ckdD")
-        assert len(app.watching.armed.probes) == 2
+        assert len(app.current_watch.armed.probes) == 2
         await pilot.press("down", "enter")
         await until(lambda: isinstance(app.screen, TriggerScreen) and says(app, "triggers of vfs_write"), pilot)
 
@@ -179,16 +181,16 @@ async def test_a_recording_is_begun_and_ended_after_a_question(living, tmp_path,
         await pilot.press("w")
         await until(lambda: isinstance(app.screen, FormDialog), pilot)
         await pilot.press("enter")
-        await until(lambda: app.watching.recording.recorder is not None, pilot)
+        await until(lambda: app.current_watch.recording.recorder is not None, pilot)
         await pilot.press("w")
         await until(lambda: says(app, "End the recording probewright-"), pilot)
         await pilot.press("escape")
-        assert app.watching.recording.recorder is not None
+        assert app.current_watch.recording.recorder is not None
         await pilot.press("w")
         await until(lambda: says(app, "End the recording probewright-"), pilot)
         await pilot.press("y")
-        await until(lambda: app.watching.recording.recorder is None and list(tmp_path.glob("*.pwr")), pilot)
-    app.watching.close()
+        await until(lambda: app.current_watch.recording.recorder is None and list(tmp_path.glob("*.pwr")), pilot)
+    app.current_watch.close()
 
 
 async def test_a_recording_goes_where_it_is_wanted(living, tmp_path, monkeypatch):
@@ -211,15 +213,15 @@ async def test_a_recording_goes_where_it_is_wanted(living, tmp_path, monkeypatch
             await pilot.press("ctrl+u", *name)
             await until(partial(says, app, why), pilot)
             await pilot.press("enter")
-            assert isinstance(app.screen, FormDialog) and app.watching.recording.recorder is None
+            assert isinstance(app.screen, FormDialog) and app.current_watch.recording.recorder is None
         await pilot.press("ctrl+u", *"~/kept/a b.pwr", "enter")
-        await until(lambda: app.watching.recording.recorder is not None, pilot)
-        assert app.watching.recording.recorder.path == tmp_path / "kept" / "a b.pwr"
+        await until(lambda: app.current_watch.recording.recorder is not None, pilot)
+        assert app.current_watch.recording.recorder.path == tmp_path / "kept" / "a b.pwr"
         await pilot.press("w")
         await until(lambda: says(app, "End the recording a b.pwr"), pilot)
         await pilot.press("y")
-        await until(lambda: app.watching.recording.recorder is None, pilot)
-    app.watching.close()
+        await until(lambda: app.current_watch.recording.recorder is None, pilot)
+    app.current_watch.close()
     assert (tmp_path / "kept" / "a b.pwr").exists() and (tmp_path / "there.pwr").read_bytes() == b"mine"
 
 
@@ -258,9 +260,9 @@ async def test_a_recording_that_begins_is_ended_by_the_key_that_begins_one(livin
         await pilot.pause()
         assert app.places.live.is_current, "nothing is asked: it is being finished"
         stop.set()
-        await until(lambda: app.watching.recording.recorder is None and says(app, "written: "), pilot)
+        await until(lambda: app.current_watch.recording.recorder is None and says(app, "written: "), pilot)
         assert [one.name for one in tmp_path.glob("*.pwr")] == [name]
-    app.watching.close()
+    app.current_watch.close()
 
 
 @pytest.mark.parametrize(("key", "mode"), [("c", Mode.COUNT), ("m", None), ("b", None)])
@@ -268,22 +270,25 @@ async def test_a_remedy_is_taken_back(living, key, mode):
     found, app = living(10)
     async with app.run_test(size=SIZE) as pilot:
         await arm(app, pilot, "vfs_read")
-        before, size = app.watching.armed.probes[0], app.watching.session.buffer_kb
+        before, size = app.current_watch.armed.probes[0], app.current_watch.session.buffer_kb
         await pilot.press("L")
         await until(lambda: says(app, "1.4 MB"), pilot)
         await pilot.press(key)
         if key == "m":  # no kretprobe
-            await until(lambda: app.said, pilot)
+            await until(lambda: app.notice_lines, pilot)
             assert not app.undo
             return
         await until(lambda: app.undo, pilot)
-        assert mode is None or app.watching.session.probes.mode(app.watching.armed.probes[0]) is mode
+        assert mode is None or app.current_watch.session.probes.mode(app.current_watch.armed.probes[0]) is mode
         await pilot.press("u")
         await until(
-            lambda: not app.undo and app.watching.session.probes.mode(app.watching.armed.probes[0]) is Mode.RECORD,
+            lambda: (
+                not app.undo
+                and app.current_watch.session.probes.mode(app.current_watch.armed.probes[0]) is Mode.RECORD
+            ),
             pilot,
         )
-        await until(lambda: app.watching.session.buffer_kb == size, pilot)
-        assert app.watching.armed.probes[0].plan == before.plan
-    app.watching.close()
+        await until(lambda: app.current_watch.session.buffer_kb == size, pilot)
+        assert app.current_watch.armed.probes[0].plan == before.plan
+    app.current_watch.close()
     assert not found.traces

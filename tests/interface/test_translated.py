@@ -52,9 +52,9 @@ async def test_a_program_of_several_probes_is_several(living):
         await paste(pilot, 'BEGIN { } kprobe:vfs_read,kprobe:vfs_write { printf("%d", arg2); }')
         await until(lambda: isinstance(app.screen, PastedProbes), pilot)
         assert says(app, "arm 2 of 2 probes?")
-        assert any("not translated: BEGIN" in one.text for one in app.said)
+        assert any("not translated: BEGIN" in one.text for one in app.notice_lines)
         await pilot.press("enter")
-        await until(lambda: len(app.watching.armed.probes) == 2, pilot)
+        await until(lambda: len(app.current_watch.armed.probes) == 2, pilot)
 
 
 async def test_what_is_typed_into_the_search_for_functions_is_no_function(kernel_only):

@@ -170,7 +170,7 @@ async def test_a_text_that_is_no_probe_is_kept(kernel_only):  # noqa: F811
         await pilot.press("enter")  # what stands there is armed, and nothing else
         await pilot.pause(0.3)
         assert app.places.compose.is_current
-        assert app.watching is not None and not app.watching.armed.probes
+        assert app.current_watch is not None and not app.current_watch.armed.probes
         await pilot.press("4")
         await until(lambda: spec.editor.value == "f vfs_read count pos", pilot)
         await pilot.press("f6", "ctrl+z")
@@ -290,7 +290,7 @@ async def test_a_colon_where_functions_are_searched_opens_the_specification(kern
     async with app.run_test(size=SIZE) as pilot:
         await open_compose(app, pilot)
         spec = app.places.compose.query_one(SpecPane)
-        await pilot.press("colon", "f", "space")  # in one packet, as over a slow line
+        await pilot.press("colon", "f", "space")  # in one packet, as over a slow connection
         await until(lambda: spec.editor.value == "f ", pilot)
         assert app.focused is spec.editor
 
@@ -321,5 +321,5 @@ async def test_a_recording_says_that_it_arms_nothing(recording):  # noqa: F811
         await pilot.press("escape", "enter")
         await until(lambda: app.places.live.is_current, pilot)
         held = "nothing is armed: this is a recording, which holds f vfs_read%return file->f_pos count $retval"
-        await until(lambda: app.said, pilot)
-        assert held in [one.text for one in app.said]
+        await until(lambda: app.notice_lines, pilot)
+        assert held in [one.text for one in app.notice_lines]

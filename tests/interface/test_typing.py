@@ -49,7 +49,7 @@ def type_at_once(app, *keys: str) -> None:
 
 
 async def at_events(app, pilot) -> None:
-    await until(lambda: app.watching and app.watching.ended and app.places.live.is_current, pilot)
+    await until(lambda: app.current_watch and app.current_watch.ended and app.places.live.is_current, pilot)
 
 
 async def test_f2_from_live_begins_at_the_search_line_and_takes_what_was_typed_ahead(recording, clock):
@@ -73,8 +73,8 @@ async def test_a_burst_of_a_name_enter_and_keys_for_its_fields_loses_no_enter(li
     async with app.run_test(size=SIZE) as pilot:
         await open_compose(app, pilot)
         type_at_once(app, *"vfs_write", "enter", "b", "3", "enter", "x")
-        await until(lambda: app.watching and app.watching.armed.probes, pilot)
-        assert str(app.watching.armed.probes[0].plan.probe) == "f vfs_write%both count $retval"
+        await until(lambda: app.current_watch and app.current_watch.armed.probes, pilot)
+        assert str(app.current_watch.armed.probes[0].plan.probe) == "f vfs_write%both count $retval"
         assert app.places.compose.query_one(FunctionList).query_text == "vfs_write"
 
 
@@ -162,11 +162,11 @@ async def test_a_word_typed_among_the_events_does_nothing_that_destroys(recordin
     app = application(recording)
     async with app.run_test(size=SIZE) as pilot:
         await at_events(app, pilot)
-        before, armed = len(app.watching.store), app.watching.armed.probes
+        before, armed = len(app.current_watch.store), app.current_watch.armed.probes
         clock.pause()
         type_at_once(app, *"eckD", "enter")
-        await until(lambda: any("for no text line: ckD" in one.text for one in app.said), pilot)
-        assert (len(app.watching.store), app.watching.armed.probes) == (before, armed)
+        await until(lambda: any("for no text line: ckD" in one.text for one in app.notice_lines), pilot)
+        assert (len(app.current_watch.store), app.current_watch.armed.probes) == (before, armed)
         assert app.screen is app.places.live
 
 
@@ -175,14 +175,14 @@ async def test_pasted_text_is_text_or_is_refused(recording, place):
     app = application(recording)
     async with app.run_test(size=SIZE) as pilot:
         await at_events(app, pilot)
-        before = len(app.watching.store)
+        before = len(app.current_watch.store)
         await pilot.press(place)
         await paste(pilot, "cDdwk")
         if place == "f2":
             await until(lambda: app.places.compose.query_one(FunctionList).query_text == "cDdwk", pilot)
         else:
-            await until(lambda: any("pasted text is for a text line" in one.text for one in app.said), pilot)
-        assert len(app.watching.store) == before
+            await until(lambda: any("pasted text is for a text line" in one.text for one in app.notice_lines), pilot)
+        assert len(app.current_watch.store) == before
 
 
 async def test_several_lines_pasted_into_the_specification_are_several_probes(living):
@@ -201,11 +201,14 @@ async def test_several_lines_pasted_into_the_specification_are_several_probes(li
             "2 lines without",
         ):
             assert says(app, said), said
-        assert not app.watching.armed.probes
+        assert not app.current_watch.armed.probes
         await pilot.press("enter")
-        await until(lambda: len(app.watching.armed.probes) == 2, pilot)
-        assert sorted(str(one.plan.probe) for one in app.watching.armed.probes) == ["f vfs_read count", "f vfs_write"]
-    app.watching.close()
+        await until(lambda: len(app.current_watch.armed.probes) == 2, pilot)
+        assert sorted(str(one.plan.probe) for one in app.current_watch.armed.probes) == [
+            "f vfs_read count",
+            "f vfs_write",
+        ]
+    app.current_watch.close()
     assert not found.traces
 
 
@@ -240,7 +243,9 @@ async def test_a_word_behind_a_search_that_a_view_has_not_is_for_no_command(livi
     _, app = living(10)
     async with app.run_test(size=SIZE) as pilot:
         await ask_for(app, pilot)
-        await until(lambda: app.watching and app.watching.armed.probes and app.places.live.is_current, pilot)
+        await until(
+            lambda: app.current_watch and app.current_watch.armed.probes and app.places.live.is_current, pilot
+        )
         clock.pause()
         await pilot.press("s")
         await until(lambda: app.places.live.views.current.name == "summary", pilot)
@@ -248,9 +253,9 @@ async def test_a_word_behind_a_search_that_a_view_has_not_is_for_no_command(livi
         await pilot.press("/")
         await until(lambda: says(app, "nothing to search in this view"), pilot)
         type_at_once(app, *"dog")
-        await until(lambda: any("for no text line: dog" in one.text for one in app.said), pilot)
+        await until(lambda: any("for no text line: dog" in one.text for one in app.notice_lines), pilot)
         assert (
             app.screen is app.places.live
             and app.places.live.views.current.name == "summary"
-            and app.watching.armed.probes
+            and app.current_watch.armed.probes
         )

@@ -46,7 +46,7 @@ async def test_an_export_that_runs_is_written_whole_or_not_at_all(recording, see
         patch.setattr(Job, "step", lambda job, budget: step(job, budget) if free.is_set() else False)
         app, clock = application(recording), tui.app.keyboard.CLOCK
         async with app.run_test(size=SIZE) as pilot:
-            await until(lambda: app.watching and app.watching.ended and app.places.live.is_current, pilot)
+            await until(lambda: app.current_watch and app.current_watch.ended and app.places.live.is_current, pilot)
             before = state_of(app, folder)
             clock.now += 10
             await pilot.press("o")
@@ -79,10 +79,10 @@ async def test_a_recording_that_is_written_goes_on(seed):
             await pilot.press("w")
             clock.now += 10
             await pilot.press("enter")
-            await until(lambda: app.watching.recording.recorder is not None and not app.recorder._doing, pilot)
+            await until(lambda: app.current_watch.recording.recorder is not None and not app.recorder._doing, pilot)
             before = state_of(app, folder)
             await in_every_state(app, pilot, _PLACES, random.Random(seed), folder)
-            assert before.recorded and app.watching.recording.recorder is not None
+            assert before.recorded and app.current_watch.recording.recorder is not None
 
 
 @TRIES

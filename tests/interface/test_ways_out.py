@@ -21,7 +21,7 @@ from probes.plans.graph_plan import GraphPlan
 from tests.interface.test_app import SIZE, application, kernel_only, open_compose, recording, says
 from tests.interface.test_guards import ask_for, living
 from tests.interface.test_hosts import ReturningHost, lan, running
-from tests.interface.test_line_cut import Side, keys, live
+from tests.interface.test_reconnect import Side, keys, live
 from tests.interface.widget_host import until
 from tui.app.typed_ahead import PAUSE
 from tui.dialogs import dialogs
@@ -145,7 +145,7 @@ OF_RECORDING = {
 async def test_a_recording_offers_what_can_be_done_there(recording):
     app = application(recording)
     async with app.run_test(size=(80, 24)) as pilot:
-        await until(lambda: app.places.live is not None and app.watching and app.watching.ended, pilot)
+        await until(lambda: app.places.live is not None and app.current_watch and app.current_watch.ended, pilot)
         await pilot.press("b")
         await until(lambda: says(app, f"no probe has a hist trigger: {ways_out.SUM_UP}"), pilot)
         await pilot.pause(PAUSE + 0.05)
@@ -179,7 +179,7 @@ async def arm_one(app: Any, pilot: Any, way: Way) -> None:
     await pilot.press("f3")
     await until(lambda: says(app, f"nothing is armed: {way}"), pilot)
     await take(pilot, way)
-    await until(lambda: len(app.watching.armed.probes) == 1, pilot)
+    await until(lambda: len(app.current_watch.armed.probes) == 1, pilot)
 
 
 async def both_ends(app: Any, pilot: Any, way: Way) -> None:
@@ -187,7 +187,7 @@ async def both_ends(app: Any, pilot: Any, way: Way) -> None:
     await pilot.press("x")
     await until(lambda: says(app, f"no probe has both ends: {way}"), pilot)
     await take(pilot, way)
-    await until(lambda: any("%both" in str(one.plan.probe) for one in app.watching.armed.probes), pilot)
+    await until(lambda: any("%both" in str(one.plan.probe) for one in app.current_watch.armed.probes), pilot)
 
 
 async def trace_calls(app: Any, pilot: Any, way: Way) -> None:
@@ -245,7 +245,7 @@ async def disarm_all(app: Any, pilot: Any, way: Way) -> None:
     await armed(app, pilot)
     await pilot.press("f2")
     await take(pilot, way)
-    await until(lambda: not app.watching.armed.probes or isinstance(app.screen, ConfirmDialog), pilot)
+    await until(lambda: not app.current_watch.armed.probes or isinstance(app.screen, ConfirmDialog), pilot)
 
 
 async def what_helps(app: Any, pilot: Any, way: Way) -> None:
@@ -265,7 +265,7 @@ async def taken_back(app: Any, pilot: Any, way: Way) -> None:
         await until(shows(app, TriggerScreen), pilot)
     done: list[str] = []
     app.undo.add("something", lambda: done.append("back"))
-    await until(lambda: any(one.text == f"something; {way}" for one in app.said), pilot)
+    await until(lambda: any(one.text == f"something; {way}" for one in app.notice_lines), pilot)
     await take(pilot, way)
     assert done == ["back"]
 
@@ -281,20 +281,20 @@ async def leave_end(app: Any, pilot: Any, way: Way) -> None:
 
     await armed(app, pilot)
     tracer = SimpleNamespace(live=True, queue=SimpleNamespace(settle=lambda: goes_on.wait(60)), close=close)
-    app.tracing.watching = tracer
+    app.tracing.current_watch = tracer
     app.tracing.end()
     await until(lambda: says(app, str(way)), pilot)
     await take(pilot, way)
-    await until(lambda: any("quitting waits for that" in one.text for one in app.said), pilot)
+    await until(lambda: any("quitting waits for that" in one.text for one in app.notice_lines), pilot)
     assert app.tracing.ends and not app.check_action("give_up", ()) and not says(app, str(way))
-    app.tracing.watching = None
+    app.tracing.current_watch = None
     goes_on.set()
     await until(closed.is_set, pilot)
 
 
 async def armed(app: Any, pilot: Any) -> None:
     await ask_for(app, pilot)
-    await until(lambda: app.watching and app.watching.armed.probes, pilot)
+    await until(lambda: app.current_watch and app.current_watch.armed.probes, pilot)
     await until(lambda: app.places.live and app.places.live.is_current, pilot)
 
 
@@ -322,7 +322,7 @@ async def test_where_a_kernel_runs(living, name):
         await OF_KERNEL[name](app, pilot, WAYS[name])
 
 
-# -- with a line that is cut, and several hosts --------------------------------------------------------------------
+# -- with a lost connection, and several hosts --------------------------------------------------------------------
 
 OF_LINE = {"RECONNECT", "TRY_AGAIN", "GIVE_UP"}
 
@@ -351,14 +351,14 @@ async def test_what_cannot_be_tried_again_is_not_offered(monkeypatch):
     side = Side()
     async with live(side) as (app, pilot):
         monkeypatch.setattr(app.reconnect, "begin", lambda _: False)
-        app.reconnect.lose(app.watching, KernelError("the lab has ended"))
+        app.reconnect.lose(app.current_watch, KernelError("the lab has ended"))
         await until(shows(app, ErrorDialog), pilot)
         assert not says(app, "F7")
         assert says(app, str(ways_out.OTHER_TARGET))
 
 
 OF_HOSTS = {
-    "OTHER_LINE",
+    "NEW_CONNECTION",
     "SEE_HOSTS",
     "HOSTS_TRY_AGAIN",
     "HOSTS_DISARM",
@@ -373,7 +373,7 @@ OF_HOSTS = {
 
 async def test_where_there_are_several_hosts(lan):
     async with running(lan, "web1", "web2.example.com") as (app, pilot):
-        await until(lambda: app.watching is not None, pilot)
+        await until(lambda: app.current_watch is not None, pilot)
         await take(pilot, ways_out.HOSTS_BUILD)
         await until(lambda: app.places.compose.is_current, pilot)
         dialogs.show_trouble(app, "no", "why")
@@ -423,11 +423,11 @@ async def test_where_one_of_several_hosts_is_silent(lan):
         fleet = app.hosts.fleet
         fleet.arm(ArmRequest(("f vfs_read",)))
         await until(lambda: says(app, "2 of 2 armed"), pilot)
-        web1.heard = web1.unanswered = time.monotonic() - 120
-        await until(lambda: str(ways_out.OTHER_LINE) in host_line(fleet, fleet.hosts[0]).remedy, pilot)
+        web1.last_received = web1.unanswered = time.monotonic() - 120
+        await until(lambda: str(ways_out.NEW_CONNECTION) in host_line(fleet, fleet.hosts[0]).remedy, pilot)
         tried: list[str] = []
         fleet.try_now = lambda: tried.append("now")
-        await take(pilot, ways_out.OTHER_LINE)
+        await take(pilot, ways_out.NEW_CONNECTION)
         await until(lambda: tried == ["now"], pilot)
 
 
@@ -436,7 +436,7 @@ async def test_an_application_that_ends_has_no_screen_for_what_comes_then(lan):
     async with running(lan, "web1", "web2.example.com") as (app, pilot):
         app.hosts.fleet.arm(ArmRequest(("f vfs_read",)))
         await until(lambda: says(app, "2 of 2 armed"), pilot)
-        web1.heard = web1.unanswered = time.monotonic() - 120
+        web1.last_received = web1.unanswered = time.monotonic() - 120
         stack = app._screen_stack
         screens = [*stack]
         stack.clear()
@@ -450,11 +450,11 @@ async def test_where_the_filter_hides_all_that_comes_of_a_probe(recording):
     app = application(recording)
     async with app.run_test(size=SIZE) as pilot:
         await until(lambda: app.places.live and app.places.live.is_current, pilot)
-        await until(lambda: app.watching and app.watching.ended, pilot)
+        await until(lambda: app.current_watch and app.current_watch.ended, pilot)
         await pilot.press("f", *"comm == nobody", "enter")
         await until(lambda: app.places.live.filter.text == "comm == nobody", pilot)
-        app.places.show_armed(app.watching.armed.probes[0].plan.probe)
-        subject = app.watching.armed.probes[0].plan.probe.subject
+        app.places.show_armed(app.current_watch.armed.probes[0].plan.probe)
+        subject = app.current_watch.armed.probes[0].plan.probe.subject
         await until(lambda: says(app, f"hides {subject}: {ways_out.NO_FILTER}"), pilot)
         await take(pilot, ways_out.NO_FILTER)
         await until(lambda: not app.places.live.filter.text and not says(app, str(ways_out.NO_FILTER)), pilot)

@@ -16,7 +16,7 @@ HIDDEN = Attachability(
         Reason(ReasonKind.NOTRACE, "no tracer's call at its entry"),
         Reason(ReasonKind.MODULE, "not there", "modprobe [mod]"),
     ),
-    instead=(
+    alternatives=(
         Alternative(ProbePlace("helper.isra.0"), Relation.COPY),
         Alternative(ProbePlace("0xffff1000"), Relation.TWIN, "between a and b"),
     ),
@@ -25,9 +25,7 @@ FOUND = Callers(
     "helper",
     (
         Caller(CallSite("caller_a", 0x100, ProbePlace("caller_a"), ALL), (0x10, 0x24)),
-        Caller(
-            CallSite("caller_b", 0x200, ProbePlace("caller_b"), frozenset({ProbeKind.FPROBE})), through=("middle",)
-        ),
+        Caller(CallSite("caller_b", 0x200, ProbePlace("caller_b"), frozenset({ProbeKind.FPROBE})), path=("middle",)),
     ),
     ("middle",),
     "the kernel's code",
@@ -60,7 +58,7 @@ async def test_reasons_and_ways_out() -> None:
         pane(app).list.focus()
         await pilot.press("down", "enter")
         [taken] = app.heard
-        assert (taken.function, str(taken.way.place), taken.way.how) == ("helper", "0xffff1000", Relation.TWIN)
+        assert (taken.function, str(taken.way.place), taken.way.relation) == ("helper", "0xffff1000", Relation.TWIN)
 
 
 async def test_callers_are_looked_for_once_when_asked() -> None:
@@ -104,7 +102,7 @@ async def test_another_function_begins_anew_the_same_one_does_not() -> None:
 
 async def test_what_could_not_be_found_is_said() -> None:
     texts: list[tuple[Callers, str]] = [
-        (Callers("helper", trouble="no permission"), "can't be looked for: no permission"),
+        (Callers("helper", error="no permission"), "can't be looked for: no permission"),
         (Callers("helper", searched="the kernel's code"), "called through a pointer, or never"),
         (Callers("helper", hidden=("a", "b"), searched="x"), "only a, b call it, and none of them can be probed"),
     ]
@@ -118,7 +116,7 @@ async def test_what_could_not_be_found_is_said() -> None:
 
 async def test_it_fits_into_narrow_panes_and_nothing_breaks_the_screen() -> None:
     way = Alternative(ProbePlace("[b]\x1b" * 9), Relation.COPY, "\x1b[2J" * 9)
-    evil = Attachability("x", reasons=(Reason(ReasonKind.UNKNOWN, "[/red]\x1b[31m"),), instead=(way,))
+    evil = Attachability("x", reasons=(Reason(ReasonKind.UNKNOWN, "[/red]\x1b[31m"),), alternatives=(way,))
     for columns in (20, 30, 50, 120):
         app = host(evil)
         async with app.shown(columns, 12):

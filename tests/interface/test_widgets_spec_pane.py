@@ -269,7 +269,7 @@ async def test_an_answer_that_comes_late_changes_no_text():
 
 
 async def test_keys_that_come_together_are_taken_for_what_they_are():
-    """Over a slow line keys come in one packet: none may overtake another on its way through the parents."""
+    """Over a slow connection keys come in one packet: none may overtake another on its way through the parents."""
     app = host(Specification())
     async with app.shown() as pilot:
         app.widget.action_edit()

@@ -32,7 +32,7 @@ from probes.refusal import CannotLower
 from tests.fuzz.lying_agent import LyingAgent
 from tests.fuzz.lying_shell import LyingShell
 from tests.graph_recordings import graph_recording
-from tests.interface.test_line_cut import Opened
+from tests.interface.test_reconnect import Opened
 from tests.pure.fake_hosts import FakeHost, Lan
 from tests.pure.kernel.test_ssh_reconnect import Side
 from tests.pure.kernel.test_watch import Anything, probe
@@ -64,8 +64,8 @@ def _of_file(spec: str) -> Iterator[Subject]:
         yield Subject(app)
     finally:
         opening.cancel.set()
-        if app.watching is not None:
-            app.watching.close()
+        if app.current_watch is not None:
+            app.current_watch.close()
         if app.planner is not None:
             app.planner.info.close()
 
@@ -107,7 +107,7 @@ def nothing(folder: Path, random: Random) -> Iterator[Subject]:
 
 @contextmanager
 def live_kernel(folder: Path, random: Random) -> Iterator[Subject]:
-    """A kernel that events come from, on a line that may be cut."""
+    """A kernel that events come from, on a connection that may be lost."""
     side = Side()
     opening = Opened(side)
     opening.start()
@@ -115,14 +115,14 @@ def live_kernel(folder: Path, random: Random) -> Iterator[Subject]:
     clock = iter(range(1_000, 1 << 40, 1_000))
 
     def disturb(random: Random) -> None:
-        if app.watching is not None:
+        if app.current_watch is not None:
             sort = random.random()
-            if not side.lost and not app.watching.armed.probes:
-                app.watching.armed.arm(probe("vfs_read"))
+            if not side.lost and not app.current_watch.armed.probes:
+                app.current_watch.armed.arm(probe("vfs_read"))
             elif (
                 sort < 0.9
                 and not side.lost
-                and (ids := [one for armed in app.watching.armed.probes for one in armed.formats])
+                and (ids := [one for armed in app.current_watch.armed.probes for one in armed.formats])
             ):
                 side.event(next(clock), random.choice(ids))
             elif not side.lost:
@@ -132,12 +132,12 @@ def live_kernel(folder: Path, random: Random) -> Iterator[Subject]:
         with patch("kernel.connection.planner.Planner", Anything):
             yield Subject(app, disturb)
     finally:
-        if app.watching is not None:
-            app.watching.close()
+        if app.current_watch is not None:
+            app.current_watch.close()
 
 
 class _Reaching(Opening):
-    """Opens a far side that lies."""
+    """Opens a remote host that lies."""
 
     def __init__(self, agent: LyingAgent | LyingShell) -> None:
         super().__init__("ssh://liar")
@@ -153,17 +153,17 @@ class _Reaching(Opening):
 
 
 @contextmanager
-def lying_far_side(folder: Path, random: Random) -> Iterator[Subject]:
-    """A line whose far side answers with what is damaged, repeated, late and hostile: an agent, or a shell."""
+def lying_remote_host(folder: Path, random: Random) -> Iterator[Subject]:
+    """A line whose remote host answers with what is damaged, repeated, late and hostile: an agent, or a shell."""
     agent = random.choice((LyingAgent, lambda chance: LyingShell(chance, chance.choice((0, 60, 150, 400)))))(random)
     opening = _Reaching(agent)
     opening.start()
     app = Probewright(opening)
 
     def disturb(random: Random) -> None:
-        if app.watching is not None and not app.watching.armed.probes:
+        if app.current_watch is not None and not app.current_watch.armed.probes:
             with suppress(KernelError, CannotLower):
-                app.watching.armed.arm(
+                app.current_watch.armed.arm(
                     parse_armable(random.choice(("f record_read n", "p vfs_read", "f record_find%return")))
                 )
 
@@ -171,8 +171,8 @@ def lying_far_side(folder: Path, random: Random) -> Iterator[Subject]:
         yield Subject(app, disturb)
     finally:
         agent.end()
-        if app.watching is not None:
-            app.watching.close()
+        if app.current_watch is not None:
+            app.current_watch.close()
         if app.planner is not None:
             app.planner.info.close()
 
@@ -187,8 +187,8 @@ def several_hosts(folder: Path, random: Random) -> Iterator[Subject]:
     with ExitStack() as stack:
         stack.callback(fleet.close)
         yield Subject(app)
-        if app.watching is not None:
-            app.watching.close()
+        if app.current_watch is not None:
+            app.current_watch.close()
 
 
 MATERIALS: dict[str, Material] = {
@@ -198,7 +198,7 @@ MATERIALS: dict[str, Material] = {
     "hostile": hostile,
     "nothing": nothing,
     "live": live_kernel,
-    "lying": lying_far_side,
+    "lying": lying_remote_host,
     "hosts": several_hosts,
 }
 

@@ -161,7 +161,7 @@ async def _use_mouse(pilot: Pilot[None], action: Action) -> None:
 
 
 def _send_key(app: Any, letter: str) -> None:
-    """Send a key without waiting for the one before, as a fast hand or a slow line does."""
+    """Send a key without waiting for the one before, as a fast hand or a slow connection does."""
     key = events.Key("enter" if letter == "\n" else letter, None if letter == "\n" else letter)
     key.set_sender(app)
     app._driver.send_message(key)

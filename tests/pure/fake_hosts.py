@@ -28,7 +28,7 @@ STATS = "/per_cpu/cpu0/stats"
 
 
 class LiveStream(FakeStream):
-    """Gives what the test puts in, when it does; ends when the line is cut."""
+    """Gives what the test puts in, when it does; ends when the connection is lost."""
 
     def __init__(self, target: FakeHost) -> None:
         super().__init__()
@@ -111,7 +111,7 @@ class OneConnection:
 
 
 class ReturningHost(Served, FakeHost):
-    """Behind a line that can be cut, and made anew as soon as nothing is to be refused."""
+    """Behind a connection that can be lost, and made anew as soon as nothing is to be refused."""
 
     def __init__(self, name: str, behind: int = 0, release: str = "6.12.0-fake") -> None:
         super().__init__(name, behind, release)
@@ -121,12 +121,12 @@ class ReturningHost(Served, FakeHost):
         self.refuse: Exception | None = None
         """Why nobody gets there."""
         self.tried = 0
-        self.heard = time.monotonic()
+        self.last_received = time.monotonic()
         self._be(100)
         self.target = self._open()
 
     def cut(self, why: Exception | None = None) -> None:
-        """The far side undoes all, nobody here hears of it; `why`: it can't be reached until that is taken away."""
+        """The remote host undoes all, unnoticed here; `why`: it can't be reached until that is taken away."""
         self.refuse = why
         self.vanish()
         self.lost = True
@@ -152,7 +152,7 @@ class ReturningHost(Served, FakeHost):
         if self.refuse is not None:
             raise self.refuse
         self.lost = self.closed = False
-        self.heard = time.monotonic()
+        self.last_received = time.monotonic()
         self._be(self.pid + 100)
         return RemoteConnection(OneConnection(self), "agent")
 

@@ -4,7 +4,7 @@ Not a test by itself: `test_fault_drill.py` sends it there. Standard input has o
 `[victim, step, seconds]`; for each an object comes back. Victims:
 
     local       the session on the machine's own kernel: nobody is left to undo anything
-    agent       the far side's agent, which a session talks to
+    agent       the remote host's agent, which a session talks to
     near        the session that talks to the agent
 """
 
@@ -103,7 +103,7 @@ def difference(before: dict[str, object], now: dict[str, object]) -> list[str]:
 
 
 class Beside(RemoteTarget):
-    """A far side that is this very machine: what we read from it must not make events there."""
+    """A remote host that is this very machine: what we read from it must not make events there."""
 
     def our_pids(self) -> Sequence[int]:
         return (*super().our_pids(), *map(int, os.listdir("/proc/self/task")))
@@ -141,7 +141,7 @@ def begin(victim: str) -> tuple[int, int]:
         finally:
             target.close()
     except KernelError:
-        status = 3  # the line was cut
+        status = 3  # the connection was lost
     finally:
         os._exit(status)
 

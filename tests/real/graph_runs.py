@@ -65,7 +65,7 @@ def _taken(target: Target, tracing: GraphTracing) -> Run:
     text = instance.text()
     pump = Pump(target.stream(instance.path), 1 << 30)
     pump.start()
-    tracing.pause(True)  # whatever is performed makes a stream ask the far side before it says that all was read
+    tracing.pause(True)  # whatever is performed makes a stream ask the remote host before it says that all was read
     assert pump.settle(60)
     assert pump.error is None
     pump.close()

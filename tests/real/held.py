@@ -65,7 +65,7 @@ def hold(target: RemoteTarget, subbuf_kb: int = 0) -> list[Held]:
         if subbuf_kb:
             target.perform(Step(Effect.WRITE, f"{instance}/buffer_subbuf_size_kb", b"%d" % subbuf_kb))
         made.append(Held(lambda: stream(instance)))
-        if not target.how.startswith("agent"):  # it has processes of its own, known before anything is armed
+        if not target.access.startswith("agent"):  # it has processes of its own, known before anything is armed
             made[-1].let_go()
         return made[-1]
 
@@ -83,7 +83,7 @@ def bring_in(watch: Watch) -> None:
     """Have a row for every event that was recorded before this call; hold nothing back."""
     session, store = watch.session, watch.store
     assert isinstance(session, Session) and store is not None
-    if session.target.how == "sh":
+    if session.target.access == "sh":
         _read_text(watch, session, store.next_seq)
     else:
         _read(session)

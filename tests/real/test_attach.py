@@ -53,7 +53,7 @@ class Seen:
     attaching: AttachExplainer
 
     def about(self, name: str) -> Attachability:
-        return self.attaching.about(name)
+        return self.attaching.attachability(name)
 
     def callers(self, name: str) -> Callers:
         found = self.attaching.callers(name)
@@ -91,7 +91,7 @@ class TestOnKernels:
     def test_the_kernel_takes_and_refuses_as_we_say(self, seen: Seen) -> None:
         kinds: dict[tuple[object, ...], list[str]] = defaultdict(list)
         for name, about in seen.known.items():
-            kinds[(about.kinds, *(reason.why for reason in about.reasons))].append(name)
+            kinds[(about.kinds, *(reason.kind for reason in about.reasons))].append(name)
         rng = random.Random(7)
         tried = [name for names in kinds.values() for name in rng.sample(names, min(EACH, len(names)))]
         barred = seen.planner.info.facts.blacklist
@@ -118,12 +118,12 @@ class TestOnKernels:
         assert reasons >= expected
 
     def test_each_twin_can_be_taken_by_its_address(self, seen: Seen) -> None:
-        twins = [name for name, about in seen.known.items() if about.has(ReasonKind.TWINS) and about.instead]
+        twins = [name for name, about in seen.known.items() if about.has(ReasonKind.TWINS) and about.alternatives]
         places = {
             str(way.place): (name, way.place.address)
             for name in random.Random(3).sample(twins, EACH)
-            for way in seen.about(name).instead
-            if way.how is Relation.TWIN
+            for way in seen.about(name).alternatives
+            if way.relation is Relation.TWIN
         }
         assert len(places) >= 2 * EACH
         lines = [f"{letter}:pw_try/e {place}" for place in places for letter in "pr"]
@@ -145,8 +145,8 @@ class TestOnKernels:
         for name in ["strcmp", "__schedule", *random.Random(5).sample(wanted, 5)]:
             sites = [
                 (caller.spot.start + at, caller.jumps)
-                for caller in seen.callers(name).found
-                if not caller.through
+                for caller in seen.callers(name).callers
+                if not caller.path
                 for at in caller.calls
             ]
             starts = {entry.address for entry in symbols.named(name)}
@@ -163,7 +163,7 @@ class TestOnKernels:
         arm = seen.planner.info.facts.machine == "aarch64"
         claimed = {
             (caller.spot.name, at + (4 if arm else 5))
-            for caller in seen.callers("vfs_read").found
+            for caller in seen.callers("vfs_read").callers
             for at in caller.calls
         }
         line = f"p:pw_try/e vfs_read back={'%lr' if arm else '$stack0'}:symbol"
@@ -201,14 +201,14 @@ class TestOnKernels:
         seen.guest.run(f"mkdir -p {place}; echo '../extra/dummy.ko:' >{place}/modules.dep")
         request.addfinalizer(lambda: seen.guest.run(f"rmmod dummy; rm -r {place}"))
         fresh = AttachExplainer(seen.planner.info)
-        about = fresh.about("dummy_setup")
-        assert [(r.why, r.remedy) for r in about.reasons] == [(ReasonKind.MODULE, "modprobe dummy")]
+        about = fresh.attachability("dummy_setup")
+        assert [(r.kind, r.remedy) for r in about.reasons] == [(ReasonKind.MODULE, "modprobe dummy")]
         assert "is in the module" in about.text, "it was seen in the file"
-        assert fresh.about("dummy_nonsense").has(ReasonKind.UNKNOWN)
+        assert fresh.attachability("dummy_nonsense").has(ReasonKind.UNKNOWN)
         seen.guest.run("insmod /lib/modules/extra/dummy.ko")
         planner = Planner(KernelInfo(connect(seen.guest, "lab:again", python=True)))
         try:
-            loaded = AttachExplainer(planner.info).about("dummy_setup")
+            loaded = AttachExplainer(planner.info).attachability("dummy_setup")
             assert (ProbeKind.KPROBE in loaded.kinds, loaded.module) == (True, "dummy")
         finally:
             planner.info.close()

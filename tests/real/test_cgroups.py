@@ -47,7 +47,7 @@ def _reads(watch: Watch, text: str) -> list[int]:
     store = watch.store
     assert store is not None
     chosen = FilteredRows(store, parse_condition(text, sorts_of_fields(watch), store.comm, store.cgroups))
-    while chosen.behind:
+    while chosen.backlog:
         chosen.tick(1.0)
     counts = [_count(store.record(chosen.number(row))) for row in range(chosen.first, chosen.next)]
     return [count for count in counts if count in (INSIDE, OUTSIDE, STAYING)]

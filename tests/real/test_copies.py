@@ -8,16 +8,14 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from kernel.attach.symbols import symbol_lookups
-from kernel.connection.kernel_info import KernelInfo
 from kernel.connection.planner import Planner
 from kernel.lab.guest import Guest
-from kernel.lab.target import connect
 from probes.attaching.values import ReasonKind
 from probes.functions.function_index import index_of
 from probes.probe import ProbeKind
 from probes.refusal import CannotLower
 from probes.syntax.parse import parse_probe
+from tests.real.planners import planner_with_symbols
 
 NUMBER = 8
 """Functions of each sort."""
@@ -26,11 +24,8 @@ SORTS = ("isra", "constprop", "part")
 
 @pytest.fixture(scope="module")
 def planner(guest_72: Guest) -> Iterator[Planner]:
-    info = KernelInfo(connect(guest_72, "copies"))
-    info.load_symbols()
-    info.catalog.ground = symbol_lookups(info.target, info.facts.release, info.symbols)
-    yield Planner(info)
-    info.close()
+    with planner_with_symbols(guest_72, "copies") as planner:
+        yield planner
 
 
 def some(names: Sequence[str]) -> list[str]:
@@ -64,7 +59,7 @@ def test_a_function_of_which_only_a_copy_is_left(guest_72: Guest, planner: Plann
         if about.has(ReasonKind.RENAMED):  # else there is a symbol of the name as well, which can't be traced
             assert not about.kinds
             assert left[base] in about.text
-        assert [str(way.place) for way in about.instead] == [left[base]]
+        assert [str(way.place) for way in about.alternatives] == [left[base]]
         with pytest.raises(CannotLower) as caught:
             planner.lower(parse_probe(f"f {base}"), "pw_copy")
         assert left[base] in caught.value.refusal.nearest
@@ -89,7 +84,7 @@ def test_a_part_that_is_jumped_to(guest_72: Guest, planner: Planner) -> None:
     for name in some(able):
         about = planner.info.catalog.attachability(name)
         assert (about.kinds, about.has(ReasonKind.COLD)) == (frozenset({ProbeKind.KPROBE}), True)
-        assert str(about.instead[0].place) == name.removesuffix(".cold")
+        assert str(about.alternatives[0].place) == name.removesuffix(".cold")
         checked = planner.check(f"p:x/c{len(lines)} {name} sp=%sp", "pw_copy")
         assert checked.plan is not None, checked.verdict
         lines += checked.plan.lines

@@ -1,4 +1,4 @@
-"""Commands whose far side stands still on a real guest: a signal ends them in the documented time, with status 3."""
+"""Commands with a silent remote host on a real guest: a signal ends them in the documented time, with status 3."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ def test_arguments_values_and_callers_together(kernel: Kernel) -> None:
     assert found.args
     assert found.retval
     assert found.retaddr
-    assert not found.lacks
+    assert not found.missing
     compare(kernel, "all")
     compare(kernel, "hex")
 

@@ -76,7 +76,7 @@ def test_the_nesting_is_that_of_the_kernels_text(guest: Guest) -> None:
     while growing.tick(1.0):
         pass
     tree = growing.tree
-    rows = [row for row in map(tree.row, range(tree.next)) if row.what == RowKind.CALL]
+    rows = [row for row in map(tree.row, range(tree.next)) if row.kind == RowKind.CALL]
     ours: dict[int, list[Nested]] = {}
     places: dict[int, int] = {}
     unended: list[tuple[int, int]] = []
@@ -148,7 +148,7 @@ def _trees(store: Store, ends: Mapping[str, EndRole], name: Callable[[int], str]
     found: dict[int, list[Nested]] = {}
     for row in map(growing.tree.row, range(growing.tree.next)):
         called = name(row.function)
-        if row.what == RowKind.CALL and called in NESTED and not row.flags & CallRowFlag.NO_ENTRY:
+        if row.kind == RowKind.CALL and called in NESTED and not row.flags & CallRowFlag.NO_ENTRY:
             calls = found.setdefault(row.task, [])
             if row.level == NESTED.index(called):  # else it is below another function, as vfs_write
                 calls.append((called, row.level))
@@ -173,7 +173,7 @@ def test_probes_at_both_ends_give_the_tree_that_the_tracer_gives(guest: Guest) -
             watch.intake.settle()
             watch.tick()
         symbols, _ = names_of(planner.info.target)
-        plans = probes.known.plans
+        plans = probes.event_fields.plans
         assert graph.store is not None and probes.store is not None
         traced = _trees(graph.store, {}, lambda number: symbols.text(number, offset=False))
         paired = _trees(probes.store, ends_of(plans), lambda number: plans[number].probe.subject)

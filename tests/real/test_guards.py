@@ -256,11 +256,11 @@ def test_a_storm_is_stopped_and_the_others_go_on(watch: Watch, guest: Guest, hot
     assert watch.session.probes.mode(quiet) is Mode.RECORD
     (stopped,), (going_on,) = storm.plan.events, quiet.plan.events
     bring_in(watch)
-    before = dict(watch.intake.seen())
+    before = dict(watch.intake.stored_counts())
     reads(guest, READS)
     guest.run("mkdir /tmp/quiet; rmdir /tmp/quiet")
     bring_in(watch)
-    after = dict(watch.intake.seen())
+    after = dict(watch.intake.stored_counts())
     assert after.get(going_on.path, 0) == before.get(going_on.path, 0) + 1
     assert after.get(stopped.path, 0) == before.get(stopped.path, 0)
     watch.guard.limit = limits.STORM
@@ -268,7 +268,7 @@ def test_a_storm_is_stopped_and_the_others_go_on(watch: Watch, guest: Guest, hot
     assert watch.session.probes.mode(storm) is Mode.RECORD
     reads(guest, READS)
     bring_in(watch)
-    assert watch.intake.seen().get(stopped.path, 0) >= before.get(stopped.path, 0) + READS
+    assert watch.intake.stored_counts().get(stopped.path, 0) >= before.get(stopped.path, 0) + READS
 
 
 def test_triggers_are_added_and_taken_away_by_hand_and_the_stack_is_the_events(watch: Watch, guest: Guest) -> None:

@@ -75,9 +75,9 @@ def _summary(watching: Watch, event: str) -> Summary:
     """Of all that the workload did."""
     assert watching.store is not None
     summary = Summary(watching.store)
-    summary.use(ends_of(watching.known.plans))
+    summary.use(ends_of(watching.event_fields.plans))
     summary.choose(event, "count")
-    while summary.behind:
+    while summary.backlog:
         summary.tick()
     return summary
 
@@ -96,7 +96,7 @@ def test_the_kernel_counts_every_write_while_nothing_is_recorded(guest: Guest, w
     bring_in(watch)  # where the exit has no filter, those of others came until now
     before = watch.store.next_seq
     _work(watch, guest)
-    read = {(one.kept.what, one.kept.event.at_exit): one.histogram for one in kept.read()}
+    read = {(one.watched.value, one.watched.event.at_exit): one.histogram for one in kept.read()}
     values = read["count", False]
     assert [(one.keys[0].number, one.hits) for one in values.entries] == [(SIZE, WRITES)]
     assert (values.hits, values.dropped) == (WRITES, 0)
@@ -120,7 +120,7 @@ def test_latencies_in_the_kernel_are_those_of_the_pairs(guest: Guest, watch: Wat
     kept = Histograms(watch.armed)
     kept.begin([armed], recording=True)
     _work(watch, guest)
-    (latencies,) = (one.histogram for one in kept.read() if one.kept.what == LATENCY)
+    (latencies,) = (one.histogram for one in kept.read() if one.watched.value == LATENCY)
     in_kernel = sorted((entry.keys[0].number or 0, entry.hits) for entry in latencies.entries)
     summary = _summary(watch, armed.plan.events[0].path)
     (function,) = summary.functions

@@ -115,7 +115,7 @@ class Reader(threading.Thread):
             self._take(wanted, since)
 
     def mark(self, host: str) -> None:
-        """Wait until the line of a host is back."""
+        """Wait until the host is reconnected."""
         end = time.monotonic() + PATIENCE
         while not any(one["host"] == host and one.get("event") == OUTAGE_EVENT for one in self.objects):
             assert self.is_alive() or not self._lines.empty(), self.errors()
@@ -223,8 +223,8 @@ def test_one_preset_on_three_hosts_of_which_one_comes_back_and_one_dies(
         # 6.1 has no argument at the exit.
         assert ends and all(one["values"]["ret"] <= one["values"].get("count", 1024) == 1024 for one in ends), ends
         assert all(("count" in one["values"]) == (name != "gamma") for one in ends)
-    # The one whose line was cut has a mark where it goes on, and no event between; the others went on. It is late
-    # where what followed it came so: on a busy machine measuring the clock anew takes longer than others wait.
+    # The host whose connection was lost has a mark where it goes on, and no event between; the others went on. The
+    # mark is late if the next event is: on a busy machine measuring the clock anew takes longer than others wait.
     alpha = [one for one in events if one["host"] == "alpha"]
     (mark,) = (one for one in alpha if one["event"] == OUTAGE_EVENT)
     assert mark["values"]["note"].endswith("events of that time are lost")

@@ -247,7 +247,7 @@ class TestKinds:
         assert sum(map(len, told.values())) > 20
         assert all(one != other for names in told.values() for one, other in pairwise(names))
         assert all(re.search(r"dfd=-100 flags=\d+$", text) for text in side.of("call"))
-        names = {dict(side.watch.known.values(r)).get("mode", "") for r in _records(side, "timer")}
+        names = {dict(side.watch.event_fields.values(r)).get("mode", "") for r in _records(side, "timer")}
         assert names and all(name.startswith("HRTIMER_MODE_") for name in names)
 
     def test_program(self, side: Side) -> None:

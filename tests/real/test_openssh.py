@@ -70,7 +70,7 @@ def test_both_dialects_read_what_is_there(server: Server, python: bool, monkeypa
     monkeypatch.setenv("PATH", server.client()["PATH"])
     target = open_ssh(Address("127.0.0.1", server.user, server.port), python=python)
     try:
-        assert target.how == ("agent" if python else "sh")
+        assert target.access == ("agent" if python else "sh")
         assert target.read("/proc/sys/kernel/osrelease").decode().strip() == os.uname().release
         assert target.facts().boot_id == Path("/proc/sys/kernel/random/boot_id").read_text().strip()
         assert "cpu" in target.list("/sys/devices/system")

@@ -70,10 +70,10 @@ def _calls(watching: Watch, *, arguments: bool) -> tuple[Store, Calls]:
     store = watching.store
     assert store is not None
     assert (store.undecodable, store.first_seq) == (0, 0)
-    ends = ends_of(watching.known.plans)
+    ends = ends_of(watching.event_fields.plans)
     calls = Calls(store)
-    calls.use(ends if arguments else {path: end._replace(kept=()) for path, end in ends.items()})
-    while calls.behind:
+    calls.use(ends if arguments else {path: end._replace(equal_fields=()) for path, end in ends.items()})
+    while calls.backlog:
         calls.tick()
     return store, calls
 
@@ -88,7 +88,7 @@ def test_no_false_pair(watch: Watch, arguments: bool) -> None:
         store.event(store.row(seq).id).rpartition("_")[2] for seq in range(store.first_seq, store.next_seq)
     )
     assert told["known by their number"] > 30 * ROUNDS
-    assert calls.paired > 0.95 * ends["exit"], (told, ends, calls.alone)
+    assert calls.paired > 0.95 * ends["exit"], (told, ends, calls.unpaired_counts)
     assert told["__dev_queue_xmit__entry"] >= ROUNDS
 
 
@@ -99,7 +99,7 @@ def test_no_false_pair_where_events_are_overwritten(overrun: Watch, arguments: b
     assert sum(store.overrun.values()) + sum(store.overrun_unknown.values()) > 0
     _all_true(store, calls)
     assert calls.paired > 0
-    assert calls.alone[UnpairedReason.LOST] > 0
+    assert calls.unpaired_counts[UnpairedReason.LOST] > 0
 
 
 @pytest.mark.parametrize("guest", ["7.2", "6.12", "6.1", "arm64:6.12"], indirect=True)
@@ -118,7 +118,7 @@ def test_two_probes_on_a_function_each_have_their_pairs(guest: Guest) -> None:
         for call in map(calls.call, range(calls.first, calls.next)):
             ends = [store.record(seq) for seq in call[:2] if seq is not None]
             if ends[0].pid == pid:
-                assert call.alone is None, (call, ends)
+                assert call.unpaired_reason is None, (call, ends)
                 results.setdefault(ends[0].event, []).append((ends[0].ts, ends[1].values["ret"]))
         one, other = ([result for _, result in sorted(found, key=lambda each: each[0])] for found in results.values())
         assert one == other and len(one) > 30

@@ -1,4 +1,4 @@
-"""The ssh target on real kernels, both dialects: events, and what is left when the line or a process is cut."""
+"""The ssh target on real kernels, both dialects: events, and the clean-up after a disconnect or a dead process."""
 
 from __future__ import annotations
 
@@ -171,25 +171,25 @@ def test_events_of_others_and_none_of_our_own(target: RemoteTarget, guest_72: Gu
             guest_72.workload(False)
         assert len(found) > 20
         assert not ours & {pid for pid, _ in found}
-        if target.how == "sh":
+        if target.access == "sh":
             assert any("count=" in text for _, text in found)
         assert session.close() == []
     assert session.pump.error is None
 
 
-def test_a_far_side_that_stands_still_is_silent_until_it_goes_on(target: RemoteTarget, guest_72: Guest) -> None:
+def test_a_remote_host_that_stands_still_is_silent_until_it_goes_on(target: RemoteTarget, guest_72: Guest) -> None:
     """Nobody asks but the stream itself, and its probe is never hit."""
     with open_session(target) as session:
         session.probes.arm(plan(session, "never", "p kernel_restart"))
-        heard = target.heard
-        assert until(lambda: target.heard > heard), "a quiet line is asked for a word"
+        heard = target.last_received
+        assert until(lambda: target.last_received > heard), "a quiet connection is asked for a word"
         guest_72.run(f"kill -STOP {target.owner.partition('_')[0]}")
         try:
-            assert until(lambda: target.silent is not None)
+            assert until(lambda: target.overdue_seconds is not None)
             assert session.pump.error is None, "it is not cut"
         finally:
             guest_72.run(f"kill -CONT {target.owner.partition('_')[0]}")
-        assert until(lambda: target.silent is None)
+        assert until(lambda: target.overdue_seconds is None)
 
 
 def test_a_storm_is_bounded_and_lost_events_are_the_kernels(target: RemoteTarget, guest_72: Guest) -> None:
@@ -240,7 +240,7 @@ def test_close_leaves_nothing(target: RemoteTarget, guest_72: Guest) -> None:
     session = open_session(target)
     session.probes.arm(plan(session, "read", "p vfs_read"))
     assert "pw_" in left(guest_72)
-    target.close()  # not even the session: what is guarded is undone on the far side
+    target.close()  # not even the session: what is guarded is undone on the remote host
     assert is_clean(guest_72), left(guest_72)
 
 

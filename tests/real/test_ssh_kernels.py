@@ -17,7 +17,7 @@ from tests.real.test_ssh_guest import falls_silent, is_clean, left, plan, seen
 @pytest.mark.parametrize("guest", ["6.1", "6.12", "7.2-sh", "arm64:6.12"], indirect=True)
 def test_events_arrive(guest: Guest) -> None:
     with contextlib.closing(connect(guest, "lab")) as target:
-        assert target.how == ("sh" if "7.2" in guest.kernel.release else "agent")
+        assert target.access == ("sh" if "7.2" in guest.kernel.release else "agent")
         facts = target.facts()
         assert facts.release == guest.kernel.release
         assert facts.machine == ("aarch64" if guest.kernel.arch == "arm64" else "x86_64")

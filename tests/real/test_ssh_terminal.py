@@ -1,4 +1,4 @@
-"""ssh and our terminal: it asks there before the application takes it; an interrupt there does not cut the line."""
+"""ssh and our terminal: ssh asks there before the application takes it; an interrupt there does not disconnect."""
 
 from __future__ import annotations
 

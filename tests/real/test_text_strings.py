@@ -65,7 +65,7 @@ def test_a_name_of_a_file_or_of_a_task_forges_nothing(guest_72: Guest) -> None:
             assert opened(store) == [*names, "/nx/name", "/nx/comm"]
             records = [store.record(seq) for seq in range(store.next_seq)]
             assert records[-1].comm == "\na-1 [000] 1: " and not any(map(is_mark, records))
-            assert (store.lost, store.undecodable, store.late) == (0, 0, 0)
+            assert (store.lost_events, store.undecodable, store.late_events) == (0, 0, 0)
         finally:
             assert watch.close() == []
 
@@ -93,7 +93,7 @@ def test_a_name_of_a_file_or_of_a_task_forges_no_entry_of_a_histogram(guest_72: 
             named = f"printf {quote('%s')} {quote(TASK)} >/proc/$$/comm; true </nx/task"
             guest_72.run(f"sh -c {quote(named)} 2>/dev/null || true")
             names, tasks = (table.histogram for table in read_tables(watch.armed))
-            assert names.room_taken == len(names.entries) == len(KEYS) + 1 and names.alike == tasks.alike == 0
+            assert names.kernel_count == len(names.entries) == len(KEYS) + 1 and names.readings == tasks.readings == 0
             # What fills the line can't be told from blanks at its end.
             told = {entry.keys[0].text: entry.hits for entry in names.entries}
             assert told == dict.fromkeys([*KEYS, "/nx/task"], 1)
@@ -102,8 +102,8 @@ def test_a_name_of_a_file_or_of_a_task_forges_no_entry_of_a_histogram(guest_72: 
 
             guest_72.run(f"sh -c {quote(f'true <{quote(ENTRY)}')} 2>/dev/null || true")
             names, tasks = (table.histogram for table in read_tables(watch.armed))
-            assert (names.entries, names.room_taken, names.alike) == ((), len(KEYS) + 2, len(KEYS) + 4)
-            assert tasks.alike == 0 and len(tasks.entries) == len(KEYS) + 2
+            assert (names.entries, names.kernel_count, names.readings) == ((), len(KEYS) + 2, len(KEYS) + 4)
+            assert tasks.readings == 0 and len(tasks.entries) == len(KEYS) + 2
 
             guest_72.run(f"sh -c {quote(f'true <{quote(SECTION)}')} 2>/dev/null || true")
             with pytest.raises(KernelError, match="looks like a histogram"):

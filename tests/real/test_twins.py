@@ -9,16 +9,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from kernel.attach.symbols import symbol_lookups
-from kernel.connection.kernel_info import KernelInfo
 from kernel.connection.planner import Planner
 from kernel.lab.guest import Guest
-from kernel.lab.target import connect
 from probes.attaching.values import Relation
 from probes.functions.function_index import index_of
 from probes.plans.plan import Plan
 from probes.probe import Probe, ProbeEnds, ProbePlace
 from probes.syntax.parse import parse_probe
+from tests.real.planners import planner_with_symbols
 
 KERNELS = ["6.1", "6.12", "7.2", "arm64:6.12"]
 NAMES = 12
@@ -26,16 +24,13 @@ NAMES = 12
 
 @pytest.fixture(scope="module")
 def planner(guest: Guest) -> Iterator[Planner]:
-    info = KernelInfo(connect(guest, "twins"))
-    info.load_symbols()
-    info.catalog.ground = symbol_lookups(info.target, info.facts.release, info.symbols)
-    yield Planner(info)
-    info.close()
+    with planner_with_symbols(guest, "twins") as planner:
+        yield planner
 
 
 def twins(planner: Planner, name: str) -> list[ProbePlace]:
     about = planner.info.catalog.attachability(name)
-    return [way.place for way in about.instead if way.how is Relation.TWIN]
+    return [way.place for way in about.alternatives if way.relation is Relation.TWIN]
 
 
 @pytest.mark.parametrize("guest", KERNELS, indirect=True, scope="module")
@@ -67,7 +62,7 @@ class TestTwins:
             plan = planner.lower(typed, "pw_twin")
             assert plan.events[0].event == "c_start__entry"
             assert isinstance(plan.probe, Probe)
-            assert (plan.probe.place.symbol, plan.probe.place.told) == ("c_start", str(place))
+            assert (plan.probe.place.symbol, plan.probe.place.kernel_text) == ("c_start", str(place))
             lines.append(plan.events[0].line.replace("c_start__entry", f"twin_{number}", 1))
         if planner.info.btf is not None and planner.info.btf.function("c_start") is not None:
             assert all(line.endswith("m=$arg1:x64 pos=$arg2:x64") for line in lines), lines

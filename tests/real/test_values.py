@@ -84,7 +84,7 @@ class Run(NamedTuple):
     session: Session
     held: Held
     text: bool
-    """No pages: the far side has a shell only."""
+    """No pages: the remote host has a shell only."""
     switch: str
     """File of the instance that stops and starts it. A trace_pipe that has been read ends with tracing_on."""
     same: tuple[list[Event], list[Event]] = ([], [])
@@ -142,7 +142,7 @@ def _events(run: Run, first: int) -> list[Event]:
     store = run.watch.store
     assert store is not None
     assert (store.undecodable, dict(store.overrun)) == (0, {})
-    assert store.late == 0 or run.text  # trace_pipe orders what it happens to see
+    assert store.late_events == 0 or run.text  # trace_pipe orders what it happens to see
     return [_ours(run, store.record(seq)) for seq in range(max(first, store.first_seq), store.next_seq)]
 
 

@@ -44,8 +44,8 @@ from widgets.safe_text import stand_ins
 if TYPE_CHECKING:
     from textual.command import Provider
 
+    from events.loss_counts import LossCounts
     from kernel.connection.planner import Planner
-    from kernel.guards.loss_counts import LossCounts
     from kernel.hosts.fleet import Fleet
     from kernel.watch.watch import Watch
     from tui.dialogs.preset_screen import PickedPreset
@@ -68,7 +68,7 @@ class Probewright(App[None]):
     DEFAULT_MODE = "compose"
     COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {_commands_by_name}
 
-    said: var[tuple[Notice, ...]] = var(())
+    notice_lines: var[tuple[Notice, ...]] = var(())
     """Notices that the footers (`widgets.footer`) show, the oldest first."""
 
     def __init__(self, opening: Opening, preview: PreviewReader | None = None, fleet: Fleet | None = None) -> None:
@@ -79,9 +79,9 @@ class Probewright(App[None]):
             self.theme = SIXTEEN.name
         self.counts: LossCounts | None = None
         """Losses of the watch, at most a second old."""
-        self.face = ClockFace.KERNEL
+        self.display_clock = ClockFace.KERNEL
         """Clock by which times are shown."""
-        self.notices = notices = Notices(self, partial(setattr, self, "said"))
+        self.notices = notices = Notices(self, partial(setattr, self, "notice_lines"))
         self.keyboard = keyboard = Keyboard(self, notices, super().on_event)
         self.undo = TakeBackList(self, notices)
         self.target = TargetControl(self, notices, keyboard, opening, preview)
@@ -127,9 +127,9 @@ class Probewright(App[None]):
         return self.target.planner
 
     @property
-    def watching(self) -> Watch | None:
+    def current_watch(self) -> Watch | None:
         """The watch of the connection."""
-        return self.target.watching
+        return self.target.current_watch
 
     # -- begin and end ---------------------------------------------------------------------------------------------
 
@@ -198,7 +198,7 @@ class Probewright(App[None]):
 
     @on(messages.UndoOffered)
     def _undo_offered(self, event: messages.UndoOffered) -> None:
-        self.undo.add(event.what, event.back)
+        self.undo.add(event.description, event.undo)
 
     # -- the target ------------------------------------------------------------------------------------------------
 
@@ -256,24 +256,24 @@ class Probewright(App[None]):
 
     @on(messages.DataArrived)
     def _data_arrived(self) -> None:
-        self.refresh_loop.data_came()
-        self.tracing.data_came()
+        self.refresh_loop.schedule_tick()
+        self.tracing.schedule_tick()
 
     def _ticked(self) -> None:
         self.places.tick()
-        if self.watching is not None and (error := self.watching.take_error()):
-            self.reconnect.lose(self.watching, error)
+        if self.current_watch is not None and (error := self.current_watch.take_error()):
+            self.reconnect.lose(self.current_watch, error)
         self.tracing.notify_end()
 
     @on(messages.LossesCounted)
     def _counted(self, event: messages.LossesCounted) -> None:
         if not self.tracing.counted(event):
-            if event.watching is not self.watching:
+            if event.watch is not self.current_watch:
                 return
             self.counts = event.counts
-            for stopped in event.watching.guard.take():
+            for stopped in event.watch.guard.take():
                 self.notices.notify(f"{stopped.text}; {WHAT_HELPS}", title="stopped", severity="error")
-            event.watching.intake.know_names(event.names)
+            event.watch.intake.know_names(event.names)
         self.places.names_changed()
         self.refresh_places()
 
@@ -363,7 +363,7 @@ class Probewright(App[None]):
         """Open a target; one that is open, with probes on it, is not left by mistake: the cursor begins on it."""
         from tui.dialogs.target_list import word_of
 
-        stands = self.watching is not None and self.watching.live and not self.reconnect.can_try
+        stands = self.current_watch is not None and self.current_watch.live and not self.reconnect.can_try
         if stands and word_of(spec) == word_of(self.target.opened):
             self.notices.notify(f"{spec} stays open; to open it anew, disarm all first: {DISARM_ALL}")
         else:

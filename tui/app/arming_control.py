@@ -73,7 +73,7 @@ class ArmingControl:
         """Arm probes, and go to their events; ask about one that is armed already, or stands there twice."""
         from probes.plans.duplicates import split_duplicates, under_another_name
 
-        watching = self._target.watching
+        watching = self._target.current_watch
         if watching is None:
             return
         # A recording has what it holds: nothing is armed there, and nothing twice.
@@ -92,9 +92,7 @@ class ArmingControl:
         def answered(answer: str) -> None:
             if answer == "show":
                 there = [
-                    plan
-                    for plan in plans
-                    if any(not split_duplicates([probe], [plan.probe]).fresh for probe in again)
+                    plan for plan in plans if any(not split_duplicates([probe], [plan.probe]).new for probe in again)
                 ]
                 self._places.show_newest_of({event.path for plan in there for event in plan.events})
             for other in others if answer == "again" else ():
@@ -104,7 +102,7 @@ class ArmingControl:
 
     def arm(self, probe: Armable, *, at_any_rate: bool = False, count_only: bool = False) -> None:
         """Arm a probe, and go to its events; ask about one that is too fast."""
-        watching = self._target.watching
+        watching = self._target.current_watch
         if watching is None:
             return
         self._notices.notify_until_forgotten(f"arming {probe} …", f"arm {probe}")
@@ -170,15 +168,15 @@ class ArmingControl:
         """Change an armed probe or the buffer, in a worker; see `tui.kernel_jobs`."""
 
         def change() -> None:
-            if self._target.watching is not None:
-                self._app.post_message(action(self._target.watching))
+            if self._target.current_watch is not None:
+                self._app.post_message(action(self._target.current_watch))
 
         return self._app.run_worker(change, thread=True, group="arm")
 
     def remedied(self, event: Remedied) -> None:
         """Notify of a change, and offer to undo it where that can be."""
         severity: SeverityLevel = "error" if event.failed else "information"
-        if (back := event.back) is not None and not event.failed:
+        if (back := event.undo) is not None and not event.failed:
             self._undo.add(event.text, lambda: self.remedy(lambda watching: back(watching).for_good()))
         else:
             self._notices.notify(event.text, severity=severity, topic="remedy")
@@ -190,8 +188,8 @@ class ArmingControl:
         def disarm() -> None:
             from tui import kernel_jobs
 
-            if self._target.watching is not None:
-                self._app.post_message(kernel_jobs.disarm(self._target.watching, probes))
+            if self._target.current_watch is not None:
+                self._app.post_message(kernel_jobs.disarm(self._target.current_watch, probes))
 
         return self._app.run_worker(disarm, thread=True, group="arm")
 
@@ -199,8 +197,8 @@ class ArmingControl:
         """Notify of what could not be disarmed, and offer to arm the other probes again."""
         for failure in event.failures:
             self._notices.notify(failure, title="left behind", severity="error")
-        watching = self._target.watching
-        if watching is not None and (gone := event.gone) and event.watching is watching:
+        watching = self._target.current_watch
+        if watching is not None and (gone := event.gone) and event.watch is watching:
             from probes.plans.plan import titles_of  # what is first seen needs no probes
 
             plans = [plan for plan, _ in gone]

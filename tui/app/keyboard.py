@@ -106,7 +106,7 @@ class Keyboard:
                 self._held.append((event, stroke))
                 continue
             command = self._command(event.key)
-            fate = self.rule.fate(
+            fate = self.rule.route(
                 stroke,
                 in_text=self._in_text,
                 careful=command in GUARDED_ACTIONS,

@@ -42,7 +42,7 @@ class ReconnectControl:
         self._notices = notices
         self._refresh = refresh
         self._changed = changed
-        self._watching: Watch | None = None
+        self._watch: Watch | None = None
         self._reconnecting: ReconnectAttempt | None = None
         self._given_up: Watch | None = None
         self._timer: Timer | None = None
@@ -56,7 +56,7 @@ class ReconnectControl:
             if self._reconnecting is not None:
                 self._end(self._reconnecting.watch)
             self._given_up = None
-        self._watching = watching
+        self._watch = watching
 
     # -- state -----------------------------------------------------------------------------------------------------
 
@@ -70,18 +70,18 @@ class ReconnectControl:
         """True where the connection is lost and an attempt to reconnect can be made, or is under way."""
         if self.trying or self._given_up is None:
             return self.trying
-        from kernel.watch.reconnect import can_come_back
+        from kernel.watch.reconnect import can_reconnect
 
-        return can_come_back(self._given_up)
+        return can_reconnect(self._given_up)
 
     @property
     def silent(self) -> bool:
         """True where the connection owes an answer, and another one can be made in its place."""
-        if self._watching is None or self._watching.silent is None:
+        if self._watch is None or self._watch.overdue_seconds is None:
             return False
-        from kernel.watch.reconnect import can_be_cut  # a connection that answers needs none of it
+        from kernel.watch.reconnect import can_drop_silent  # a connection that answers needs none of it
 
-        return can_be_cut(self._watching)
+        return can_drop_silent(self._watch)
 
     def show_key(self) -> None:
         """Show F7 in the footer when the connection has fallen silent, and hide it when it answers again."""
@@ -94,22 +94,22 @@ class ReconnectControl:
     def lose(self, watching: Watch, error: KernelError) -> None:
         """Begin to reconnect a watch that receives no more events; show the error where that can't be."""
         if self.begin(watching):
-            self._notices.notify(f"{error}; {RECONNECT}, {GIVE_UP}", severity="error", topic="line")
+            self._notices.notify(f"{error}; {RECONNECT}, {GIVE_UP}", severity="error", topic="connection")
             self._app.refresh_bindings()
         else:
             dialogs.show_trouble(self._app, "no more events will come", str(error), error.remedy)
 
     def begin(self, watching: Watch) -> bool:
         """Begin an attempt to reconnect a watch; return False where that can't be."""
-        from kernel.watch.reconnect import ReconnectAttempt, can_come_back
+        from kernel.watch.reconnect import ReconnectAttempt, can_reconnect
 
-        if self.trying or not can_come_back(watching):
+        if self.trying or not can_reconnect(watching):
             return False
         self._reconnecting = reconnecting = ReconnectAttempt(watching)
         self._given_up = None
         self._report()
         self._timer = self._app.set_interval(_LOOK_EVERY, self._report)
-        self._app.run_worker(lambda: self._run(reconnecting), thread=True, group="line")
+        self._app.run_worker(lambda: self._run(reconnecting), thread=True, group="reconnect")
         return True
 
     def _run(self, reconnecting: ReconnectAttempt) -> None:
@@ -126,17 +126,17 @@ class ReconnectControl:
         """Show how far the attempt is."""
         if self._reconnecting is not None:
             asks = " (ssh asks)" if self._reconnecting.wants_to_ask else ""
-            self._reconnecting.watch.line_note = f"{self._reconnecting.note}; {RECONNECT}{asks}, {GIVE_UP}"
+            self._reconnecting.watch.connection_note = f"{self._reconnecting.note}; {RECONNECT}{asks}, {GIVE_UP}"
             self._refresh()
 
     def try_now(self) -> None:
         """Reconnect now, also a silent connection. If ssh must prompt, suspend the application and give it the
         terminal.
         """
-        if self.silent and self._watching is not None:
-            from kernel.watch.reconnect import cut_silent
+        if self.silent and self._watch is not None:
+            from kernel.watch.reconnect import drop_silent
 
-            cut_silent(self._watching)  # the handler of the lost connection begins the attempt
+            drop_silent(self._watch)  # the handler of the lost connection begins the attempt
             return
         if self._given_up is not None:
             self.begin(self._given_up)
@@ -159,22 +159,22 @@ class ReconnectControl:
 
     def restored(self, event: ConnectionRestored) -> None:
         """Notify of a connection that is restored, and of probes that could not be armed again."""
-        if event.watching is not self._watching:
+        if event.watch is not self._watch:
             return
-        self._end(event.watching)
-        self._notices.notify(event.back.text, title="back again", topic="line")
-        for refused in event.back.refused:
+        self._end(event.watch)
+        self._notices.notify(event.reconnected.text, title="back again", topic="connection")
+        for refused in event.reconnected.rejected_probes:
             self._notices.notify(refused, title="not armed again", severity="error")
-        if event.back.cut.booted:
-            self._app.run_worker(event.watching.info.load_symbols, thread=True, group="symbols")
+        if event.reconnected.outage.booted:
+            self._app.run_worker(event.watch.info.load_symbols, thread=True, group="symbols")
         self._changed()
 
     def lost(self, event: ConnectionLost) -> None:
         """Show why the connection can't be restored; F7 tries again."""
-        if event.watching is not self._watching:
+        if event.watch is not self._watch:
             return
-        self._end(event.watching, for_good=True)
-        self._notices.forget("line")
+        self._end(event.watch, for_good=True)
+        self._notices.forget("connection")
         dialogs.show_trouble(self._app, "no more events will come", str(event.error), event.error.remedy)
         self._changed()
 
@@ -184,4 +184,4 @@ class ReconnectControl:
             self._timer = None
         self._reconnecting = None
         self._given_up = watching if for_good else None
-        watching.line_note = GONE
+        watching.connection_note = GONE

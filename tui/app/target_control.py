@@ -36,7 +36,7 @@ PATIENCE_WITH_FUNCTIONS = 3.0
 
 
 class TargetControl:
-    """The one target at a time: being opened (`opening`), open (`connection`), watched (`watching`)."""
+    """The one target at a time: being opened (`opening`), open (`connection`), watched (`current_watch`)."""
 
     def __init__(
         self, app: App[None], notices: Notices, keyboard: Keyboard, opening: Opening, preview: PreviewReader | None
@@ -50,7 +50,7 @@ class TargetControl:
         self.planner: Planner | None = None
         self.opened = ""
         """The word for `--target` that the connection was opened by; empty: nothing is open yet."""
-        self.watching: Watch | None = None
+        self.current_watch: Watch | None = None
         """The watch of the connection."""
         self.asked_limits: dict[str, float] = {}
         """Fields of `kernel.guards.limits.Limits` that the command line gave."""
@@ -99,7 +99,7 @@ class TargetControl:
         gc.enable()
         opening = self.opening
         self._app.run_worker(lambda: self._wait_for_opening(opening), thread=True, group="open")
-        if not opening.seen:
+        if not opening.is_on_screen:
             listed = self._preview is not None and self._preview.preview is not None
             patience = PATIENCE_WITH_FUNCTIONS if listed and not opening.by_hand else PATIENCE
             self._app.set_timer(patience, lambda: self.show_progress(opening))
@@ -121,7 +121,7 @@ class TargetControl:
         if event.opening is not self.opening:
             return
         self._keyboard.ends(OPENING)
-        if event.opening.seen:
+        if event.opening.is_on_screen:
             return
         dialogs.close_all(self._app)
         dialogs.show_trouble(self._app, f"{event.opening.spec} can't be opened", str(event.error), event.error.remedy)
@@ -139,7 +139,7 @@ class TargetControl:
             self._app.run_worker(event.info.close, thread=True)
             return False
         self._keyboard.ends(OPENING)
-        if not event.opening.seen:
+        if not event.opening.is_on_screen:
             dialogs.close_all(self._app, waiting=not stays)  # else its place is left now
         fatal = [trouble for trouble in event.info.facts.troubles if trouble.fatal]
         if self.planner is not None and fatal and event.info.target.is_kernel:
@@ -170,8 +170,8 @@ class TargetControl:
 
         # Names and offsets stay as long as the target does: to walk through them at each collection takes 40 ms.
         gc.freeze()
-        self.watching = Watch(planner, limits=Limits(**self.asked_limits))
-        return self.watching
+        self.current_watch = Watch(planner, limits=Limits(**self.asked_limits))
+        return self.current_watch
 
     def replay(self, watching: Watch) -> bool:
         """Begin to read the events of a recording; show why not and return False where that fails."""
@@ -185,7 +185,7 @@ class TargetControl:
 
     def leave(self, graph: Watch | None) -> None:
         """Leave the target that is open; disarm its probes, and end its call graph, in a worker."""
-        watching, self.watching = self.watching, None
+        watching, self.current_watch = self.current_watch, None
         planner, self.planner = self.planner, None
         if planner is not None:
             gc.unfreeze()
@@ -196,7 +196,7 @@ class TargetControl:
         from kernel.cleanup.undo import failure_lines
 
         for watching in watches:
-            watching.hurry(time.monotonic())
+            watching.set_deadline(time.monotonic())
         failures = [failure for watching in watches for failure in watching.close()]
         info.close()
         self._app.post_message(Disarmed(failure_lines(failures)))

@@ -18,8 +18,8 @@ from tui.present.ways_out import GIVE_UP, LEAVE_END, OPEN_ANEW, RUNNING_KERNEL
 from tui.refresh import RefreshLoop
 
 if TYPE_CHECKING:
+    from events.loss_counts import LossCounts
     from kernel.connection.planner import Planner
-    from kernel.guards.loss_counts import LossCounts
     from kernel.watch.watch import Watch
     from probes.plans.graph_plan import GraphPlan
 
@@ -50,7 +50,7 @@ class TraceControl:
             ticked: is called after calls came in, as by `tui.refresh.RefreshLoop`.
             refresh: shows the places anew; also while the kernel owes an answer.
         """
-        self.watching: Watch | None = None
+        self.current_watch: Watch | None = None
         """The watch of the tracer; None: none was begun on this target."""
         self.counts: LossCounts | None = None
         """Losses, at most a second old."""
@@ -81,7 +81,7 @@ class TraceControl:
     @property
     def runs(self) -> bool:
         """True while the tracer is on, and its end was not asked for."""
-        return self.watching is not None and self.watching.live and not self.ends
+        return self.current_watch is not None and self.current_watch.live and not self.ends
 
     # -- on the screen ---------------------------------------------------------------------------------------------
 
@@ -134,15 +134,15 @@ class TraceControl:
         """Take the tracer that runs, and notify of what could not be put back; close it and return False where
         another target was chosen meanwhile, or the tracer was given up.
         """
-        if event.watching.planner is not self._planner or self.given_up:
-            self._app.run_worker(event.watching.close, thread=True)
+        if event.watch.planner is not self._planner or self.given_up:
+            self._app.run_worker(event.watch.close, thread=True)
             return False
         self._keyboard.ends(TRACING)
         self._notices.forget("arming")
         self._notices.forget(TRACING)
         for failure in event.failures:
             self._notices.notify(failure, title="left behind", severity="error")
-        self.started(event.watching)
+        self.started(event.watch)
         return True
 
     def failed(self, event: GraphFailed) -> None:
@@ -151,7 +151,7 @@ class TraceControl:
         self.begins = False
         self._notices.forget(TRACING)
         self._app.refresh_bindings()
-        self._notices.notify_not_armed(f"{event.plan}: {event.why}\n{event.remedy}".strip())
+        self._notices.notify_not_armed(f"{event.plan}: {event.reason}\n{event.remedy}".strip())
 
     def abandon(self) -> None:
         """Give up the tracer that is being begun, and say so."""
@@ -170,7 +170,7 @@ class TraceControl:
 
     def notify_end(self) -> None:
         """Notify of an error that ended the tracer."""
-        if self.watching is not None and (error := self.watching.take_error()):
+        if self.current_watch is not None and (error := self.current_watch.take_error()):
             text = f"{error}; {OPEN_ANEW}"
             self._notices.notify(text, title="the call graph has ended", severity="error", topic="graph")
 
@@ -236,17 +236,17 @@ class TraceControl:
     def started(self, watching: Watch) -> None:
         """Set the tracer that runs now, and end the one before."""
         self.begins = self.ends = False
-        earlier = self.watching
+        earlier = self.current_watch
         if earlier is not None and earlier is not watching and earlier.live:
             self._run(lambda: self._end(earlier))
-        self.watching, self.counts = watching, None
+        self.current_watch, self.counts = watching, None
         self._refresh_loop.follow(watching)
         self._refresh_loop.count()
-        self._refresh_loop.data_came()
+        self._refresh_loop.schedule_tick()
 
     def stop(self) -> None:
         """Stop the tracer and put everything back, in a worker; its calls stay."""
-        watching = self.watching
+        watching = self.current_watch
         if watching is not None and watching.live and not self.ends:
             self.ends, self._end_is_left = True, False
             self._run(lambda: self._end(watching))
@@ -257,33 +257,33 @@ class TraceControl:
         with self._changing:
             watching.queue.settle()
             failures = watching.close()
-        if watching is self.watching:
+        if watching is self.current_watch:
             self.ends = False
         self._app.post_message(Disarmed(failure_lines(failures)))
 
-    def data_came(self) -> None:
+    def schedule_tick(self) -> None:
         """Call the next tick after a pause, where a tracer runs."""
-        if self.watching is not None:
-            self._refresh_loop.data_came()
+        if self.current_watch is not None:
+            self._refresh_loop.schedule_tick()
 
     def counted(self, event: LossesCounted) -> bool:
         """Take counts and names of tasks; return False where they are not of this tracer."""
-        if event.watching is not self.watching or self.watching is None:
+        if event.watch is not self.current_watch or self.current_watch is None:
             return False
         self.counts = event.counts
-        self.watching.intake.know_names(event.names)
+        self.current_watch.intake.know_names(event.names)
         return True
 
     def last(self) -> Watch | None:
         """Return the newest tracer, also one that the screen does not know of; wait for a worker that begins one."""
         self._asked += 1
         with self._changing:
-            return self._begun or self.watching
+            return self._begun or self.current_watch
 
     def leave(self) -> Watch | None:
         """Leave the target; return the watch that has to be closed."""
         self.give_up()  # what waits for its turn is of the target that is left
         self.ends, self._planner = False, None
-        watching, self.watching, self.counts = self.watching, None, None
+        watching, self.current_watch, self.counts = self.current_watch, None, None
         self._refresh_loop.follow(None)
         return watching

@@ -104,7 +104,7 @@ class TypedAhead:
         self._by_letter = self._before.printable and self._changed_at - self._before.at < PAUSE
         self._in_word = False
 
-    def fate(self, stroke: KeyPress, *, in_text: bool, careful: bool, meant: bool = True) -> KeyRoute:
+    def route(self, stroke: KeyPress, *, in_text: bool, careful: bool, meant: bool = True) -> KeyRoute:
         """Return the way of a key, the next one typed.
 
         Args:

@@ -18,9 +18,9 @@ _MOST: Final = 20
 class UndoStep(NamedTuple):
     """A step that a person took."""
 
-    what: str
+    description: str
     """Description in a few words, as it stands on the screen."""
-    back: Callable[[], object]
+    undo: Callable[[], object]
     """Function that undoes the step."""
 
 
@@ -46,8 +46,8 @@ class TakeBackList:
         self._notices.forget("undo")
         if self._steps:
             step = self._steps.pop()
-            under_way = isinstance(step.back(), Worker)  # whose end has a notification of its own
-            self._notices.notify(f"{'taking' if under_way else 'taken'} back: {step.what}", topic="undo")
+            under_way = isinstance(step.undo(), Worker)  # whose end has a notification of its own
+            self._notices.notify(f"{'taking' if under_way else 'taken'} back: {step.description}", topic="undo")
         self._app.refresh_bindings()
 
     def clear(self) -> None:

@@ -37,7 +37,7 @@ class AttachControl:
         from probes.attaching.values import UNSEEN
 
         looking = any(worker.group == "why" and worker.is_running for worker in self._screen.workers)
-        if info.catalog.ground is UNSEEN and not looking:
+        if info.catalog.sources is UNSEEN and not looking:
             self.explain(info, name)
 
     def explain(self, info: KernelInfo, name: str) -> None:
@@ -52,7 +52,7 @@ class AttachControl:
 
     def _explain(self, explainer: AttachExplainer, name: str) -> None:
         try:
-            self._screen.post_message(AttachExplained(explainer, explainer.about(name)))
+            self._screen.post_message(AttachExplained(explainer, explainer.attachability(name)))
         except KernelError:
             return  # the former explanation stays; whoever needs the lost connection next reports it
 
@@ -85,7 +85,7 @@ class AttachControl:
         try:
             found = explainer.callers(name, progress)
         except KernelError as error:
-            found = Callers(name, trouble=str(error))
+            found = Callers(name, error=str(error))
         if found is not None:
             self._screen.post_message(CallersFound(explainer, found))
 

@@ -77,7 +77,7 @@ class Completer:
         if text.startswith("e") or is_static(text):
             self._learn_event(place)
         elif text.startswith("-"):
-            self._made = self._info.surroundings.made_by(self._info.target.owner)
+            self._made = self._info.environment.made_by(self._info.target.owner)
         elif text[:1] in ("p", "r") and "/" in place:
             self._learn_program(place.partition(":")[0])
         if "@" in text and self._info.symbols is not None:
@@ -87,7 +87,7 @@ class Completer:
             self._structs = tuple(dict.fromkeys(self._info.btf.names_of(Kind.STRUCT)))
 
     def _learn_event(self, place: str) -> None:
-        around = self._info.surroundings
+        around = self._info.environment
         self._events = self._events or around.events
         event, look_up = split_name(place), around.nearby.event
         if event not in self._fields and look_up is not None and (fields := look_up(*event)):
@@ -95,7 +95,7 @@ class Completer:
 
     def _learn_program(self, path: str) -> None:
         """List the folder that a path is in, and look whether it is a folder or a program itself."""
-        look_up = self._info.surroundings.nearby.program
+        look_up = self._info.environment.nearby.program
         for one in dict.fromkeys((path.rpartition("/")[0] or "/", path.rstrip("/") or "/")):
             if one in self._looked or not one.startswith("/"):
                 continue

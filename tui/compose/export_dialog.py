@@ -17,9 +17,9 @@ from widgets.dialogs.probe_export_dialog import DialectText, ProbeExportDialog
 class DialectsTried(Message):
     """All dialects were tried."""
 
-    def __init__(self, found: tuple[ProbeExport, ...]) -> None:
+    def __init__(self, dialects: tuple[ProbeExport, ...]) -> None:
         super().__init__()
-        self.found = found
+        self.dialects = dialects
 
 
 class ProbeExportScreen(ProbeExportDialog):
@@ -42,9 +42,12 @@ class ProbeExportScreen(ProbeExportDialog):
     def _offered(self, event: DialectsTried) -> None:
         event.stop()
         stem = identifier(self._probe.subject.rpartition("/")[2])
-        names = (f"{stem}-{one.dialect.name}{one.dialect.suffix}" for one in event.found)
+        names = (f"{stem}-{one.dialect.name}{one.dialect.suffix}" for one in event.dialects)
         self.show(
-            [DialectText(o.dialect.title, name, o.text, o.notes) for o, name in zip(event.found, names, strict=True)]
+            [
+                DialectText(o.dialect.title, name, o.text, o.notes)
+                for o, name in zip(event.dialects, names, strict=True)
+            ]
         )
 
     @on(ProbeExportDialog.SaveRequested)

@@ -14,18 +14,18 @@ from tui.messages import PartMessage
 class TextRead(PartMessage):
     """The target has checked a typed text."""
 
-    def __init__(self, planner: Planner, text: CommandText, found: TypedText) -> None:
+    def __init__(self, planner: Planner, text: CommandText, typed: TypedText) -> None:
         super().__init__()
         self.planner = planner
         self.text = text
-        self.found = found
+        self.typed = typed
 
 
 class LinesRead(PartMessage):
     """Pasted lines of specifications were checked; `left_out` of them had no probe."""
 
-    def __init__(self, planner: Planner, found: tuple[TypedText, ...], left_out: int) -> None:
+    def __init__(self, planner: Planner, lines: tuple[TypedText, ...], left_out: int) -> None:
         super().__init__()
         self.planner = planner
-        self.found = found
+        self.lines = lines
         self.left_out = left_out

@@ -59,11 +59,11 @@ class PastedLines:
         self._bench.keyboard.ends(_READING)
         if event.planner is not self._bench.planner:
             return
-        good = [one.probe for one in event.found if one.probe is not None and not refusal(one)]
+        good = [one.probe for one in event.lines if one.probe is not None and not refusal(one)]
         probes, again = split_duplicates(good)
         left = Counter(again)
         lines: list[PastedLine] = []
-        for one in reversed(event.found):  # of those that are twice the first is taken
+        for one in reversed(event.lines):  # of those that are twice the first is taken
             why = refusal(one)
             if not why and one.probe is not None and left[one.probe] > 0:
                 left[one.probe] -= 1

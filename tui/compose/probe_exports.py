@@ -85,7 +85,7 @@ def _lowered(planner: Planner, probe: Armable, dialect: ExportDialect, taken: se
     probe = with_function_name(probe, lambda: planner.info.symbols)
     btf = planner.types_of(probe)
     facts = replace(planner.info.facts, features=dialect.lowered_for(planner.info.facts))
-    around = UNKNOWN if is_function(probe) else planner.info.surroundings.nearby
+    around = UNKNOWN if is_function(probe) else planner.info.environment.nearby
     plan = lower(probe, btf, facts, GROUP, environment=around)
     name = plan.events[0].event if len(plan.events) == 1 else probe.subject
     for number in range(2, _MOST):

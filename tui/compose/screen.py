@@ -110,7 +110,7 @@ class ComposeScreen(Screen[None]):
         info = open_planner(self.bench).info
         self._signature.forget()
         self._attaching.forget()
-        self.specification.known = known = Functions(info.catalog.names, info.function)
+        self.specification.functions = known = Functions(info.catalog.names, info.function)
         self._functions.show(known.names, known.find, known.describe)
         if self._wanted:
             self.pick(self._wanted)
@@ -133,8 +133,10 @@ class ComposeScreen(Screen[None]):
             return
         from tui.present.status import rates_of, status_of
 
-        self._status.status = status_of(bench.planner.info, bench.watching, bench.counts, tracing=bench.tracing.runs)
-        self._functions.armed = rates_of(bench.watching)
+        self._status.status = status_of(
+            bench.planner.info, bench.current_watch, bench.counts, tracing=bench.tracing.runs
+        )
+        self._functions.armed = rates_of(bench.current_watch)
 
     # -- functions -------------------------------------------------------------------------------------------------
 
@@ -179,7 +181,7 @@ class ComposeScreen(Screen[None]):
 
     def _explained(self, event: messages.AttachExplained) -> None:
         if self._attaching.explained(event):
-            self.specification.known.forget()
+            self.specification.functions.forget()
             self._functions.describe_anew()
             self.specification.check_again()
 
@@ -191,7 +193,7 @@ class ComposeScreen(Screen[None]):
         from probes.attaching.values import Relation
 
         event.stop()
-        if event.way.how is Relation.TWIN:
+        if event.way.relation is Relation.TWIN:
             self._signature.show_twin(event.function, event.way)
             self.specification.show()
         else:

@@ -64,7 +64,7 @@ def typed(planner: Planner, typed_text: CommandText) -> TypedText:
         return TypedText(Specification(text, _of_another_tool(text, meant)), None, None)
     try:
         return _judged(planner, typed_text)
-    except KernelError as error:  # the line is gone: then that is all there is to say
+    except KernelError as error:  # the connection is lost: there is no more to say
         found = unchecked(planner.info, typed_text)
         return found._replace(shown=replace(found.shown, notes=(str(error),)))
 
@@ -127,7 +127,7 @@ def counted_by(info: KernelInfo, text: str) -> dict[Armable, tuple[str, ...]]:
 def _of_another_tool(text: str, meant: Translation) -> Verdict:
     """Return a refusal of another tool's text, with its translation; of several probes the first."""
     more = f"{len(meant.probes)} probes: paste it for all" if len(meant.probes) > 1 else ""
-    hint = "; ".join(filter(None, (more, meant.told)))
+    hint = "; ".join(filter(None, (more, meant.notes_text)))
     right = meant.probes[0] if meant.probes else ""
     error = Refusal("of_another_tool", f"This is {meant.tool}'s", 0, text.split()[0], hint, (), right)
     return Verdict(" ".join(text.split()), error)

@@ -51,7 +51,7 @@ class SpecificationControl:
         self._panes = panes
         self._signature = signature
         self._attach = attach
-        self.known = Functions(())
+        self.functions = Functions(())
         """The functions of the target that is open."""
         self._completer: Completer | None = None
         self._kernels: Mapping[str, TargetFacts] | None = None
@@ -77,7 +77,7 @@ class SpecificationControl:
         """Return the hist triggers that are armed with a probe: those of another tool's text, unchanged."""
         return self._meant.get(probe, ())
 
-    def triggers_meant(self, probe: Armable) -> tuple[str, ...]:
+    def translated_triggers(self, probe: Armable) -> tuple[str, ...]:
         """Return the hist triggers that another tool's text had for what a probe is on, changed or not."""
         return tuple(
             one for meant, triggers in self._meant.items() if meant.subject == probe.subject for one in triggers
@@ -153,7 +153,7 @@ class SpecificationControl:
         if translate(text) is not None:
             return NOTHING
         if self._completer is None:
-            self._completer = Completer(open_planner(self._bench).info, self.known)
+            self._completer = Completer(open_planner(self._bench).info, self.functions)
         return self._completer.complete(text, cursor)
 
     def take_over(self, text: str) -> None:
@@ -218,7 +218,7 @@ class SpecificationControl:
         time.sleep(PAUSE)
         if read is not self._asked:
             return
-        with contextlib.suppress(KernelError):  # the line is gone: no more is offered
+        with contextlib.suppress(KernelError):  # the connection is lost: no more is offered
             if self._completer is not None:
                 self._completer.learn(read.text)
         found = specification.typed(planner, read)
@@ -227,7 +227,7 @@ class SpecificationControl:
     def text_read(self, event: TextRead) -> None:
         """Show the verdict of the target on a text, where that is still the text."""
         if event.planner is open_planner(self._bench) and event.text is self._asked:
-            self._show_typed(event.found)
+            self._show_typed(event.typed)
             self._panes.spec.completion.offer_again()
 
     # -- the lines -------------------------------------------------------------------------------------------------
@@ -243,7 +243,7 @@ class SpecificationControl:
         if probe is not None and (triggers := self.triggers_of(probe)):
             note = f"armed with {', '.join(triggers)}, whose table is shown then"
             shown = replace(shown, notes=tuple(dict.fromkeys((note, *shown.notes))))
-        elif probe is not None and (triggers := self.triggers_meant(probe)):
+        elif probe is not None and (triggers := self.translated_triggers(probe)):
             note = f"no longer what was pasted: {', '.join(triggers)} is left out; once it is armed {ADD_TRIGGER}"
             shown = replace(shown, notes=tuple(dict.fromkeys((note, *shown.notes))))
         if probe is None or self._signature.unread or not self._panes.spec.lowered:

@@ -76,7 +76,7 @@ def _lab() -> list[TargetRow]:
     found = []
     for series in LAB_SERIES:
         gone = missing("arm64" if series.startswith("arm64:") else "amd64")
-        names = ", ".join(need.what for need in gone)
+        names = ", ".join(need.name for need in gone)
         troubles = (Trouble(f"missing: {names}", command(gone)),) if gone else ()
         title = "built from source with every tracer on" if series == "full" else f"Linux {series} in QEMU"
         found.append(TargetRow(f"lab:{series}", f"lab {series}", title, (), troubles))

@@ -16,11 +16,11 @@ from probes.rules.messages.ways_out import WAYS_OUT
 from tui.docs.text import MADE, cell, code, table
 
 _TABLES = (
-    ("Probes", "Of lines for `dynamic_events`, `kprobe_events` and `uprobe_events`.", MESSAGES),
-    ("Filters", "Of an event's `filter`, and of `if` behind a trigger.", FILTER_MESSAGES),
-    ("Synthetic events", "Of `s:NAME …`.", SYNTH_MESSAGES),
-    ("Histograms", "Of `hist:` triggers.", HIST_MESSAGES),
-    ("No kind of event", "Of a line that none of the kinds takes.", {NO_MATCH: NO_MATCH_MESSAGE}),
+    ("Probes", "Errors of lines for `dynamic_events`, `kprobe_events` and `uprobe_events`.", MESSAGES),
+    ("Filters", "Errors of an event's `filter`, and of `if` behind a trigger.", FILTER_MESSAGES),
+    ("Synthetic events", "Errors of `s:NAME …`.", SYNTH_MESSAGES),
+    ("Histograms", "Errors of `hist:` triggers.", HIST_MESSAGES),
+    ("No kind of event", "The error of a line that no kind of event accepts.", {NO_MATCH: NO_MATCH_MESSAGE}),
 )
 
 
@@ -29,8 +29,8 @@ def errors() -> str:
     parts = [
         MADE.format(source="`probes/facts/errors_table.py` and `probes/rules/messages/ways_out.py`"),
         "# The kernel's errors\n\n"
-        "The symbolic name is the kernel's own (`kernel/trace/trace_probe.h` and others); the message is what\n"
-        "stands in `error_log`. `probewright check` shows both, the place in the line, and a name that would do.\n",
+        "The symbolic name is the kernel's own (`kernel/trace/trace_probe.h` and others); the message is that\n"
+        "of `error_log`. `probewright check` shows both, the place in the line, and similar names.\n",
     ]
     for title, intro, messages in _TABLES:
         rows = ((code(name), cell(text), cell(WAYS_OUT[name])) for name, text in messages.items())

@@ -12,7 +12,7 @@ from textual.widget import Widget
 
 from tui.commands import bindings
 from tui.docs.text import MADE, cell, code, table
-from tui.help import EVERYWHERE, PANES, SCREENS, about, explained
+from tui.help import EVERYWHERE, PANES, SCREENS, explained_bindings, note_on
 from widgets.dialogs.help import section
 
 _PACKAGES = ("widgets", "tui.compose", "tui.live", "tui.views", "tui.filter", "tui.hosts", "tui.dialogs")
@@ -60,11 +60,11 @@ def _names(kind: type[Widget]) -> set[str]:
     """Return the name in SCREENS of a screen class, as a set; empty for other widgets."""
     if not issubclass(kind, Screen) or kind.__name__ == "Dialog":
         return set()
-    return {name for name in SCREENS if SCREENS[name] == about(kind)} & {one.__name__ for one in kind.__mro__}
+    return {name for name in SCREENS if SCREENS[name] == note_on(kind)} & {one.__name__ for one in kind.__mro__}
 
 
 def _own(kind: type[Widget]) -> list[Binding]:
-    return [binding for one, binding in explained(kind) if one is kind]
+    return [binding for one, binding in explained_bindings(kind) if one is kind]
 
 
 def _unless_alone(name: str, title: str) -> str:

@@ -38,7 +38,7 @@ class PassingEvents(Protocol):
         """Number of the next row."""
 
     @property
-    def behind(self) -> int:
+    def backlog(self) -> int:
         """Number of events not yet checked."""
 
     @property
@@ -146,10 +146,10 @@ class FilterBar(FilterLine):
             self.say(self._error, refused=self._is_rejected)
             return
         found.tick(_BUDGET)
-        self.say(PassCount(found.next - found.first, found.of, "events", found.behind).text)
+        self.say(PassCount(found.next - found.first, found.of, "events", found.backlog).text)
         if self._timer is not None:
             self._timer.stop()
-        self._timer = self.set_timer(_PAUSE, self._count) if found.behind else None
+        self._timer = self.set_timer(_PAUSE, self._count) if found.backlog else None
 
     @on(FilterLine.Typed)
     def _line_typed(self, event: FilterLine.Typed) -> None:
@@ -204,7 +204,7 @@ class LiveFilterBar(FilterBar):
 
     @property
     def _urgent(self) -> str:
-        return self._hidden.told
+        return self._hidden.note
 
     def watches(self) -> Sequence[Watch]:
         watch = self._watch_on_screen()

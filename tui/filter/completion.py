@@ -45,7 +45,7 @@ class CandidateValue(NamedTuple):
 
     text: str
     """Text of the value in a condition."""
-    about: str = ""
+    description: str = ""
     """Name of the value, if it has one."""
 
 
@@ -79,7 +79,7 @@ def complete_filter(
         items = _values(values(field), known[field], place.typed, last)
     elif last in known and (len(place.before) == 1 or field in ("&&", "||", "(", "!")):
         items = tuple(
-            Completion(f"{sign} ", ItemKind.WORD, sign, about=_ABOUT.get(sign, ""))
+            Completion(f"{sign} ", ItemKind.WORD, sign, description=_ABOUT.get(sign, ""))
             for sign in _OPERATORS[known[last]]
             if not place.typed
         )
@@ -107,7 +107,7 @@ def _place(before: str) -> _Token:
 def _fields(known: Mapping[str, ValueKind], typed: str) -> tuple[Completion, ...]:
     names = list(dict.fromkeys((*(name for name in known if name not in COMMON_FIELDS), *COMMON_FIELDS)))
     return tuple(
-        Completion(f"{names[n]} ", ItemKind.FIELD, names[n], about=_field_note(names[n], known[names[n]]))
+        Completion(f"{names[n]} ", ItemKind.FIELD, names[n], description=_field_note(names[n], known[names[n]]))
         for n in ranked(names, typed)
     )
 
@@ -122,9 +122,9 @@ def _values(recent: Sequence[CandidateValue], sort: ValueKind, typed: str, sign:
     by_text = {one.text: one for one in (*(errors if is_number and typed.startswith("-") else ()), *recent)}
     low = typed.lower()
     found = [
-        Completion(one.text, ItemKind.VALUE, one.text, about=one.about)
+        Completion(one.text, ItemKind.VALUE, one.text, description=one.description)
         for one in (*recent, *(one for text, one in by_text.items() if text.startswith("-E")))
-        if low in one.text.lower() or low in one.about.lower()
+        if low in one.text.lower() or low in one.description.lower()
     ]
     return tuple(dict.fromkeys(sorted(found, key=lambda item: not item.text.strip("\"'").lower().startswith(low))))
 
@@ -134,7 +134,7 @@ def values_seen(watch: Watch, store: Store, field: str) -> tuple[CandidateValue,
     own_fields = {one.name for fmt in store.decoder.formats.values() for one in fmt.fields}
     if field not in own_fields and (field in COMM or field == "event" or field in CGROUP):
         return _values_of_any_event(store, field)
-    shown = ValueStyle(watch.known)
+    shown = ValueStyle(watch.event_fields)
     counts: dict[CandidateValue, int] = {}
     deadline = time.monotonic() + _BUDGET
     for seq in range(store.next_seq - 1, max(store.first_seq, store.next_seq - _ROWS) - 1, -1):
@@ -152,9 +152,9 @@ def _enumerators(watch: Watch, store: Store, field: str) -> Iterator[CandidateVa
     """Yield the enumerators of a field's enum, with the numbers that events would have."""
     fields = [one for fmt in store.decoder.formats.values() for one in fmt.fields if one.name == field]
     unsigned = 8 * fields[0].width if fields and not fields[0].signed else 0
-    columns = (column for plan in watch.known.plans for event in plan.events for column in event.columns)
+    columns = (column for plan in watch.event_fields.plans for event in plan.events for column in event.columns)
     for kind in dict.fromkeys(column.btf_type for column in columns if column.name == field):
-        for name, number in watch.known.namer.enumerators(kind):
+        for name, number in watch.event_fields.namer.enumerators(kind):
             yield CandidateValue(str(number & ((1 << unsigned) - 1) if unsigned else number), name)
 
 

@@ -32,13 +32,13 @@ class PassCount(NamedTuple):
     passing: int
     of: int
     unit: str = "events"
-    behind: int = 0
+    backlog: int = 0
     """Events not yet checked."""
 
     @property
     def text(self) -> str:
         """Text like `155 of 790 events`."""
-        behind = f", {grouped(self.behind)} to look at" if self.behind else ""
+        behind = f", {grouped(self.backlog)} to look at" if self.backlog else ""
         return f"{grouped(self.passing)} of {grouped(self.of)} {self.unit}{behind}"
 
 
@@ -191,4 +191,4 @@ def _selected(wanted: Condition, watch: Watch, store: Store) -> FilteredRows:
     from events.search.filtered_rows import FilteredRows  # imports numpy
     from tui.present.call_ends import ends_of
 
-    return FilteredRows(store, wanted, lambda: ends_of(watch.known.plans))
+    return FilteredRows(store, wanted, lambda: ends_of(watch.event_fields.plans))

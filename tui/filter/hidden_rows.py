@@ -56,6 +56,6 @@ class HiddenRows:
         return self._next < store.next_seq
 
     @property
-    def told(self) -> str:
+    def note(self) -> str:
         """Words after the filter if none of the received events passes, with a remedy; empty: one passes."""
         return f"hides {self._subject}: {NO_FILTER}" if self._has_received else ""

@@ -105,31 +105,31 @@ class HostControl:
     @property
     def can_try(self) -> bool:
         """True where a host is being reconnected, or is silent and another connection can be made."""
-        from kernel.watch.reconnect import can_be_cut
+        from kernel.watch.reconnect import can_drop_silent
 
-        return self.trying or any(host.watch is not None and can_be_cut(host.watch) for host in self.fleet.hosts)
+        return self.trying or any(host.watch is not None and can_drop_silent(host.watch) for host in self.fleet.hosts)
 
     def _tell_of_lines(self) -> None:
         """Notify of hosts that were lost, disconnected or reconnected since the last call."""
         hosts = self.fleet.hosts
         for host in hosts:
-            cuts = host.watch.cuts if host.watch is not None else ()
+            outages = host.watch.outages if host.watch is not None else ()
             state, known = self._told_of.get(host, ("", 0))
-            self._told_of[host] = (str(host.state), len(cuts))
-            for cut in cuts[known:]:
-                self._app.notify(f"{host.name}: {cut.text}", title="back again", markup=False)
+            self._told_of[host] = (str(host.state), len(outages))
+            for outage in outages[known:]:
+                self._app.notify(f"{host.name}: {outage.text}", title="back again", markup=False)
             if host.state == state:
                 continue
             if host.state == "lost":
-                text = f"{host.name} is lost: {host.why}; {self._from_here(HOSTS_TRY_AGAIN)}, the others go on"
+                text = f"{host.name} is lost: {host.reason}; {self._from_here(HOSTS_TRY_AGAIN)}, the others go on"
                 self._app.notify(text, severity="error", markup=False)
             elif host.state == "cut":
-                text = f"{host.name}: {host.why}; {RECONNECT}, {GIVE_UP}, the others go on"
+                text = f"{host.name}: {host.reason}; {RECONNECT}, {GIVE_UP}, the others go on"
                 self._app.notify(text, severity="error", markup=False)
-            elif state == "cut" and not cuts[known:] and not host.why:
+            elif state == "cut" and not outages[known:] and not host.reason:
                 self._app.notify(f"{host.name}: {NOTHING_MISSING}", title="back again", markup=False)
-            elif state == "cut" and host.why:
-                self._app.notify(f"{host.name}: {host.why}", severity="error", markup=False)
+            elif state == "cut" and host.reason:
+                self._app.notify(f"{host.name}: {host.reason}", severity="error", markup=False)
         if self.can_try != self._tried:
             self._tried = self.can_try
             self._app.refresh_bindings()
@@ -189,7 +189,7 @@ def opening_of_fleet(fleet: Fleet) -> Opening:
     connection, under its name.
     """
     opening = Opening(fleet.hosts[0].spec, connect=partial(_borrow, fleet))
-    opening.seen = True
+    opening.is_on_screen = True
     return opening
 
 

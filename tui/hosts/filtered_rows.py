@@ -47,7 +47,7 @@ class FilteredHostRows:
         return self._events.next_seq - self._events.first_seq
 
     @property
-    def behind(self) -> int:
+    def backlog(self) -> int:
         """Events that were not looked at yet."""
         return self._events.next_seq - max(self._looked, self._events.first_seq)
 

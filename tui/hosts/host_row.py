@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from events.store.outage_mark import total_outage_seconds
 from kernel.guards.limits import REMEDY
 from kernel.remote.silence import words
-from tui.hosts.host_text import clock_text, gaps_of, losses_of_host
-from tui.present.ways_out import GIVE_UP, OTHER_LINE, RECONNECT
+from tui.hosts.host_text import clock_text
+from tui.present.loss_totals import losses_of
+from tui.present.ways_out import GIVE_UP, NEW_CONNECTION, RECONNECT
 from widgets.events.host_table import HostLine
-from widgets.events.values import LossTotals
 
 if TYPE_CHECKING:
     from kernel.hosts.fleet import Fleet
@@ -24,16 +23,16 @@ def host_line(fleet: Fleet, host: Host) -> HostLine:
     """Return the row of a host."""
     store = host.watch.store if host.watch is not None else None
     live = host.state == "armed" and store is not None
-    silent = host.watch.silent if live and host.watch is not None else None
-    offset = host.offset(fleet.now())
+    silent = host.watch.overdue_seconds if live and host.watch is not None else None
+    offset = host.offset(fleet.clock())
     trying = host.trying
     remedy = _TOO_FAST if host.remedy == REMEDY else host.remedy
-    why = host.why or (host.progress if not host.state.settled else "")
+    why = host.reason or (host.progress if not host.state.settled else "")
     if silent is not None:
         why = f"{words(silent)}; {why}" if why else words(silent)
-        remedy = remedy or f"it owes an answer: {OTHER_LINE}, two minutes without an answer do it too"
+        remedy = remedy or f"it owes an answer: {NEW_CONNECTION}, two minutes without an answer do it too"
     if trying is not None:
-        since = f": {trying.why}" if trying.why != host.why else ""
+        since = f": {trying.reason}" if trying.reason != host.reason else ""
         remedy = f"{trying.note}; {RECONNECT}, {GIVE_UP}{since}"
     return HostLine(
         name=host.name,
@@ -41,16 +40,15 @@ def host_line(fleet: Fleet, host: Host) -> HostLine:
         state=str(host.state),
         kernel=host.kernel,
         per_second=sum(store.rates().values()) if live and store is not None and silent is None else None,
-        losses=LossTotals(*losses_of_host(host)),
+        losses=losses_of(host.watch, host.counts),
         late=fleet.events.late_of(host),
-        unshown=fleet.events.unshown_of(host),
+        evicted=fleet.events.unshown_of(host),
         offset=clock_text(offset) if offset else "",
-        sureness=offset.sureness if offset else "",
-        why=why,
+        uncertainty=offset.uncertainty_text if offset else "",
+        reason=why,
         remedy=remedy,
-        gone=trying.gone if trying is not None else None,
-        silent=silent,
-        gap=total_outage_seconds(gaps_of(host)),
+        silent_seconds=trying.silent_seconds if trying is not None else None,
+        overdue_seconds=silent,
         lowered=host.done.lines,
         notes=(*host.stopped, *host.done.notes),
     )

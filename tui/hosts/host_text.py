@@ -8,13 +8,14 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from events.clocks.clock_offset import ClockOffset
+from events.loss_counts import LossTotals
 from events.names.event_names import exported_name
 from events.store.outage_mark import Outage, total_outage_text
 from kernel.hosts.fleet import Fleet
 from kernel.hosts.host import Host, HostState
 from kernel.hosts.merged_events import MergedEvents
 from tui.present.event_times import wall_clock
-from tui.present.loss_totals import LossSums, lost_of
+from tui.present.loss_totals import losses_of
 
 
 class HostAccount(NamedTuple):
@@ -22,9 +23,9 @@ class HostAccount(NamedTuple):
 
     events: int
     """Number of events that were shown."""
-    losses: LossSums
+    losses: LossTotals
     late: int
-    unshown: int
+    evicted: int
     offset: ClockOffset | None
     hits: Mapping[str, int]
     """Hits by event; of probes that only count, hits that pass the filter."""
@@ -45,7 +46,7 @@ class HostAccount(NamedTuple):
         parts += [] if self.final else ["losses and hits as of before it was lost"]
         parts += [f"gap {total_outage_text(self.gaps)}"] if self.gaps else []
         parts += [f"{self.late:,} late"] if self.late else []
-        parts += [f"{self.unshown:,} not shown in time"] if self.unshown else []
+        parts += [f"{self.evicted:,} not shown in time"] if self.evicted else []
         parts += [f"clock {clock_text(self.offset)}"] if self.offset else []
         return ", ".join(parts)
 
@@ -57,7 +58,7 @@ class HostAccount(NamedTuple):
             "target": host.spec,
             "state": str(host.state),
             "kernel": host.kernel,
-            "why": host.why,
+            "why": host.reason,
             "remedy": host.remedy,
             "lowered": list(host.done.lines),
             "notes": [*host.done.notes, *host.stopped],
@@ -67,20 +68,15 @@ class HostAccount(NamedTuple):
             "missed": lost.missed,
             "dropped": lost.dropped,
             "undecodable": lost.unread,
-            "gaps": [cut.seconds for cut in self.gaps],
-            "cuts": [{"lost": cut.lost, "back": cut.back, "seconds": cut.seconds} for cut in self.gaps],
+            "gaps": [outage.seconds for outage in self.gaps],
+            "cuts": [{"lost": outage.lost, "back": outage.back, "seconds": outage.seconds} for outage in self.gaps],
             "late": self.late,
-            "unshown": self.unshown,
+            "unshown": self.evicted,
             "hits": {exported_name(path): number for path, number in self.hits.items()},
             "all_hits": {exported_name(path): number for path, number in self.all_hits.items()},
             "clock": {"offset": self.offset.ns, "uncertainty": self.offset.uncertainty} if self.offset else None,
-            "left": list(host.left),
+            "left": list(host.undo_errors),
         }
-
-
-def losses_of_host(host: Host) -> LossSums:
-    """Return the events that did not reach the list, each kind apart."""
-    return lost_of(host.watch, host.counts) if host.watch is not None else LossSums()
 
 
 def account_of(fleet: Fleet, host: Host, shown: int, of: int | None = None) -> HostAccount:
@@ -88,10 +84,10 @@ def account_of(fleet: Fleet, host: Host, shown: int, of: int | None = None) -> H
     events: MergedEvents = fleet.events
     return HostAccount(
         shown,
-        losses_of_host(host),
+        losses_of(host.watch, host.counts),
         events.late_of(host),
         events.unshown_of(host),
-        host.offset(fleet.now()),
+        host.offset(fleet.clock()),
         host.counts.counted if host.counts else {},
         host.counts.hits if host.counts else {},
         gaps_of(host),
@@ -101,15 +97,15 @@ def account_of(fleet: Fleet, host: Host, shown: int, of: int | None = None) -> H
 
 
 NOTHING_MISSING: Final = "reconnected; nothing was recorded meanwhile"
-"""Said of a host whose line was cut while it had no probe."""
+"""Text for a host that was disconnected while it had no probe."""
 
 
 def gaps_of(host: Host) -> tuple[Outage, ...]:
-    """Return the cuts of its line by which events are missing, the oldest first."""
-    return tuple(cut for cut in host.watch.cuts if cut.missing) if host.watch is not None else ()
+    """Return the outages of a host by which events are missing, the oldest first."""
+    return tuple(outage for outage in host.watch.outages if outage.missing) if host.watch is not None else ()
 
 
 def clock_text(offset: ClockOffset) -> str:
     """`0 at 2026-11-22 04:07:20.282128 ±0.41 ms`: when the host's clock began, by ours. That is its offset."""
     day = time.strftime("%Y-%m-%d", time.localtime(offset.ns // 1_000_000_000))
-    return f"0 at {day} {wall_clock(offset.ns)} {offset.sureness}"
+    return f"0 at {day} {wall_clock(offset.ns)} {offset.uncertainty_text}"

@@ -61,7 +61,7 @@ class HostRows:
         if self._chosen is None:
             return False
         self._chosen.tick(budget)
-        return self._chosen.behind > 0
+        return self._chosen.backlog > 0
 
     def names_changed(self) -> bool:
         """Tasks have names now; True: other rows are shown, from the oldest on."""
@@ -71,7 +71,7 @@ class HostRows:
     def filtered(self) -> PassCount:
         """Number of events that pass, and of all."""
         every = self._events.next_seq - self._events.first_seq
-        return PassCount(self.next - self.first, every, behind=self._chosen.behind if self._chosen else 0)
+        return PassCount(self.next - self.first, every, backlog=self._chosen.backlog if self._chosen else 0)
 
     @property
     def first(self) -> int:
@@ -121,4 +121,4 @@ class HostRows:
         return f"{wall_clock(event.ts)} {event.host} {self._values(event).text(event.record)}"
 
     def _values(self, event: MergedEvent) -> ValueStyle:
-        return ValueStyle(self._events.watch(event.source).known)
+        return ValueStyle(self._events.watch(event.source).event_fields)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from textual import on
@@ -10,6 +11,7 @@ from textual.binding import BindingType
 from textual.screen import Screen
 from textual.timer import Timer
 
+from events.loss_counts import NO_LOSSES
 from tui.commands import bindings
 from tui.dialogs import dialogs
 from tui.filter.bar import FilterBar
@@ -22,7 +24,7 @@ from tui.present.ways_out import HOSTS_BUILD, HOSTS_DISARM, HOSTS_PRESET, HOSTS_
 from tui.views.histograms.pane import TableLines, TableList
 from widgets.events.host_table import HostDetail, HostTable
 from widgets.events.status_bar import LiveLine
-from widgets.events.values import LiveState, LossTotals
+from widgets.events.values import LiveState
 from widgets.footer import KeyFooter
 from widgets.lists.table_pane import TablePane
 from widgets.lists.tail_table import TailTable
@@ -89,15 +91,15 @@ class HostsScreen(Screen[None]):
         armed = sum(line.state == "armed" for line in lines)
         failed = sum(line.failed for line in lines)
         cut = sum(line.state == "cut" for line in lines)
-        silent = sum(line.silent is not None for line in lines)
+        silent = sum(line.overdue_seconds is not None for line in lines)
         orders = self._fleet.title
         self._line.state = LiveState(
             following=table.following,
             new=table.follow.new,
             per_second=sum(paces) if paces else None,
-            shown=max(0, self._shown.next - self._shown.first - table.follow.new),
-            of=self._shown.filtered.of if self._shown.filter.text else 0,
-            losses=_together([line.losses for line in lines]),
+            row_count=max(0, self._shown.next - self._shown.first - table.follow.new),
+            total=self._shown.filtered.of if self._shown.filter.text else 0,
+            losses=replace(sum((line.losses for line in lines), NO_LOSSES), gap=0.0),
             views=_VIEWS if self.shows_histograms else (),
             view=int(self.shows_histograms),
             note=f"{armed} of {len(lines)} armed"
@@ -227,7 +229,7 @@ class HostsScreen(Screen[None]):
         from tui.hosts.triggers import HostsTriggerScreen
 
         if any(host.state == "armed" for host in self._fleet.hosts):
-            meant = self.bench.places.compose.specification.triggers_meant
+            meant = self.bench.places.compose.specification.translated_triggers
             self.app.push_screen(HostsTriggerScreen(self._fleet, self.order, meant))
         else:
             self.notify(f"no host has a probe: {HOSTS_BUILD}, {HOSTS_PRESET}", markup=False)
@@ -240,12 +242,3 @@ class HostsScreen(Screen[None]):
 
     def action_back(self) -> None:
         self.app.switch_mode("compose")
-
-
-def _together(losses: list[LossTotals]) -> LossTotals:
-    return LossTotals(
-        sum(one.lost for one in losses),
-        sum(one.missed for one in losses),
-        sum(one.dropped for one in losses),
-        sum(one.unread for one in losses),
-    )

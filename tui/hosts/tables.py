@@ -44,7 +44,7 @@ class HostsTable(ViewTable):
         yield from self._rows
 
     def cells(self, row: Mapping[str, Any]) -> Iterator[Cells]:
-        """Yield one row; of lists a line each in a cell, of cuts their number and the seconds without a line."""
+        """Yield one row; lists are joined by newlines in a cell; of outages, their number and total seconds."""
         yield {
             **{name: row.get(name) for name in (*_TEXTS, *_COUNTS)},
             "cuts": len(row["gaps"]),
@@ -58,7 +58,7 @@ class HostsTable(ViewTable):
 def histograms_of(hosts: Sequence[Host]) -> HistogramsTable:
     """Return the tables of hist triggers of several hosts, as each was read last."""
     table = HistogramsTable()
-    table.tables = [(one, cuts_of(host), host.name) for host in hosts for one in host.tables]
+    table.tables = [(one, outage_count(host), host.name) for host in hosts for one in host.tables]
     return table
 
 
@@ -66,7 +66,7 @@ def lines_of_hosts(hosts: Sequence[Host]) -> Iterator[TableLine]:
     """Yield the lines of the same for a screen, host by host, with why one's can't be read."""
     between = False
     for host in hosts:
-        lines = list(lines_of_watch(host.tables, cuts_of(host), host.name))
+        lines = list(lines_of_watch(host.tables, outage_count(host), host.name))
         if host.tables_error:
             lines.append(TableLine(safe(f"{host.name}: can't be read: {host.tables_error}"), "bad"))
         if lines and between:
@@ -75,6 +75,6 @@ def lines_of_hosts(hosts: Sequence[Host]) -> Iterator[TableLine]:
         between = between or bool(lines)
 
 
-def cuts_of(host: Host) -> int:
-    """Return how often the line of a host was cut."""
-    return len(host.watch.cuts) if host.watch is not None else 0
+def outage_count(host: Host) -> int:
+    """Return the number of outages of a host."""
+    return len(host.watch.outages) if host.watch is not None else 0

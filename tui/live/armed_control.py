@@ -31,7 +31,7 @@ class ArmedControl:
             what: the beginning of the question, `disarm` or the like.
             then: gets the probe.
         """
-        watching = self._bench.watching
+        watching = self._bench.current_watch
         armed = watching.armed.probes if watching is not None else ()
         recorded = watching is not None and not watching.info.target.is_kernel
         probes, reason = probes_of_event(armed, self._views.event_under_cursor(), recorded=recorded)
@@ -58,8 +58,8 @@ class ArmedControl:
             self._disarm_probes()
 
     def _disarm_probes(self) -> None:
-        if self._bench.watching is not None:
-            self._bench.arming.disarm(self._bench.watching.armed.probes)
+        if self._bench.current_watch is not None:
+            self._bench.arming.disarm(self._bench.current_watch.armed.probes)
 
     def _ask_to_end_graph(self, then: Callable[[], object]) -> None:
         def end() -> None:
@@ -82,13 +82,13 @@ class ArmedControl:
         """Show the triggers of a probe."""
         from tui.live.triggers import TriggerScreen
 
-        watching = self._bench.watching
+        watching = self._bench.current_watch
         if watching is not None and not watching.info.target.is_kernel:
             self._screen.notify("a recording takes no triggers", markup=False)
         elif watching is not None:
 
             def show(probe: Armed) -> None:
-                of_text = self._bench.places.compose.specification.triggers_meant(probe.plan.probe)
+                of_text = self._bench.places.compose.specification.translated_triggers(probe.plan.probe)
                 self._screen.app.push_screen(TriggerScreen(self._bench, watching, probe, of_text))
 
             self.with_probe("triggers of", show)

@@ -14,7 +14,7 @@ from events.export.filtered import ExportFilter
 from events.export.formats.parquet import NoPyarrow
 from events.export.job import Job, prepare, writer_of
 from tui.filter.filter import Filter, PassCount
-from tui.live.export_dialog import BUDGET, ExportScreen, tables_of, why
+from tui.live.export_dialog import BUDGET, ExportScreen, file_error_text, tables_of
 from tui.output.event_source import load_symbols, source_of_rows
 from tui.output.export_file import ExportFile, ExportRefused
 from widgets.dialogs.event_export_dialog import OfferedFormat
@@ -65,7 +65,7 @@ class EventExportScreen(ExportScreen):
         every = f"events of {self._watching.info.target.name}"
         if selected is None:
             return f"{grouped(len(store))} {every}{dropped}"
-        few = PassCount(selected.next - selected.first, len(store), every, selected.behind).text
+        few = PassCount(selected.next - selected.first, len(store), every, selected.backlog).text
         return f"{few}{dropped}; filter {safe(self._filter.text)}"
 
     def begin(self, form: Format, view: str) -> None:
@@ -120,6 +120,6 @@ def _save_picture(app: App[object], file: ExportFile) -> None:
         with file:
             file.out.write(app.export_screenshot(title="probewright").encode())
     except (OSError, ExportRefused) as error:
-        app.notify(why(error), title="no picture", severity="error", markup=False)
+        app.notify(file_error_text(error), title="no picture", severity="error", markup=False)
     else:
         app.notify(f"{file.path}: a picture of this screen", markup=False)

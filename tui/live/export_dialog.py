@@ -64,7 +64,7 @@ class ExportScreen(EventExportDialog):
         try:
             self._file = ExportFile(Path(event.path).expanduser(), overwrite=event.overwrite)
         except (ExportRefused, OSError, RuntimeError) as error:  # RuntimeError: ~ of nobody
-            self.refuse(why(error), taken=isinstance(error, ExportRefused) and error.taken)
+            self.refuse(file_error_text(error), taken=isinstance(error, ExportRefused) and error.file_exists)
             return
         self.report("getting ready", None)
         self.begin(form, view)
@@ -119,7 +119,7 @@ class ExportScreen(EventExportDialog):
     def fail(self, error: Exception) -> None:
         """Say why nothing is written."""
         if self._give_up():
-            self.refuse(why(error))
+            self.refuse(file_error_text(error))
 
     @on(EventExportDialog.CancelRequested)
     def _cancel_requested(self, event: EventExportDialog.CancelRequested) -> None:
@@ -151,7 +151,7 @@ def tables_of(view: str) -> list[OfferedFormat]:
     ]
 
 
-def why(error: Exception) -> str:
+def file_error_text(error: Exception) -> str:
     """Return what is said of an error of a file."""
     if isinstance(error, OSError):
         return f"{error.filename or 'the file'}: {error.strerror or error}"

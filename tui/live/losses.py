@@ -30,7 +30,7 @@ class LossScreen(ModalScreen[None]):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("f1,question_mark", "app.help", "Help", show=True, id="losses.help", tooltip="Explain this"),
-        Binding("u", "take_back", "Take back", show=False, id="losses.undo", tooltip="As before the last remedy"),
+        Binding("u", "take_back", "Take back", show=False, id="losses.undo", tooltip="Undo the last remedy"),
         Binding("ctrl+q", "app.quit", "Quit", show=False, id="losses.quit", tooltip="Leave probewright"),
     ]
 
@@ -56,7 +56,7 @@ class LossScreen(ModalScreen[None]):
 
     def look(self) -> None:
         """Show what is known now, and ask for the size of the buffer."""
-        watching = self.bench.watching
+        watching = self.bench.current_watch
         if watching is None:
             self._panel.show(LossSheet())
             return
@@ -73,7 +73,7 @@ class LossScreen(ModalScreen[None]):
         self.app.call_from_thread(self._known, watching, kernel_jobs.buffer_of(watching))
 
     def _known(self, watching: Watch, kb: int) -> None:
-        if self.is_attached and watching is self.bench.watching and kb != self._buffer_kb:
+        if self.is_attached and watching is self.bench.current_watch and kb != self._buffer_kb:
             self._buffer_kb = kb
             self._show(watching)
 
@@ -95,7 +95,7 @@ class LossScreen(ModalScreen[None]):
             self._help(event.name, self._armed[event.row])
 
     def _resize(self, name: str) -> None:
-        watching, kb = self.bench.watching, self._buffer_kb * 2
+        watching, kb = self.bench.current_watch, self._buffer_kb * 2
         if watching is None:
             return
         if name == "smaller":

@@ -184,7 +184,7 @@ class LiveScreen(Screen[None]):
 
         One that was armed with a hist trigger is shown by its table.
         """
-        watching = self.bench.watching
+        watching = self.bench.current_watch
         armed = watching.armed.probes if watching is not None else ()
         plan = next((one.plan for one in armed if one.plan.probe == probe), None)
         if plan is None or watching is None:

@@ -6,10 +6,11 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from events.loss_counts import NO_LOSSES, LossTotals
 from tui.live.registry import EXTRA_LABELS, LABELS
 from tui.live.view_switch import ViewSwitch
+from tui.present.loss_totals import losses_of
 from tui.present.status import (
-    losses_of,
     note_of_nothing,
     note_of_preview,
     silence_of,
@@ -18,7 +19,7 @@ from tui.present.status import (
 )
 from tui.workbench import Workbench
 from widgets.events.status_bar import LiveLine, TopLine
-from widgets.events.values import LiveState, LossTotals, Status
+from widgets.events.values import LiveState, Status
 
 if TYPE_CHECKING:
     from kernel.watch.watch import Watch
@@ -48,7 +49,9 @@ class StatusLines:
         elif bench.planner is None:
             self.top.status = Status(bench.opening.spec, "opening")
         else:
-            self.top.status = status_of(bench.planner.info, bench.watching, bench.counts, tracing=bench.tracing.runs)
+            self.top.status = status_of(
+                bench.planner.info, bench.current_watch, bench.counts, tracing=bench.tracing.runs
+            )
 
     def show_line(self) -> None:
         """Show the current view, its rows, their rate, and what is to be said of them."""
@@ -62,20 +65,20 @@ class StatusLines:
             hosts = self._bench.hosts.note if self._bench.hosts is not None else ""
             planner = self._bench.planner
             note = _TRACED if self._only_traced else hosts or note_of_nothing(planner.info if planner else None)
-            self.line.state = LiveState(shown=None, note=note)
+            self.line.state = LiveState(row_count=None, note=note)
             return
         from tui.present.activity import mark_of
 
         view = self._views.current
-        lacking = view.lacks(watching)
+        lacking = view.empty_reason(watching)
         silent = silence_of(watching.info, live=watching.live)
         self.line.state = replace(
             self._state(_TRACED if self._only_traced else lacking or view.note(watching)),
-            silent=silent,
+            overdue_text=silent,
             per_second=sum(store.rates().values()) if watching.has_pace else None,
             losses=self.losses(watching),
             urgent=watching.error is not None or bool(lacking),
-            instead=mark_of(watching),
+            no_events_text=mark_of(watching),
         )
 
     def _state(self, note: str) -> LiveState:
@@ -89,19 +92,19 @@ class StatusLines:
             following=place.following,
             new=place.new,
             per_second=None,
-            shown=place.shown,
-            of=place.of,
+            row_count=place.row_count,
+            total=place.total,
             note=note,
         )
 
     def losses(self, watching: Watch) -> LossTotals | None:
         """Return the losses of the tracer, None where it has none; those of the probes are in the top line."""
         tracing = self._bench.tracing
-        losses = losses_of(watching, tracing.counts) if watching is tracing.watching else LossTotals()
-        return losses if losses != LossTotals() else None
+        losses = losses_of(watching, tracing.counts) if watching is tracing.current_watch else NO_LOSSES
+        return losses if losses != NO_LOSSES else None
 
     @property
     def _only_traced(self) -> bool:
         """True where calls are traced, no probe is armed, and the view shows the events of probes."""
-        armed = self._bench.watching is not None and bool(self._bench.watching.armed.probes)
+        armed = self._bench.current_watch is not None and bool(self._bench.current_watch.armed.probes)
         return self._bench.tracing.runs and not self._views.current.of_graph and not armed

@@ -34,7 +34,7 @@ class ViewSwitch:
     @property
     def watch(self) -> Watch | None:
         """The watch whose events the current view shows."""
-        graph, watching = self._bench.tracing.watching, self._bench.watching
+        graph, watching = self._bench.tracing.current_watch, self._bench.current_watch
         if not self.current.of_graph or graph is None:
             return watching
         # Where one has ended and was cleared, calls come of probes at both ends alone.
@@ -49,7 +49,7 @@ class ViewSwitch:
 
     @property
     def _stamp(self) -> Stamp:
-        return stamp_of(lambda: self.watch, self._bench.face)
+        return stamp_of(lambda: self.watch, self._bench.display_clock)
 
     async def show(self, name: str) -> None:
         """Show another view, and give it the keyboard."""
@@ -70,10 +70,10 @@ class ViewSwitch:
 
     def next_clock(self) -> str:
         """Write the times of rows by the next clock; return the text that names it."""
-        self._bench.face = face = self._bench.face.after
+        self._bench.display_clock = face = self._bench.display_clock.after
         self.show_times()
         watching = self.watch
-        if watching is None or watching.clock is None or watching.clock.known or face is ClockFace.KERNEL:
+        if watching is None or watching.clock is None or watching.clock.is_known or face is ClockFace.KERNEL:
             return f"times: {face.words}"
         why = ": the recording does not say it" if watching.info.holds_events else " yet"
         return f"times: {face.words}, which is not known{why}"

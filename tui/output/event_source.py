@@ -38,15 +38,15 @@ def source_of(watch: Watch, unasked: Mapping[str, frozenset[str]] = _NOTHING) ->
     known = dict.fromkeys(formats_of(watch))
     graph = GraphValues(watch)
     return Source(
-        about=_ProbeNotes(watch, unasked),
+        probe_notes=_ProbeNotes(watch, unasked),
         formats=tuple(fmt for fmt in armed | known if not unasked or fmt.path in unasked),
         ends=_Ends(watch),
-        cuts=_may_have_outages(watch),
+        has_outages=_may_have_outages(watch),
         stacks=have_stacks(watch),
-        missed=store.missed if store is not None else {},
-        lost_between=store.lost_between if store is not None else Source.lost_between,
-        events_lost=store.events_lost if store is not None else None,
-        shown=lambda record: graph.shown(record) or watch.known.values(record),
+        missed=store.missed_calls if store is not None else {},
+        may_lack_ends=store.may_lack_ends if store is not None else Source.may_lack_ends,
+        may_lack_events=store.may_lack_events if store is not None else None,
+        field_texts=lambda record: graph.field_texts(record) or watch.event_fields.values(record),
         comm=lambda pid: watch.store.comm(pid) if watch.store is not None else UNNAMED,
         symbols=lambda: planner.info.symbols,
         title=f"{planner.info.target.name} · {planner.info.facts.title}",
@@ -63,7 +63,7 @@ def load_symbols(watch: Watch, form: Format) -> None:
 
     If they are already loaded nothing changes, so that the export does not depend on what was viewed before.
     """
-    known = watch.known
+    known = watch.event_fields
     formats = [*formats_of(watch), *(fmt for one in watch.armed.probes for fmt in one.formats.values())]
     if (
         form.names_addresses
@@ -75,7 +75,7 @@ def load_symbols(watch: Watch, form: Format) -> None:
 
 def have_stacks(watch: Watch) -> bool:
     """Tell whether events have kernel stacks, or stacks arrived without their event."""
-    return bool(watch.known.with_stacks) or any(fmt.path in KERNEL_STACKS for fmt in formats_of(watch))
+    return bool(watch.event_fields.with_stacks) or any(fmt.path in KERNEL_STACKS for fmt in formats_of(watch))
 
 
 def _may_have_outages(watch: Watch) -> bool:
@@ -83,7 +83,7 @@ def _may_have_outages(watch: Watch) -> bool:
     target = watch.info.target
     if target.recording is not None:  # a truncated recording has a mark for that
         return bool(target.recording.meta.get(CUTS) or target.recording.truncated)
-    return bool(watch.cuts) or can_be_reached_again(target)
+    return bool(watch.outages) or can_be_reached_again(target)
 
 
 def source_of_rows(watch: Watch) -> Source:
@@ -93,9 +93,9 @@ def source_of_rows(watch: Watch) -> Source:
     """
     source = source_of(watch)
     if not watch.info.holds_events:
-        source = replace(source, cuts=bool(watch.cuts))
+        source = replace(source, has_outages=bool(watch.outages))
     present = events_of(watch)
-    absent = {event.path for plan in watch.known.plans for event in plan.events if event.path not in present}
+    absent = {event.path for plan in watch.event_fields.plans for event in plan.events if event.path not in present}
     return replace(source, formats=tuple(fmt for fmt in source.formats if fmt.path not in absent))
 
 
@@ -117,7 +117,7 @@ class _Ends(Mapping[str, EndRole]):
         return len(self._current())
 
     def _current(self) -> dict[str, EndRole]:
-        plans = self._watch.known.plans
+        plans = self._watch.event_fields.plans
         if plans != self._plans:  # existing plans keep their number
             self._known, self._plans = ends_of(plans), plans
         return self._known
@@ -142,7 +142,7 @@ class _ProbeNotes(Mapping[str, ProbeNote]):
         return len(self._current())
 
     def _current(self) -> dict[str, ProbeNote]:
-        plans = self._watch.known.plans
+        plans = self._watch.event_fields.plans
         if plans != self._plans:
             self._known = {
                 event.path: _probe_note(title, event, self._unasked.get(event.path, frozenset()))
@@ -158,7 +158,7 @@ def _probe_note(title: str, event: PlannedEvent, unasked: frozenset[str]) -> Pro
     place = rest.split()[1] if len(rest.split()) > 1 else ""
     return ProbeNote(
         subject=title,
-        unasked=unasked,
+        omitted_fields=unasked,
         frame=event.frame,
         attached=place if letter == "e" else "",
         user=letter[:1] in ("p", "r") and "/" in place,

@@ -15,9 +15,9 @@ from kernel.safe_files.new_file import create, publish
 class ExportRefused(Exception):
     """Refusal to write a file; the text is the reason."""
 
-    def __init__(self, why: str, *, taken: bool = False) -> None:
+    def __init__(self, why: str, *, file_exists: bool = False) -> None:
         super().__init__(why)
-        self.taken = taken
+        self.file_exists = file_exists
         """True if a file of this name exists, and may be overwritten on request."""
 
 
@@ -33,7 +33,7 @@ def require_free(path: Path, *, overwrite: bool) -> None:
         if stat.S_IFMT(path.lstat().st_mode) not in (stat.S_IFREG, stat.S_IFLNK):
             raise ExportRefused(f"{path} is no file")
         if not overwrite:
-            raise ExportRefused(f"{path} is there already", taken=True)
+            raise ExportRefused(f"{path} is there already", file_exists=True)
     if not has_place:
         raise ExportRefused(f"{path.parent} is no folder")
 

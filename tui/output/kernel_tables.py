@@ -45,7 +45,7 @@ class HistogramsTable(ViewTable):
 
     def read(self) -> None:
         if self._watch is not None:
-            self.tables = [(table, len(self._watch.cuts), "") for table in read_tables(self._watch.armed)]
+            self.tables = [(table, len(self._watch.outages), "") for table in read_tables(self._watch.armed)]
 
     @property
     def text(self) -> str:
@@ -62,15 +62,15 @@ class HistogramsTable(ViewTable):
         values = (f"value.{name}" for trigger in triggers for name in values_of(trigger))
         host = ("host",) if any(host for _, _, host in self.tables) else ()
         own = (*_HEADS, *(title for titles in keys for title in titles), *values)
-        alike = any(table.histogram.alike for table, _, _ in self.tables)
+        alike = any(table.histogram.readings for table, _, _ in self.tables)
         totals = [name for name in _TOTALS if name != "entries_alike" or alike]
         ambiguous = (AMBIGUOUS_KEYS,) if any(table.histogram.ambiguous for table, _, _ in self.tables) else ()
         return (*host, *dict.fromkeys(own), *ambiguous, *totals)
 
     def objects(self) -> Iterator[dict[str, Any]]:
         """Yield the objects of `run --json`."""
-        for table, cuts, host in self.tables:
-            yield object_of(table, cuts, host)
+        for table, outages, host in self.tables:
+            yield object_of(table, outages, host)
 
     def cells(self, row: Mapping[str, Any]) -> Iterator[Cells]:
         """Yield the entries in the kernel's order, then the totals."""
@@ -118,7 +118,7 @@ class KernelSummaryTable(ViewTable):
 
     @property
     def text(self) -> str:
-        hits = sum(read.histogram.hits for read in self._reads if read.kept.is_task)
+        hits = sum(read.histogram.hits for read in self._reads if read.watched.is_task)
         return f"{grouped(hits)} hits in the kernel"
 
     @property

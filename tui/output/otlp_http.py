@@ -28,10 +28,10 @@ _MOST_WAIT = 3600.0
 class OtlpAnswer(NamedTuple):
     """Result of a request."""
 
-    taken: bool
-    again: bool = False
+    is_accepted: bool
+    can_retry: bool = False
     """True if the data may be accepted later."""
-    why: str = ""
+    reason: str = ""
     """Reason why all or part of the data was rejected. Foreign text."""
     wait: float | None = None
     """Seconds to wait, if the server named them."""
@@ -66,21 +66,21 @@ class OtlpHttp:
         except (http.client.RemoteDisconnected, ConnectionResetError, BrokenPipeError) as error:
             self._disconnect()
             if not was_open or self._aborted:
-                return OtlpAnswer(False, again=True, why=_error_text(error))
+                return OtlpAnswer(False, can_retry=True, reason=_error_text(error))
         except ValueError as error:  # a setting or certificate has characters that no header or name can hold
             self._disconnect()
-            return OtlpAnswer(False, why=_error_text(error))
+            return OtlpAnswer(False, reason=_error_text(error))
         except (OSError, http.client.HTTPException) as error:
             self._disconnect()
             return OtlpAnswer(
-                False, again=not isinstance(error, ssl.SSLCertVerificationError), why=_error_text(error)
+                False, can_retry=not isinstance(error, ssl.SSLCertVerificationError), reason=_error_text(error)
             )
         # The server has closed a connection that was idle for long: that is no failure.
         try:
             return self._post(packed, timeout)
         except (OSError, http.client.HTTPException, ValueError) as error:
             self._disconnect()
-            return OtlpAnswer(False, again=not isinstance(error, ValueError), why=_error_text(error))
+            return OtlpAnswer(False, can_retry=not isinstance(error, ValueError), reason=_error_text(error))
 
     def abort(self) -> None:
         """End the current `post`, from another thread."""
@@ -148,7 +148,7 @@ def _answer(status: int, reason: str, wait: str, body: bytes) -> OtlpAnswer:
         partial = partial if isinstance(partial, dict) else {}
         number = str(partial.get("rejectedLogRecords") or 0)
         rejected = int(number[:18]) if number.isascii() and number.isdecimal() else 0
-        return OtlpAnswer(True, why=str(partial.get("errorMessage") or "") if rejected else "", rejected=rejected)
+        return OtlpAnswer(True, reason=str(partial.get("errorMessage") or "") if rejected else "", rejected=rejected)
     message = str(found.get("message") or "")
     why = " ".join(word for word in (f"{status} {reason}".strip(), message) if word)
     return OtlpAnswer(False, status in _RETRYABLE, why, retry_after(wait, time.time()) if wait else None)

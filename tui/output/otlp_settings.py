@@ -43,7 +43,7 @@ class Settings(NamedTuple):
     """File of the trusted authorities; empty: the system's."""
 
     @property
-    def shown(self) -> str:
+    def url_text(self) -> str:
         """URL as it is printed."""
         return self.url.geturl()
 

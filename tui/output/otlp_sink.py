@@ -34,13 +34,13 @@ class OtlpBounds(NamedTuple):
     """Bytes of log records that make a batch full, before compression."""
     age: float = 1.0
     """Seconds until a partial batch is sent."""
-    held: int = 16 << 20
+    max_bytes: int = 16 << 20
     """Bytes of log records that may wait."""
     first: float = 1.0
     """Seconds until the first retry of a batch; doubled each time, plus or minus half."""
     most: float = 30.0
     """Longest time between two retries in seconds, unless the collector asks for more."""
-    patience: float = 300.0
+    max_age: float = 300.0
     """Seconds until a batch is abandoned."""
     finish: float = 10.0
     """Seconds for sending the rest at the end."""
@@ -76,8 +76,8 @@ class OtlpSink(Sink):
         """
         self.sent = 0
         """Events that the collector accepted."""
-        self.refused = 0
-        self.given_up = 0
+        self.rejected = 0
+        self.abandoned = 0
         self.overfull = 0
         """Events dropped for lack of room."""
         self._http = http
@@ -107,27 +107,27 @@ class OtlpSink(Sink):
     @property
     def dropped(self) -> int:
         """Number of events that the collector did not get."""
-        return self.refused + self.given_up + self.overfull
+        return self.rejected + self.abandoned + self.overfull
 
     @property
-    def left_out(self) -> int:
+    def omitted(self) -> int:
         return self.dropped
 
     @property
     def notes(self) -> tuple[str, ...]:
         because = f": {self._last_reason}" if self._last_reason else ""
-        held = f"{self._bounds.held >> 20} MiB"
+        held = f"{self._bounds.max_bytes >> 20} MiB"
         told = (
             (self.overfull, f"dropped: the collector was away or too slow, and {held} waited{because}"),
-            (self.refused, f"dropped: the collector refused them{because}"),
-            (self.given_up, f"dropped: not sent in time{because}"),
+            (self.rejected, f"dropped: the collector refused them{because}"),
+            (self.abandoned, f"dropped: not sent in time{because}"),
         )
         return tuple(f"{counted(number)} {text}" for number, text in told if number)
 
     def take(self, record: Record) -> None:
         data = self._encoder.record(record, self._wall(record.ts), time.time_ns())
         with self._new:
-            if self._held + len(data) > self._bounds.held:
+            if self._held + len(data) > self._bounds.max_bytes:
                 self.overfull += 1
                 return
             if not self._open:
@@ -161,15 +161,15 @@ class OtlpSink(Sink):
         self._http.abort()
         self._thread.join(1.0)
 
-    def told(self) -> SinkReport:
+    def report(self) -> SinkReport:
         values: dict[str, str | int] = {
-            "url": self._settings.shown,
+            "url": self._settings.url_text,
             "format": "otlp",
             "events": self.sent,
             "dropped": self.dropped,
         }
         return SinkReport(
-            f"{self._settings.shown}: {counted(self.sent)}", values, failed=bool(self.dropped and not self.sent)
+            f"{self._settings.url_text}: {counted(self.sent)}", values, failed=bool(self.dropped and not self.sent)
         )
 
     def _drop_the_rest(self) -> None:
@@ -177,7 +177,7 @@ class OtlpSink(Sink):
         with self._new:
             late, self._sending = self._sending, None
             waiting = [*([late] if late else []), *self._ready]
-            self.given_up += sum(len(batch.records) for batch in waiting)
+            self.abandoned += sum(len(batch.records) for batch in waiting)
             self._ready.clear()
             self._held = 0
 
@@ -209,26 +209,26 @@ class OtlpSink(Sink):
 
     def _deliver(self, batch: _Batch) -> None:
         packed = self._http.packed(self._encoder.request(batch.records))
-        pause, answer = self._bounds.first, OtlpAnswer(False, again=True, why=self._last_reason)
+        pause, answer = self._bounds.first, OtlpAnswer(False, can_retry=True, reason=self._last_reason)
         while self._wait_to_send(batch):
             answer = self._http.post(packed, max(0.1, min(self._settings.timeout, self._time_left(batch))))
-            if answer.taken or not answer.again:
+            if answer.is_accepted or not answer.can_retry:
                 break
-            self._last_reason = answer.why
+            self._last_reason = answer.reason
             wait = 0.0 if answer.wait else min(pause, self._bounds.most) * _jitter()
             self._not_before = time.monotonic() + (answer.wait or 0.0)
             if wait >= self._time_left(batch):
                 break
             if not self._is_unreachable:
                 self._is_unreachable = True
-                self._say(f"{self._settings.shown}: {answer.why}; it is tried again")
+                self._say(f"{self._settings.url_text}: {answer.reason}; it is tried again")
             self._sleep(wait)
             pause *= 2
         self._settle(batch, answer)
 
     def _wait_to_send(self, batch: _Batch) -> bool:
         """Wait as long as the collector asked for, for any batch; return False if this one is abandoned before."""
-        until = min(self._not_before, batch.began + self._bounds.patience)
+        until = min(self._not_before, batch.began + self._bounds.max_age)
         with self._new:
             while (left := until - time.monotonic()) > 0:
                 if self._end is not None and self._end <= self._not_before:
@@ -244,28 +244,28 @@ class OtlpSink(Sink):
                 return
             self._sending = None
             self._held -= batch.size
-            if answer.taken:
+            if answer.is_accepted:
                 rejected = min(answer.rejected, number)
                 self.sent += number - rejected
-                self.refused += rejected
+                self.rejected += rejected
                 number = rejected
-            elif answer.again:
-                self.given_up += number
+            elif answer.can_retry:
+                self.abandoned += number
             else:
-                self.refused += number
-        if answer.why:
-            self._last_reason = answer.why
-        if number and (not answer.taken or answer.rejected):
+                self.rejected += number
+        if answer.reason:
+            self._last_reason = answer.reason
+        if number and (not answer.is_accepted or answer.rejected):
             self._report_drops(
-                f"{self._settings.shown}: {counted(number)} dropped: {answer.why or 'no reason was given'}"
+                f"{self._settings.url_text}: {counted(number)} dropped: {answer.reason or 'no reason was given'}"
             )
         elif self._is_unreachable:
             self._is_unreachable = False
-            self._say(f"{self._settings.shown}: takes events again")
+            self._say(f"{self._settings.url_text}: takes events again")
 
     def _time_left(self, batch: _Batch) -> float:
         now = time.monotonic()
-        left = batch.began + self._bounds.patience - now
+        left = batch.began + self._bounds.max_age - now
         return left if self._end is None else min(left, self._end - now)
 
     def _sleep(self, seconds: float) -> None:

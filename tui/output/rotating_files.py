@@ -88,7 +88,7 @@ class RotatingFiles(Sink):
         self._remove_parts()
 
     @property
-    def left_out(self) -> int:
+    def omitted(self) -> int:
         return self._left_out
 
     @property
@@ -121,7 +121,7 @@ class RotatingFiles(Sink):
             self._file.discard()
             self._file = self._writer = None
 
-    def told(self) -> SinkReport:
+    def report(self) -> SinkReport:
         return SinkReport(
             f"{self._folder}: {counted(self._events - self._left_out)} in {counted(self._files, 'file')}",
             {
@@ -154,7 +154,7 @@ class RotatingFiles(Sink):
         file.keep()
         self._file = self._writer = None
         self._files += 1
-        self._left_out += writer.left_out
+        self._left_out += writer.omitted
         for note in writer.notes:
             self._add_note(note)
         if self._rotation.keep:

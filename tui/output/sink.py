@@ -32,7 +32,7 @@ class Sink(ABC):
 
     @property
     @abstractmethod
-    def left_out(self) -> int:
+    def omitted(self) -> int:
         """Number of events that were taken but did not arrive."""
 
     @property
@@ -57,5 +57,5 @@ class Sink(ABC):
         """Drop everything held back, after an error."""
 
     @abstractmethod
-    def told(self) -> SinkReport:
+    def report(self) -> SinkReport:
         """Return the report, after `finish`."""

@@ -36,7 +36,7 @@ class ViewJob:
     @property
     def done(self) -> int:
         """Number of events processed."""
-        return max(0, self.total - self._table.left)
+        return max(0, self.total - self._table.unread)
 
     @property
     def text(self) -> str:
@@ -52,7 +52,7 @@ class ViewJob:
         """Work for about `budget` seconds; return True when all is written. Raises OSError."""
         deadline = time.monotonic() + budget
         if self._rows is None:
-            while self._table.left:
+            while self._table.unread:
                 self._table.tick(min(budget, 60.0))
                 if time.monotonic() >= deadline and not math.isinf(budget):
                     return False

@@ -31,7 +31,7 @@ class ViewTable(ABC):
         return 0
 
     @property
-    def left(self) -> int:
+    def unread(self) -> int:
         """Number of events not yet processed, of those received before the table was made."""
         return 0
 
@@ -90,12 +90,12 @@ class EventsTable(ViewTable):
 
     @property
     @abstractmethod
-    def behind(self) -> int:
+    def backlog(self) -> int:
         """Number of events not yet processed, including those received since."""
 
     @property
-    def left(self) -> int:
-        return max(0, self._stop - (self.store.next_seq - self.behind))
+    def unread(self) -> int:
+        return max(0, self._stop - (self.store.next_seq - self.backlog))
 
     @property
     def text(self) -> str:

@@ -36,13 +36,13 @@ class CallsTable(EventsTable):
     def __init__(self, watch: Watch, store: Store, chosen: Filter) -> None:
         super().__init__(watch, store, chosen)
         self._calls = call_table(watch, store, chosen)
-        self._ends = ends_of(watch.known.plans)
+        self._ends = ends_of(watch.event_fields.plans)
         self._source = source_of_rows(watch)
 
     @property
-    def behind(self) -> int:
+    def backlog(self) -> int:
         """Number of rows not yet paired or filtered."""
-        return self._calls.items.behind + self._calls.behind
+        return self._calls.items.backlog + self._calls.backlog
 
     @property
     def counted(self) -> PassCount:
@@ -60,7 +60,7 @@ class CallsTable(EventsTable):
             for name in source.fields(fmt)
         )
         calls = self._calls.items.calls
-        has_cuts = source.cuts or calls.marks_before(calls.next) > calls.losses
+        has_cuts = source.has_outages or calls.marks_before(calls.next) > calls.losses
         marks = (*(self._OF_MARKS if has_cuts else ()), *(self._OF_LOSSES if calls.losses else ()))
         return (*self._HEADS, *dict.fromkeys(fields), *marks)
 
@@ -115,16 +115,16 @@ class HotSpotsTable(EventsTable):
         self._number = 0
 
     @property
-    def behind(self) -> int:
+    def backlog(self) -> int:
         """Number of rows that the tree or the filter has not processed."""
-        return self._graph.growing.behind + (self._graph.chosen.behind if self._graph.chosen is not None else 0)
+        return self._graph.live_tree.backlog + (self._graph.chosen.backlog if self._graph.chosen is not None else 0)
 
     @property
     def counted(self) -> PassCount:
         """Number of counted calls."""
         tree = self._graph.tree
         calls = sum(row["calls"] for row in self._spots())
-        return PassCount(calls, max(calls, tree.closed - tree.left_out), "calls")
+        return PassCount(calls, max(calls, tree.closed - tree.dropped_calls), "calls")
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -150,7 +150,7 @@ class HotSpotsTable(EventsTable):
                 {
                     "function": graph.lines.name_of(spot.function),
                     "calls": spot.calls,
-                    "self": spot.own,
+                    "self": spot.self_time,
                     "total": spot.total,
                     "p50": spot.p50,
                     "p99": spot.p99,
@@ -176,7 +176,7 @@ class SummaryTable(EventsTable):
 
         super().__init__(watch, store, chosen)
         self._summary: Summary = Summary(store, chosen=chosen.of(watch, store))
-        self._summary.use(ends_of(watch.known.plans))
+        self._summary.use(ends_of(watch.event_fields.plans))
         self._counted: dict[Subject, FieldValues] = {
             subject: self._summary.count_also(subject.event, subject.field)
             for subject in subjects_of(watch, store)
@@ -184,14 +184,14 @@ class SummaryTable(EventsTable):
         }
 
     @property
-    def behind(self) -> int:
+    def backlog(self) -> int:
         """Number of rows not yet counted."""
-        return self._summary.behind
+        return self._summary.backlog
 
     @property
     def counted(self) -> PassCount:
         """Number of events."""
-        return PassCount(self._summary.seen, self._summary.of)
+        return PassCount(self._summary.counted, self._summary.of)
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -20,7 +20,13 @@ def ends_of(plans: tuple[Plan, ...]) -> dict[str, EndRole]:
         for event in paired:
             address = ("__probe_func" if event.at_exit else "__probe_ip") if several else ""
             ends[event.path] = EndRole(
-                number, event.at_exit, event.frame, event.frame_shift, carried, address, chosen=is_exit_filtered
+                number,
+                event.at_exit,
+                event.frame,
+                event.frame_shift,
+                carried,
+                address,
+                is_filtered_by_result=is_exit_filtered,
             )
     return ends
 

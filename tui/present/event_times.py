@@ -79,4 +79,4 @@ def day_of(watch: Watch, ts: int, seq: int, face: ClockFace = ClockFace.LOCAL) -
     if offset is None:
         return ""
     ns, utc = ts + offset.ns, face is ClockFace.UTC
-    return f"{wall_clock(ns, utc=utc)} {offset.sureness}, {wall_date(ns, utc=utc)}"
+    return f"{wall_clock(ns, utc=utc)} {offset.uncertainty_text}, {wall_date(ns, utc=utc)}"

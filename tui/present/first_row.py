@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from events.loss_counts import LossTotals
+
 
 class FirstRow(NamedTuple):
     """Event with its texts (`widgets.events.event_rows.Event`)."""
@@ -32,16 +34,11 @@ class FirstRows(NamedTuple):
     """Sequence number after the newest row."""
     armed: int
     """Number of probes."""
-    lost: int
-    """Events overwritten before they were read."""
-    unread: int
-    """Events that could not be decoded."""
+    losses: LossTotals
     complete: bool
     """True if the recording was read to its end."""
-    cut_short: bool
+    is_truncated: bool
     """True if the file is truncated."""
-    gap: float = 0.0
-    """Seconds of outages during the recording."""
 
 
 class Preview(NamedTuple):

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from events.batch import Batch
+from events.loss_counts import LossTotals
 from events.store.outage_mark import outage_of_batch, total_outage_seconds
 from kernel.errors import TargetUnusable
 from kernel.recording.plans import recorded_plans
@@ -62,11 +63,9 @@ def first_rows(target: Target) -> FirstRows:
         store.first_seq,
         store.next_seq,
         len(plans),
-        store.lost,
-        store.undecodable,
+        LossTotals(store.lost_events, unread=store.undecodable, gap=gap),
         complete,
         recording.truncated,
-        gap,
     )
 
 

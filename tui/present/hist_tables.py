@@ -37,14 +37,14 @@ def lines_of(tables: Iterable[HistTable]) -> Iterator[TableLine]:
         yield TableLine(safe(f"{event_name(table.event)}  {found.trigger}{paused}"), "name")
         yield from _entries(found)
         dropped = f", {grouped(found.dropped)} without room" if found.dropped else ""
-        yield TableLine(f"  {grouped(found.hits)} hits, {grouped(found.room_taken)} entries{dropped}", "dim")
+        yield TableLine(f"  {grouped(found.hits)} hits, {grouped(found.kernel_count)} entries{dropped}", "dim")
         if found.ambiguous:
             yield TableLine(f"  {ambiguous_text(len(found.ambiguous))}", "dim")
             for entry in found.ambiguous:
-                values = "  ".join(f"{name} {text}" for name, text in entry.shown)
+                values = "  ".join(f"{name} {text}" for name, text in entry.value_texts)
                 yield TableLine(f"  ? {fit(safe(entry.text), min(_WIDEST, width(safe(entry.text))))}  {safe(values)}")
-        elif found.alike:
-            yield TableLine(f"  {alike_text(found.alike)}", "dim")
+        elif found.readings:
+            yield TableLine(f"  {alike_text(found.readings)}", "dim")
         if table.ignored:
             yield TableLine(safe(f"  counted {beyond_filter_text(table.ignored)}"), "dim")
 
@@ -63,17 +63,17 @@ def ambiguous_text(number: int) -> str:
 CUT: Final = "  (counted since the reconnection: earlier counts were lost)"
 
 
-def lines_of_watch(tables: Sequence[HistTable], cuts: int, host: str = "") -> Iterator[TableLine]:
+def lines_of_watch(tables: Sequence[HistTable], outages: int, host: str = "") -> Iterator[TableLine]:
     """Yield the lines of the tables of one watch, with its host above if there are several; none without a table.
 
-    `cuts`: number of outages of its connection.
+    `outages`: number of outages of its connection.
     """
     if not tables:
         return
     if host:
         yield TableLine(safe(f"{host}:"), "name")
     yield from lines_of(tables)
-    if cuts:
+    if outages:
         yield TableLine(CUT, "dim")
 
 
@@ -81,7 +81,7 @@ def _entries(found: Histogram) -> Iterator[TableLine]:
     if not found.entries:
         return
     keys = [_title(key) for key in found.entries[0].keys]
-    values = list(dict.fromkeys(name for entry in found.entries for name, _ in entry.shown))
+    values = list(dict.fromkeys(name for entry in found.entries for name, _ in entry.value_texts))
     rows = [row for entry in found.entries for row in _rows(entry, values)]
     titles = [*keys, *values]
     widths = [
@@ -95,7 +95,7 @@ def _entries(found: Histogram) -> Iterator[TableLine]:
 
 def _rows(entry: HistEntry, values: list[str]) -> Iterator[list[str]]:
     """Yield the lines of an entry: several if a key is a stack; values stand in the first."""
-    shown = dict(entry.shown)
+    shown = dict(entry.value_texts)
     columns = [[safe(text.strip()) for text in _lines(key)] for key in entry.keys]
     for number, cells in enumerate(zip_longest(*columns, fillvalue="")):
         yield [*cells, *("" if number else shown.get(name, "") for name in values)]
@@ -116,8 +116,8 @@ def _title(key: HistKey) -> str:
     return safe(f"{key.name}.{key.modifier}" if key.modifier else key.name)
 
 
-def object_of(table: HistTable, cuts: int = 0, host: str = "") -> dict[str, Any]:
-    """Return a table as an object for JSON; `cuts`: number of outages, each of which loses the counts before it."""
+def object_of(table: HistTable, outages: int = 0, host: str = "") -> dict[str, Any]:
+    """Return a table as an object for JSON; `outages`: number of outages, each of which loses the earlier counts."""
     found = table.histogram
     return {
         **({"host": host} if host else {}),
@@ -126,18 +126,18 @@ def object_of(table: HistTable, cuts: int = 0, host: str = "") -> dict[str, Any]
         "trigger": found.trigger,
         "active": found.active,
         "entries": [
-            {"keys": [_key(key) for key in entry.keys], "values": dict(map(_value, entry.shown))}
+            {"keys": [_key(key) for key in entry.keys], "values": dict(map(_value, entry.value_texts))}
             for entry in found.entries
         ],
         "hits": found.hits,
-        "entries_taken": found.room_taken,
+        "entries_taken": found.kernel_count,
         "without_room": found.dropped,
-        "cuts": cuts,
-        **({"entries_alike": found.alike} if found.alike else {}),
+        "cuts": outages,
+        **({"entries_alike": found.readings} if found.readings else {}),
         **(
             {
                 "entries_unsure": [
-                    {"text": entry.text, "values": dict(map(_value, entry.shown))} for entry in found.ambiguous
+                    {"text": entry.text, "values": dict(map(_value, entry.value_texts))} for entry in found.ambiguous
                 ]
             }
             if found.ambiguous

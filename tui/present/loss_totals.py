@@ -3,26 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+from events.loss_counts import NO_LOSSES, LossCounts, LossTotals
 
 if TYPE_CHECKING:
-    from kernel.guards.loss_counts import LossCounts
     from kernel.watch.watch import Watch
-
-
-class LossSums(NamedTuple):
-    """Events by the way in which they were lost, as in `widgets.events.values.LossTotals`."""
-
-    lost: int = 0
-    missed: int = 0
-    dropped: int = 0
-    unread: int = 0
-
-    @property
-    def text(self) -> str:
-        """All four numbers in a line."""
-        lost, missed, dropped, unread = self
-        return f"lost {lost:,}, missed {missed:,}, dropped {dropped:,}, unread {unread:,}"
 
 
 def hit_lines(hits: Mapping[str, int], all_hits: Mapping[str, int]) -> Iterator[str]:
@@ -32,19 +18,21 @@ def hit_lines(hits: Mapping[str, int], all_hits: Mapping[str, int]) -> Iterator[
         yield f"{path.rpartition('/')[2]}: {number:,} hits{more}"
 
 
-def lost_of(watch: Watch, counts: LossCounts | None) -> LossSums:
+def losses_of(watch: Watch | None, counts: LossCounts | None) -> LossTotals:
     """Return the losses of a watch.
 
     The ring-buffer pages count lost events, too: the counts of a recording may be missing or damaged.
 
     Args:
-        watch: watch with its store.
+        watch: watch with its store; None: there is none.
         counts: loss counts of its kernel; None: not yet known.
     """
-    store = watch.store
-    if store is None:
-        return LossSums()
+    from events.store.outage_mark import total_outage_seconds
+
+    if watch is None or (store := watch.store) is None:
+        return NO_LOSSES
+    lost, unread, gap = store.lost_events, store.undecodable, total_outage_seconds(watch.outages)
     if counts is None:
-        return LossSums(lost=store.lost, unread=store.undecodable)
+        return LossTotals(lost, unread=unread, gap=gap)
     missed = sum(number or 0 for number in counts.nmissed.values())
-    return LossSums(max(store.lost, counts.lost), missed, counts.dropped, store.undecodable)
+    return LossTotals(max(lost, counts.lost), missed, counts.dropped, unread, gap)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from kernel.guards.loss_counts import LossCounts
+from events.loss_counts import LossCounts
 from kernel.session.armed import Armed
 from kernel.watch.watch import Watch
 from probes.plans.plan import Plan, PlannedEvent, titles_of
-from tui.present.status import losses_of
-from widgets.events.values import CpuLoss, LossSheet, ProbeLoss
+from tui.present.loss_totals import losses_of
+from widgets.events.values import LossSheet, ProbeLoss
 
 DEFAULT_MAXACTIVE = 10
 """Smallest default maxactive of a kretprobe: max(10, 2 * CPUs), kernel/trace/trace_kprobe.c and kernel/kprobes.c."""
@@ -28,18 +28,11 @@ def sheet_of(watching: Watch, counts: LossCounts | None, buffer_kb: int, usual_k
         buffer_kb: of each CPU, now.
         usual_kb: before it was changed.
     """
-    cpus: tuple[CpuLoss, ...] = ()
-    if counts is not None:
-        cpus = tuple(
-            CpuLoss(cpu, counts.overrun.get(cpu, 0), counts.full.get(cpu, 0))
-            for cpu in sorted({*counts.overrun, *counts.full})
-        )
     names = titles_of([armed.plan for armed in watching.armed.probes])
     probes = tuple(
         _probe(watching, armed, counts, name) for armed, name in zip(watching.armed.probes, names, strict=True)
     )
-    refused = counts.read_errors if counts is not None else 0
-    return LossSheet(losses_of(watching, counts), cpus, probes, buffer_kb, usual_kb, refused)
+    return LossSheet(losses_of(watching, counts), counts, probes, buffer_kb, usual_kb)
 
 
 def _probe(watching: Watch, armed: Armed, counts: LossCounts | None, name: str) -> ProbeLoss:

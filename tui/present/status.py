@@ -6,18 +6,18 @@ import contextlib
 from typing import TYPE_CHECKING
 
 from tui.present import watched_events
-from tui.present.loss_totals import lost_of
+from tui.present.loss_totals import losses_of
 from tui.present.ways_out import ARM_ONE
-from widgets.events.values import LossTotals, Status
+from widgets.events.values import Status
 from widgets.number_format import grouped
 
 # The first rows must not wait for imports that only a later key needs.
 if TYPE_CHECKING:
+    from events.loss_counts import LossCounts
     from events.record import Record
     from events.search.condition import Condition
     from events.search.field_kinds import ValueKind
     from kernel.connection.kernel_info import KernelInfo
-    from kernel.guards.loss_counts import LossCounts
     from kernel.watch.watch import Watch
     from tui.present.first_row import FirstRows, Preview
     from widgets.events.values import DetailField
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 def fields_of(watch: Watch) -> tuple[str, ...]:
     """Return the names of the fields of a watch's events, in the order in which the probes name them."""
-    return watched_events.fields_of(watch.known.plans, (one.plan for one in watch.armed.probes), watch.store)
+    return watched_events.fields_of(watch.event_fields.plans, (one.plan for one in watch.armed.probes), watch.store)
 
 
 def sorts_of_fields(watch: Watch) -> dict[str, ValueKind]:
@@ -39,7 +39,7 @@ def sorts_of_fields(watch: Watch) -> dict[str, ValueKind]:
         formats += watched_events.formats_of(watch)
     # The tracer has no plan that names the fields of its calls.
     traced = (name for fmt in formats if fmt.path in EVENTS for name in fmt.names)
-    columns = (column.name for plan in watch.known.plans for event in plan.events for column in event.columns)
+    columns = (column.name for plan in watch.event_fields.plans for event in plan.events for column in event.columns)
     return value_kinds(formats, dict.fromkeys((*columns, *traced)))
 
 
@@ -65,15 +65,15 @@ def status_of(info: KernelInfo, watch: Watch | None, counts: LossCounts | None, 
         len(watch.armed.probes) if watch and watch.error is None else 0,
         losses_of(watch, counts),
         recording=bool(watch and watch.recording.recorder),
-        cut=bool(watch and watch.error is not None),
+        is_disconnected=bool(watch and watch.error is not None),
         tracing=tracing,
-        silent=silence_of(info, live=tracing or (watch is not None and watch.live)),
+        overdue_text=silence_of(info, live=tracing or (watch is not None and watch.live)),
     )
 
 
 def silence_of(info: KernelInfo, *, live: bool) -> str:
     """Return the time since a target last answered, if it owes an answer and events are expected of it."""
-    seconds = getattr(info.target, "silent", None) if live else None
+    seconds = getattr(info.target, "overdue_seconds", None) if live else None
     if seconds is None:
         return ""
     from kernel.remote.silence import words
@@ -83,34 +83,24 @@ def silence_of(info: KernelInfo, *, live: bool) -> str:
 
 def status_of_preview(preview: Preview, rows: FirstRows) -> Status:
     """Return the status of a recording that is not open yet."""
-    losses = LossTotals(lost=rows.lost, unread=rows.unread, gap=rows.gap)
-    return Status(preview.target, preview.kernel, len(preview.names), rows.armed, losses)
-
-
-def losses_of(watch: Watch | None, counts: LossCounts | None) -> LossTotals:
-    """Return the losses of a watch, each kind by itself."""
-    from events.store.outage_mark import total_outage_seconds
-
-    if watch is None or watch.store is None:
-        return LossTotals()
-    return LossTotals(*lost_of(watch, counts), gap=total_outage_seconds(watch.cuts))
+    return Status(preview.target, preview.kernel, len(preview.names), rows.armed, rows.losses)
 
 
 def note_of_gap(watch: Watch) -> str:
     """Return the note for screens that count calls or events: the duration of outages; empty: there were none."""
     from events.store.outage_mark import total_outage_text
 
-    return f"disconnected for {gap}" if (gap := total_outage_text(watch.cuts)) else ""
+    return f"disconnected for {gap}" if (gap := total_outage_text(watch.outages)) else ""
 
 
 def note_of(watch: Watch) -> str:
     """Return the note above the events."""
     if note := note_of_recording(watch):
         return note
-    if watch.ended and (watch.info.cut_short or watch.error is None):
-        return note_of_end(cut_short=watch.info.cut_short)
+    if watch.ended and (watch.info.is_truncated or watch.error is None):
+        return note_of_end(cut_short=watch.info.is_truncated)
     if watch.ended:
-        return watch.line_note
+        return watch.connection_note
     if not watch.armed.probes:
         return "nothing is armed any more"
     from tui.present.activity import activity_of
@@ -125,7 +115,7 @@ def note_of_end(*, cut_short: bool) -> str:
 
 def note_of_preview(rows: FirstRows) -> str:
     """Return the note above the first rows of a recording; empty if more will come."""
-    return note_of_end(cut_short=rows.cut_short) if rows.complete else ""
+    return note_of_end(cut_short=rows.is_truncated) if rows.complete else ""
 
 
 def note_of_recording(watch: Watch) -> str:
@@ -142,7 +132,7 @@ def note_of_nothing(info: KernelInfo | None) -> str:
     """Return the note where no events can come; empty while the target is being opened."""
     if info is None:
         return ""
-    if info.cut_short and not info.holds_events:
+    if info.is_truncated and not info.holds_events:
         return "the recording is cut short: its events are missing"
     return f"nothing is armed: {ARM_ONE}"
 
@@ -173,14 +163,14 @@ def detail_of(watch: Watch, record: Record) -> tuple[DetailField, ...]:
 
     if is_mark(record):
         return tuple(DetailField(name, str(value), "", -1, 0, b"") for name, value in mark_values(record).items())
-    named = dict(ValueStyle(watch.known).values(record))
+    named = dict(ValueStyle(watch.event_fields).values(record))
     rows = []
     unshown = ("caller",) if is_stack(record) else ()  # all callers stand as rows of the stack
     for one in detail(record):
         field = one.field
         if field.name in unshown:
             continue
-        value = named.get(field.name) or watch.known.namer.text(one.value, field=field)
+        value = named.get(field.name) or watch.event_fields.namer.text(one.value, field=field)
         number = show(one.value)
         # An address has only one form, and the name of a system call already has its number behind it.
         alone = number in (value, "") or value.startswith(("0x", f"{number} "))

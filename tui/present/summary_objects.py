@@ -54,7 +54,7 @@ def objects_of(
         most: greatest number of values of each field, and of processes.
     """
     of = {"of": summary.of} if filtered else {}
-    yield {"summary": "events", "events": summary.seen, **of, "uncounted": summary.unseen}
+    yield {"summary": "events", "events": summary.counted, **of, "uncounted": summary.skipped_events}
     line = summary.timeline
     for kind in line.kinds:
         yield {
@@ -65,7 +65,7 @@ def objects_of(
             "step": line.width,
             "counts": line.counts(kind),
         }
-    titles = titles_of(watch.known.plans)
+    titles = titles_of(watch.event_fields.plans)
     for function in summary.functions:
         found = summary.latencies(function)
         yield {
@@ -82,7 +82,7 @@ def objects_of(
     for subject, values in counted.items():
         shown = values_of(watch, values, exact=exact)
         yield values_object(subject, shown, values.frequent.total, exact=values.frequent.exact, most=most)
-    yield values_object(Subject(), tasks_of(store, summary), summary.seen, exact=summary.tasks.exact, most=most)
+    yield values_object(Subject(), tasks_of(store, summary), summary.counted, exact=summary.tasks.exact, most=most)
 
 
 def log2(powers: Iterable[PowerOfTwo]) -> list[list[int]]:
@@ -123,13 +123,13 @@ def objects_of_kernel(
     """
     reads = tuple(reads)
     for read in reads:
-        if read.kept.what == LATENCY:
+        if read.watched.value == LATENCY:
             powers = powers_of(read.histogram.entries)
             calls = sum(power.hits for power in powers)
-            total = sum(int(dict(entry.shown).get("lat", 0)) for entry in read.histogram.entries)
+            total = sum(int(dict(entry.value_texts).get("lat", 0)) for entry in read.histogram.entries)
             yield {
                 "summary": "latency",
-                "function": read.kept.subject,
+                "function": read.watched.subject,
                 "in_kernel": True,
                 "calls": calls,
                 **{name: 1 << quantile_of(powers, part) for name, part in (*QUANTILES, ("max", 100)) if calls},
@@ -140,15 +140,15 @@ def objects_of_kernel(
             }
     hits = 0
     for read in reads:
-        if read.kept.is_task:
+        if read.watched.is_task:
             hits += read.histogram.hits
-            yield {"summary": "hits", "event": exported_name(read.kept.event.path), "events": read.histogram.hits}
-        elif read.kept.what != LATENCY:
-            subject = Subject(read.kept.event.path, read.kept.what)
+            yield {"summary": "hits", "event": exported_name(read.watched.event.path), "events": read.histogram.hits}
+        elif read.watched.value != LATENCY:
+            subject = Subject(read.watched.event.path, read.watched.value)
             shown = kernel_values(watch, read, subject, exact=exact)
-            is_exact = not (read.histogram.dropped or read.histogram.alike)
+            is_exact = not (read.histogram.dropped or read.histogram.readings)
             yield values_object(subject, shown, read.histogram.hits, exact=is_exact, most=most)
-    had_room = not any(read.histogram.dropped for read in reads if read.kept.is_task)
+    had_room = not any(read.histogram.dropped for read in reads if read.watched.is_task)
     yield values_object(Subject(), kernel_tasks(reads), hits, exact=had_room, most=most)
 
 

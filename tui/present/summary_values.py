@@ -68,7 +68,7 @@ def subjects_of(watch: Watch, store: Store) -> tuple[Subject, ...]:
         Subject(path, field.name)
         for path in events_of(watch)
         if path in formats
-        for field in watch.known.fields(formats[path])
+        for field in watch.event_fields.fields(formats[path])
     ]
     return (*fields, Subject())
 
@@ -81,7 +81,7 @@ def preferred(
     """
     # A recording shows a probe through another that covers it.
     names = () if watch.live else {probe.subject for probe in probes}
-    plans = [plan for plan in watch.known.plans if plan.probe in probes or plan.probe.subject in names]
+    plans = [plan for plan in watch.event_fields.plans if plan.probe in probes or plan.probe.subject in names]
     paths = {event.path for plan in plans for event in plan.events}
     columns_of_probes = [
         subject for subject in subjects if subject.event in paths and (subject.field in columns or not columns)
@@ -124,7 +124,7 @@ def values_of(watch: Watch, counted: FieldValues | None, *, exact: bool = False)
 
 def tasks_of(store: Store, summary: Summary) -> list[SummaryValue]:
     """Return the processes with the most events; tasks of one name are one row."""
-    counted = [(store.comm(one.key), one.key, one.hits, one.error) for one in summary.top_tasks(summary.seen)]
+    counted = [(store.comm(one.key), one.key, one.hits, one.error) for one in summary.top_tasks(summary.counted)]
     return by_name(counted, {field.name for fmt in store.decoder.formats.values() for field in fmt.fields})[:SHOWN]
 
 
@@ -157,15 +157,15 @@ class _Names:
     def __init__(self, watch: Watch, event: str, field: str) -> None:
         columns = (
             column
-            for plan in watch.known.plans
+            for plan in watch.event_fields.plans
             for planned in plan.events
             if planned.path == event
             for column in planned.columns
             if column.name == field
         )
         self._column = next(columns, PlanColumn(field, field))
-        self._namer = watch.known.namer
-        self.measured = ValueStyle(watch.known).measured(event, field)
+        self._namer = watch.event_fields.namer
+        self.measured = ValueStyle(watch.event_fields).measured(event, field)
         """True for nanoseconds, which are shown as times."""
         self._event = event_name(event)
         self._field = field
@@ -237,7 +237,7 @@ def kernel_tasks(reads: Iterable[HistogramReading]) -> list[SummaryValue]:
     """Return the processes of all events together."""
     hits: dict[tuple[str, int], int] = {}
     for read in reads:
-        for entry in read.histogram.entries if read.kept.is_task else ():
+        for entry in read.histogram.entries if read.watched.is_task else ():
             key = entry.keys[0].label, entry.keys[0].number or 0
             hits[key] = hits.get(key, 0) + entry.hits
     return by_name((name, pid, count, 0) for (name, pid), count in hits.items())

@@ -21,7 +21,7 @@ def events_of(watch: Watch) -> dict[str, bool]:
     """Return the paths of the events that are armed or were received since the last clear, in the order in which the
     probes name them, each with True if it was received.
     """
-    return _events_of(watch.known.plans, (one.plan for one in watch.armed.probes), _received(watch.store))
+    return _events_of(watch.event_fields.plans, (one.plan for one in watch.armed.probes), _received(watch.store))
 
 
 def fields_of(plans: Sequence[Plan], armed: Iterable[Plan], store: Store | None) -> tuple[str, ...]:

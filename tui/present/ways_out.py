@@ -7,7 +7,7 @@ from typing import Final
 from widgets.way_out import Way
 
 RECONNECT: Final = Way(("f7",), "tries now", "reconnect")
-OTHER_LINE: Final = Way(("f7",), "makes another line now", "reconnect")
+NEW_CONNECTION: Final = Way(("f7",), "makes a new connection now", "reconnect")
 TRY_AGAIN: Final = Way(("f7",), "tries again", "reconnect")
 GIVE_UP: Final = Way(("f8",), "gives up", "give_up")
 LEAVE_END: Final = Way(("f8",), "leaves it to itself", "give_up")

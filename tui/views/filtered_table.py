@@ -41,7 +41,7 @@ class Items(Protocol[Item_co]):
         """Number of items that are not counted; see `events.search.filtered_rows.RowSelection`."""
 
     @property
-    def behind(self) -> int:
+    def backlog(self) -> int:
         """Number of events that items are not made of yet."""
 
     def number(self, row: int) -> int:
@@ -134,14 +134,14 @@ class FilteredTable(Generic[Kind]):
         return self.filter.sorts(self._watch)
 
     @property
-    def chosen_by(self) -> str:
+    def filter_text(self) -> str:
         """Condition of the filter; empty: none."""
         return self.filter.text if self._passing else ""
 
     @property
-    def behind(self) -> int:
+    def backlog(self) -> int:
         """Number of events, or else items, not yet checked."""
-        return self._passing.behind if self._passing else 0
+        return self._passing.backlog if self._passing else 0
 
     @property
     def counts(self) -> tuple[int, int]:
@@ -183,7 +183,7 @@ class FilteredTable(Generic[Kind]):
         self.items.tick(budget)
         if self._passing:
             self._passing.tick(budget)
-        return self.items.behind > 0 or self.behind > 0
+        return self.items.backlog > 0 or self.backlog > 0
 
     def ts(self, row: int) -> int:
         """Return the nanoseconds of a row; of the newest item if it was dropped; 0: there is none."""

@@ -27,9 +27,9 @@ class ViewPlace(NamedTuple):
     following: bool = True
     new: int = 0
     """Rows received since the display was paused."""
-    shown: int | None = None
+    row_count: int | None = None
     """Rows without the new ones; None: the view has no rows."""
-    of: int = 0
+    total: int = 0
     """Number of all rows if the filter hides some; 0: there is no filter."""
 
 
@@ -60,7 +60,7 @@ class View(ABC):
     def forget(self) -> None:
         """Clear the view: the store is another one, or empty."""
 
-    def lacks(self, watch: Watch) -> str:  # noqa: ARG002 - most show what comes
+    def empty_reason(self, watch: Watch) -> str:  # noqa: ARG002 - most show what comes
         """Return why nothing can be shown, with a remedy, as a full sentence; empty: something can."""
         return ""
 

@@ -34,7 +34,7 @@ class ChoiceDialog(Dialog[str]):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("left", "other(-1)", "Before", show=False, id="choose.left", tooltip="To the button before"),
+        Binding("left", "other(-1)", "Before", show=False, id="choose.left", tooltip="To the previous button"),
         Binding("right", "other(1)", "Next", show=False, id="choose.right", tooltip="To the next button"),
     ]
 

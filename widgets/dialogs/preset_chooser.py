@@ -76,8 +76,8 @@ class PresetChooser(Vertical):
         Binding("enter", "choose", "Arm", key_display="enter", id="presets.choose", tooltip="Arm it"),
         Binding("up", "move(-1)", "Up", show=False, id="presets.up", tooltip="To the preset above"),
         Binding("down", "move(1)", "Down", show=False, id="presets.down", tooltip="To the preset below"),
-        Binding("pageup", "page(-1)", "Page up", show=False, id="presets.page_up", tooltip="What is said of it, up"),
-        Binding("pagedown", "page(1)", "Read on", id="presets.page_down", tooltip="What is said of it, down"),
+        Binding("pageup", "page(-1)", "Page up", show=False, id="presets.page_up", tooltip="Description, a page up"),
+        Binding("pagedown", "page(1)", "Read on", id="presets.page_down", tooltip="Description, a page down"),
         Binding("f6", "edit", "Edit", id="presets.edit", tooltip="Edit its file in $EDITOR, then check it again"),
     ]
 

@@ -40,11 +40,11 @@ class ProbeExportDialog(Dialog[None]):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("c", "copy", "Copy", id="dialect.copy", tooltip="Copy the text to the clipboard, by the terminal"),
-        Binding("s", "save", "Save", id="dialect.save", tooltip="Write the text to a file that is not there yet"),
+        Binding("s", "save", "Save", id="dialect.save", tooltip="Write the text to a new file"),
         Binding("up", "tool(-1)", "Tool above", show=False, id="dialect.above", tooltip="The tool above"),
         Binding("down", "tool(1)", "Tool below", show=False, id="dialect.below", tooltip="The tool below"),
-        Binding("pageup", "page(-1)", "Up", show=False, id="dialect.up", tooltip="Farther up in the text"),
-        Binding("pagedown", "page(1)", "Down", show=False, id="dialect.down", tooltip="Farther down in the text"),
+        Binding("pageup", "page(-1)", "Up", show=False, id="dialect.up", tooltip="Scroll the text up"),
+        Binding("pagedown", "page(1)", "Down", show=False, id="dialect.down", tooltip="Scroll the text down"),
     ]
 
     DEFAULT_CSS = """

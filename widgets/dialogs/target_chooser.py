@@ -85,7 +85,7 @@ class TargetChooser(Vertical):
             id="targets.choose",
             tooltip="Open the target under the cursor",
         ),
-        Binding("escape", "back", "Back", show=False, id="targets.back", tooltip="From the line back to the list"),
+        Binding("escape", "back", "Back", show=False, id="targets.back", tooltip="Back to the list"),
     ]
 
     DEFAULT_CSS = """

@@ -46,8 +46,8 @@ class TriggerDialog(Dialog[None]):
     """Dialog that requests adding and removing by message; stays open until Escape."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("delete", "remove", "Remove", id="trigger.remove", tooltip="Take the trigger under the cursor away"),
-        Binding("down", "list", "List", show=False, id="trigger.list", tooltip="To the triggers that are there"),
+        Binding("delete", "remove", "Remove", id="trigger.remove", tooltip="Remove the trigger under the cursor"),
+        Binding("down", "list", "List", show=False, id="trigger.list", tooltip="To the existing triggers"),
     ]
 
     DEFAULT_CSS = """

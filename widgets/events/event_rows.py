@@ -96,7 +96,7 @@ class EventRows:
         self.current = -1
         """Number of the current column; -1: none."""
         self.stamp: Stamp = kernel_stamp
-        self.hued = ""
+        self.colour_property = ""
         """Property with one colour for each value, `task` or `event`; empty: none."""
         event = columns.index(FIXED[3]) if FIXED[3] in columns else -1
         least = {n: _CLOCK for n, column in enumerate(columns) if column.name == "time" and not column.of_all}
@@ -168,7 +168,7 @@ class EventRows:
             return "dim" if text == "0" else ""
         if text.startswith(MARK):
             return "mark"
-        return HUES[crc32(text.encode()) % len(HUES)] if name == self.hued else _LOOKS.get(name, "")
+        return HUES[crc32(text.encode()) % len(HUES)] if name == self.colour_property else _LOOKS.get(name, "")
 
     def _hits(self, title: str, text: str, cell: str) -> list[tuple[int, int]]:
         """Return the places of the search text in a cell; `count=51` matches cells of that column that begin so."""

@@ -40,9 +40,7 @@ class GraphPane(TablePane):
     """Pane of a `GraphTable` (`.table`), its search, and its question for durations."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding(
-            "h", "hot", "Hot spots", id="graph.hot", tooltip="Where the time went, by function; or the tree again"
-        ),
+        Binding("h", "hot", "Hot spots", id="graph.hot", tooltip="Time by function; again: back to the tree"),
         Binding(
             "minus",
             "ask('least')",
@@ -58,7 +56,7 @@ class GraphPane(TablePane):
             key_display="=",
             show=False,
             id="graph.slow",
-            tooltip="Say from which time on a call is slow",
+            tooltip="Set the duration from which a call is slow",
         ),
     ]
 

@@ -36,9 +36,9 @@ class GraphText(NamedTuple):
     returned: str = ""
     failed: bool = False
     """True if the result is an error."""
-    took: int | None = None
+    duration: int | None = None
     """Nanoseconds; None: one of its ends is missing."""
-    own: int | None = None
+    self_time: int | None = None
     """Nanoseconds spent outside of calls inside."""
     kind: str = ""
     """Kind, as `interrupt`, `softirq`, `off the CPU`; empty: a call."""
@@ -124,7 +124,7 @@ class GraphRows:
     def prepare(self, first: int, after: int) -> bool:
         """Format rows to be drawn; return True if the scale of the bars has changed."""
         self._cached = {place: self._cached.get(place) or self._text(place) for place in range(first, after)}
-        longest = max((line.took or 0 for line in self._cached.values()), default=1) or 1
+        longest = max((line.duration or 0 for line in self._cached.values()), default=1) or 1
         returns = self._returns or any(line.returned for line in self._cached.values())
         changed = (longest, returns) != (self._longest, self._returns)
         self._longest, self._returns = longest, returns
@@ -145,18 +145,18 @@ class GraphRows:
             text = self.stamp(line.ts, line.seq) if title == "time" else safe(line.task)
             yield Piece(fit(text, size, title == "time") + " ", "dim")
         yield from self._call(line, self._room(columns))
-        slow = bool(self.source.slow) and line.took is not None and line.took >= self.source.slow
+        slow = bool(self.source.slow) and line.duration is not None and line.duration >= self.source.slow
         for title, size in right:
             yield Piece(" ")
             if title == "ret":
                 yield Piece(fit(safe(line.returned), size), "bad" if line.failed else "type")
             elif title == "took":
-                text = "" if line.took is None else duration(line.took)
+                text = "" if line.duration is None else duration(line.duration)
                 yield Piece(fit(text, size, True), "warn" if slow else "")
             elif title == "self":
-                yield Piece(fit("" if line.own is None else duration(line.own), size, True), "dim")
+                yield Piece(fit("" if line.self_time is None else duration(line.self_time), size, True), "dim")
             else:
-                yield Piece(bar((line.took or 0) / self._longest, size), "warn" if slow else "mark")
+                yield Piece(bar((line.duration or 0) / self._longest, size), "warn" if slow else "mark")
 
     def _sides(self, columns: int) -> tuple[Sequence[tuple[str, int]], Sequence[tuple[str, int]]]:
         """Return titles and widths of the columns left and right of the tree."""

@@ -17,8 +17,8 @@ class GraphTable(TailTable):
     """Table with keys to fold, unfold, and go to slow calls."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("left", "fold(True)", "Fold", id="graph.fold", tooltip="Hide what is inside; once more: go out"),
-        Binding("right", "fold(False)", "Unfold", id="graph.unfold", tooltip="Show what is inside; once more: go in"),
+        Binding("left", "fold(True)", "Fold", id="graph.fold", tooltip="Fold the call; again: go out"),
+        Binding("right", "fold(False)", "Unfold", id="graph.unfold", tooltip="Unfold the call; again: go in"),
         *(
             Binding(
                 str(n), f"levels({n})", f"{n} levels", show=False, id=f"graph.levels{n}", tooltip="Unfold N levels"
@@ -32,7 +32,7 @@ class GraphTable(TailTable):
             "Next slow",
             key_display="]",
             id="graph.next_slow",
-            tooltip="To the next slow call: one of a hundred, or as = says",
+            tooltip="To the next slow call (the slowest 1 %, or set with =)",
         ),
         Binding(
             "left_square_bracket",
@@ -41,7 +41,7 @@ class GraphTable(TailTable):
             key_display="[",
             show=False,
             id="graph.slow_before",
-            tooltip="To the slow call before",
+            tooltip="To the previous slow call",
         ),
         Binding(
             "a", "task", "Task", id="graph.task", tooltip="Only the task of the row under the cursor, or all again"

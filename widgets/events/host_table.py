@@ -12,7 +12,7 @@ from textual.reactive import reactive
 from textual.widget import Widget
 
 from events.durations import seconds_text
-from widgets.events.values import LossTotals
+from events.loss_counts import LossTotals
 from widgets.lists.line_list import LineList
 from widgets.number_format import short
 from widgets.rows import Piece
@@ -43,21 +43,19 @@ class HostLine:
     losses: LossTotals = field(default_factory=LossTotals)
     late: int = 0
     """Events that arrived after younger ones of other hosts had their rows."""
-    unshown: int = 0
+    evicted: int = 0
     """Events dropped before they had a row."""
     offset: str = ""
     """Start of the host's clock by ours, with its uncertainty; empty: unknown."""
-    sureness: str = ""
+    uncertainty: str = ""
     """Uncertainty, as `±0.41 ms`."""
-    why: str = ""
+    reason: str = ""
     """Reason for the state."""
     remedy: str = ""
-    gone: float | None = None
+    silent_seconds: float | None = None
     """Seconds since the last answer, while disconnected and reconnecting."""
-    silent: float | None = None
+    overdue_seconds: float | None = None
     """Seconds since the last answer, while one is overdue and the host is connected; None: none is."""
-    gap: float = 0.0
-    """Seconds of outages, whose events are missing."""
     lowered: tuple[str, ...] = ()
     """Lines written to that kernel."""
     notes: tuple[str, ...] = ()
@@ -84,10 +82,12 @@ class _HostRows:
         host = self.hosts[row]
         wide = name_width(columns)
         sign, look = ("✗", "bad") if host.failed else _STATES.get(host.state, ("…", "dim"))
-        state, since = (host.state, host.gone) if host.silent is None else ("silent", host.silent)
+        state, since = (
+            (host.state, host.silent_seconds) if host.overdue_seconds is None else ("silent", host.overdue_seconds)
+        )
         if since is not None:
             look = "bad"
-        sign = sign if host.silent is None else "✗"
+        sign = sign if host.overdue_seconds is None else "✗"
         yield Piece(fit(cut(safe(host.name), wide), wide), "name")
         release = re.match(r"[\d.]*\d", host.kernel.removeprefix("Linux "))
         yield Piece(" " + fit(cut(release[0] if release else "", 8), 8), "dim")
@@ -98,7 +98,7 @@ class _HostRows:
         counts = (losses.lost, losses.missed, losses.dropped, losses.unread)
         for (_, size), count in zip(_COLUMNS[3:], counts, strict=False):
             yield Piece(f" {short(count):>{size}}", "bad" if count else "dim")
-        yield Piece(f" {safe(host.sureness).replace(' ', '') or '-':>8}", "dim")
+        yield Piece(f" {safe(host.uncertainty).replace(' ', '') or '-':>8}", "dim")
 
 
 def _for(seconds: float | None) -> str:
@@ -176,12 +176,12 @@ def detail_lines(host: HostLine | None) -> list[tuple[str, str]]:
     if host is None:
         return [("", "")] * 3
     clock = f"  clock {host.offset}" if host.offset else ""
-    gap = f"  ! gap {seconds_text(host.gap)}" if host.gap else ""
+    gap = f"  ! gap {seconds_text(host.losses.gap)}" if host.losses.gap else ""
     late = f"  {host.late:,} late" if host.late else ""
-    unshown = f"  ! {host.unshown:,} not shown in time" if host.unshown else ""
+    unshown = f"  ! {host.evicted:,} not shown in time" if host.evicted else ""
     first = f"{safe(host.target)}  {safe(host.kernel)}{gap}{late}{unshown}{safe(clock)}"
     lines = [f"{len(host.lowered)} lines: {host.lowered[0]}" if len(host.lowered) > 1 else "".join(host.lowered)]
     lines += host.notes
-    if host.why:
-        return [(first, ""), (f"{host.state}: {safe(host.why)}", "bold $text-error"), (safe(host.remedy), "")]
+    if host.reason:
+        return [(first, ""), (f"{host.state}: {safe(host.reason)}", "bold $text-error"), (safe(host.remedy), "")]
     return [(first, ""), *((safe(line), "dim") for line in [*lines, "", ""][:2])]

@@ -23,7 +23,7 @@ class HotText(NamedTuple):
 
     name: str
     calls: int
-    own: int
+    self_time: int
     total: int
     p50: int
     p99: int
@@ -91,12 +91,12 @@ class HotRows:
             at = cell.lower().find(pattern) if pattern and n == 0 else -1
             look = _LOOKS.get(n, "")
             yield from highlighted(cell, [(at, at + len(pattern))], look) if at >= 0 else (Piece(cell, look),)
-        most = max((spot.own for spot in self.spots), default=0) or 1
-        yield Piece(bar(self.spots[row].own / most, _BAR), "mark")
+        most = max((spot.self_time for spot in self.spots), default=0) or 1
+        yield Piece(bar(self.spots[row].self_time / most, _BAR), "mark")
 
     def _cells(self, row: int) -> tuple[str, ...]:
         spot = self.spots[row]
-        times = (spot.own, spot.total, spot.p50, spot.p99, spot.longest)
+        times = (spot.self_time, spot.total, spot.p50, spot.p99, spot.longest)
         failed = grouped(spot.failed) if spot.failed else ""
         return (safe(spot.name), grouped(spot.calls), *map(duration, times), failed)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from textual import on
 from textual.app import ComposeResult
@@ -28,7 +28,7 @@ class LossPanel(Vertical):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("b", "remedy('bigger')", "Bigger buffer", id="losses.bigger", tooltip="Double the kernel's buffer"),
-        Binding("B", "remedy('smaller')", "As before", id="losses.smaller", tooltip="The buffer as it was"),
+        Binding("B", "remedy('smaller')", "As before", id="losses.smaller", tooltip="Restore the size of the buffer"),
         Binding("f", "remedy('filter')", "Filter", id="losses.filter", tooltip="Edit the probe's filter"),
         Binding("c", "remedy('count')", "Count only", id="losses.count", tooltip="Count hits, record nothing"),
         Binding("r", "remedy('record')", "Record", id="losses.record", tooltip="Record the probe's events again"),
@@ -111,29 +111,35 @@ class LossPanel(Vertical):
 
 
 Run = tuple[str, str]
+_CAUSES: Final = {
+    "lost": "overwritten in the kernel's buffer before we read",
+    "missed": "a probe was hit and had no room to run (nmissed)",
+    "dropped": "read, and dropped by us: too fast to be shown",
+    "unread": "read, and not understood: damaged, or no format",
+}
 
 
 def count_lines(sheet: LossSheet) -> list[list[Run]]:
     """Return the four counts, with the first by CPU."""
-    losses = sheet.losses
-    four = (
-        ("lost", losses.lost, "overwritten in the kernel's buffer before we read"),
-        ("missed", losses.missed, "a probe was hit and had no room to run (nmissed)"),
-        ("dropped", losses.dropped, "read, and dropped by us: too fast to be shown"),
-        ("unread", losses.unread, "read, and not understood: damaged, or no format"),
-    )
     lines = [
-        [(f"{name:<8}", "bold"), (f"{grouped(count):>14}", "bold $text-error" if count else "dim"), (f"  {what}", "")]
-        for name, count, what in four
+        [
+            (f"{name:<8}", "bold"),
+            (f"{grouped(count):>14}", "bold $text-error" if count else "dim"),
+            (f"  {_CAUSES[name]}", ""),
+        ]
+        for name, count in sheet.losses.counts
     ]
-    worst = sorted((cpu for cpu in sheet.cpus if cpu.overrun or cpu.full), key=lambda cpu: -cpu.overrun - cpu.full)
+    if (counts := sheet.counts) is None:
+        return lines
+    by_cpu = counts.lost_by_cpu
+    worst = sorted((cpu for cpu in sorted(by_cpu) if by_cpu[cpu]), key=lambda cpu: -by_cpu[cpu])
     for cpu in worst[:6]:
-        full = f", {grouped(cpu.full)} found no room" if cpu.full else ""
-        lines.append([(f"  CPU {cpu.cpu:<4}{grouped(cpu.overrun):>12}  overwritten{full}", "")])
+        full = f", {grouped(counts.full[cpu])} found no room" if counts.full.get(cpu) else ""
+        lines.append([(f"  CPU {cpu:<4}{grouped(counts.overrun.get(cpu, 0)):>12}  overwritten{full}", "")])
     if len(worst) > 6:
         lines.append([(f"  and {len(worst) - 6} more CPUs", "dim")])
-    if sheet.read_errors:
-        lines.append([(f"  {grouped(sheet.read_errors)} reads of the buffer were refused by the kernel", "")])
+    if counts.read_errors:
+        lines.append([(f"  {grouped(counts.read_errors)} reads of the buffer were refused by the kernel", "")])
     return lines
 
 

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
 from textual.content import Content
 from textual.reactive import reactive
 from textual.widget import Widget
 
-from widgets.events.values import LiveState, Run, Status
+from events.durations import seconds_text
+from events.loss_counts import LossTotals
+from widgets.events.values import LiveState, Status
 from widgets.number_format import grouped, rate, short
 from widgets.safe_text import cut, safe, width
 
+Run = tuple[str, str]
+"""Text, and the style of it."""
 _SHORTEST_NOTE: Final = 12
 """Columns below which the beginning of a note is useless."""
 
@@ -79,7 +84,7 @@ def live_line(state: LiveState, columns: int) -> Content:
     ]
     only = views[state.view : state.view + 1]
     marks, figures = _marks(state), _figures(state)
-    losses = [list(state.losses.runs(quiet)) for quiet in (False, True)] if state.losses else [[]]
+    losses = [list(loss_runs(state.losses, quiet)) for quiet in (False, True)] if state.losses else [[]]
     for left in (views, only, []):
         for mark in marks:
             for middle in [figures, figures[-1:]] if not state.note else [[*figures, _note(state)], [_note(state)]]:
@@ -99,10 +104,10 @@ def live_line(state: LiveState, columns: int) -> Content:
 
 def _marks(state: LiveState) -> list[Run]:
     """Return words for following or paused, in a long and a short form."""
-    if state.following and state.silent:
-        return [(f"✗ {state.silent}", "bold $text-error")]
-    if state.instead:
-        return [(f"■ {safe(state.instead)}", "bold $text-warning")]
+    if state.following and state.overdue_text:
+        return [(f"✗ {state.overdue_text}", "bold $text-error")]
+    if state.no_events_text:
+        return [(f"■ {safe(state.no_events_text)}", "bold $text-warning")]
     if state.following:
         return [("● following", "bold $text-success")]
     forms = [f" +{grouped(state.new)} new (end)", f" +{short(state.new)} new"] if state.new else [""]
@@ -110,9 +115,9 @@ def _marks(state: LiveState) -> list[Run]:
 
 
 def _figures(state: LiveState) -> list[Run]:
-    pace = [] if state.per_second is None or state.instead else [f"  {rate(state.per_second)}"]
-    of = f" of {grouped(state.of)}" if state.of else ""
-    shown = [] if state.shown is None else [f"  shown {grouped(state.shown)}{of}"]
+    pace = [] if state.per_second is None or state.no_events_text else [f"  {rate(state.per_second)}"]
+    of = f" of {grouped(state.total)}" if state.total else ""
+    shown = [] if state.row_count is None else [f"  shown {grouped(state.row_count)}{of}"]
     return [(text, "") for text in (*pace, *shown)]
 
 
@@ -123,10 +128,10 @@ def _note(state: LiveState) -> Run:
 def _right(status: Status, quiet: bool) -> list[Run]:
     armed: Run = (f"armed {status.armed}", "bold $text-success" if status.armed else "dim")
     recording: list[Run] = [("● rec  ", "bold $text-error")] if status.recording else []
-    connection_note = "disconnected" if status.cut else status.silent
+    connection_note = "disconnected" if status.is_disconnected else status.overdue_text
     line: list[Run] = [(f"✗ {connection_note}  ", "bold $text-error")] if connection_note else []
     calls: list[Run] = [("tracing  ", "bold $text-success")] if status.tracing else []
-    return [*line, *recording, *calls, armed, *status.losses.runs(quiet)]
+    return [*line, *recording, *calls, armed, *loss_runs(status.losses, quiet)]
 
 
 def _wide(runs: list[Run]) -> int:
@@ -136,3 +141,14 @@ def _wide(runs: list[Run]) -> int:
 def _joined(left: list[Run], right: list[Run], columns: int) -> Content:
     blanks = " " * max(0, columns - _wide(left) - _wide(right))
     return Content.assemble(*left, blanks, *right)
+
+
+def loss_runs(losses: LossTotals, quiet: bool) -> Iterator[Run]:
+    """Yield `lost 0  missed 0  dropped 0  unread 0`; `quiet`: only `lost`, and counts other than 0."""
+    for name, count in losses.counts:
+        if count:
+            yield (f"  ! {name} {grouped(count)}", "bold $text-error")
+        elif not quiet or name == "lost":
+            yield (f"  {name} 0", "dim")
+    if losses.gap:
+        yield (f"  ! gap {seconds_text(losses.gap)}", "bold $text-error")

@@ -44,7 +44,7 @@ class InsteadRows:
         yield Piece(fit(safe(str(way.place)), min(name, room)), "name")
         room -= min(name, room)
         if room > _HOW:
-            yield Piece(" " + fit(way.how, _HOW - 1), "type")
+            yield Piece(" " + fit(way.relation, _HOW - 1), "type")
             room -= _HOW
         yield Piece(fit(" " + cut(safe(way.note), max(0, room - 1)) if room > 1 else "", max(0, room)), "dim")
         yield Piece(" " + fit(shown_kinds(way.kinds) or "–", _KINDS - 1))
@@ -52,7 +52,7 @@ class InsteadRows:
 
 class _Ways(LineList):
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "select", "Go to", key_display="enter", id="attach.go", tooltip="Probe that one instead"),
+        Binding("enter", "select", "Go to", key_display="enter", id="attach.go", tooltip="Probe the alternative"),
     ]
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 - Textual's
@@ -64,9 +64,7 @@ class AttachPane(Vertical):
     """Pane with reasons, alternatives, and the progress of the search for callers."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding(
-            "c", "callers", "Callers", id="attach.callers", tooltip="Look for who calls it, in the kernel's code"
-        ),
+        Binding("c", "callers", "Callers", id="attach.callers", tooltip="Search the kernel's code for callers"),
     ]
 
     DEFAULT_CSS = """
@@ -130,7 +128,7 @@ class AttachPane(Vertical):
         reasons = all_reasons(self._about, self._callers)
         lines = [f"{r.text}{f' — {r.remedy}' if r.remedy else ''}" for r in reasons]
         self._reasons.update(Content("\n").join(map(safe_content, lines or ["everything can attach here"])))
-        ways = (*self._about.instead, *(self._callers.instead if self._callers else ()))
+        ways = (*self._about.alternatives, *(self._callers.alternatives if self._callers else ()))
         rows = self.list.rows
         if not isinstance(rows, InsteadRows) or rows.ways != ways:
             self.list.rows = InsteadRows(ways)
@@ -142,12 +140,12 @@ class AttachPane(Vertical):
             return "looking for callers"
         if self._callers is not None:
             hidden = len(self._callers.hidden)
-            more = f"; {hidden} more call it and can't be probed" if hidden and self._callers.found else ""
-            count = len(self._callers.found)
+            more = f"; {hidden} more call it and can't be probed" if hidden and self._callers.callers else ""
+            count = len(self._callers.callers)
             found = f"{count} caller{'' if count == 1 else 's'} by {self._callers.searched}"
             return (self._callers.text or found) + more
         take = "enter takes the one under the cursor" if count else ""
-        ask = "c looks for who calls it" if self._about.called or self._about.kinds else ""
+        ask = "c looks for who calls it" if self._about.has_code or self._about.kinds else ""
         return "; ".join(filter(None, (take, ask)))
 
     def action_callers(self) -> None:

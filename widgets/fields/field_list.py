@@ -108,8 +108,15 @@ class FieldList(LineList):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("space", "tick", "Tick", id="fields.tick", tooltip="Capture the field under the cursor, or stop it"),
-        Binding("right", "open", "Open", show=False, id="fields.open", tooltip="Show what is behind the field"),
-        Binding("left", "close", "Close", show=False, id="fields.close", tooltip="Hide it; again: up to the parent"),
+        Binding("right", "open", "Open", show=False, id="fields.open", tooltip="Open the structure behind the field"),
+        Binding(
+            "left",
+            "close",
+            "Close",
+            show=False,
+            id="fields.close",
+            tooltip="Close the structure; again: up to the parent",
+        ),
         Binding(
             "enter",
             "arm",

@@ -27,7 +27,7 @@ class FieldPane(Vertical):
         Binding("escape", "leave", "Back", show=False, id="fields.leave", tooltip="Back from the search to the tree"),
         Binding("up", "found(-1)", "Up", show=False, id="fields.found_up", tooltip="Found field above"),
         Binding("down", "found(1)", "Down", show=False, id="fields.found_down", tooltip="Found field below"),
-        Binding("tab", "take", "Take", show=False, id="fields.take", tooltip="Take one that is only like the text"),
+        Binding("tab", "take", "Take", show=False, id="fields.take", tooltip="Take a similar name"),
     ]
 
     DEFAULT_CSS = """

@@ -49,9 +49,7 @@ class FunctionList(Vertical):
             id="functions.pick",
             tooltip="See the signature of the function",
         ),
-        Binding(
-            "tab", "take", "Take", show=False, id="functions.take", tooltip="Take one that is only like the text"
-        ),
+        Binding("tab", "take", "Take", show=False, id="functions.take", tooltip="Take a similar name"),
         Binding("slash", "search", "Search", key_display="/", id="functions.search", tooltip="Type part of a name"),
         Binding("escape", "clear", "Clear", show=False, id="functions.clear", tooltip="Show all functions again"),
     ]

@@ -28,10 +28,8 @@ _KEYS = [
     Binding("a", "everything", "$$args", id="probe.everything", tooltip="All arguments, each with its best type"),
     Binding("e", "when('entry')", "Entry", id="probe.entry", tooltip="Record when the function is called"),
     Binding("x", "when('exit')", "Exit", id="probe.exit", tooltip="Record when it returns"),
-    Binding("b", "when('both')", "Both", id="probe.both", tooltip="Record both ends: what did the call change"),
-    Binding(
-        "i", "instead", "Instead", id="probe.instead", tooltip="Why not here, who calls it, what to take instead"
-    ),
+    Binding("b", "when('both')", "Both", id="probe.both", tooltip="Record entry and exit, to see changed values"),
+    Binding("i", "instead", "Instead", id="probe.instead", tooltip="Reasons, callers and alternatives"),
     Binding("t", "type", "Type", id="probe.type", tooltip="Next sensible type for the ticked field"),
 ]
 _NUMBERS = [

@@ -28,8 +28,10 @@ class TablePane(Vertical):
             tooltip="Find rows with a text, or count > 4096",
         ),
         Binding("n", "hit(1)", "Next hit", show=False, id="events.next_hit", tooltip="Next row with the text"),
-        Binding("N", "hit(-1)", "Hit before", show=False, id="events.hit_before", tooltip="The row before with it"),
-        Binding("escape", "leave", "End search", id="events.leave", tooltip="Highlight nothing more"),
+        Binding(
+            "N", "hit(-1)", "Hit before", show=False, id="events.hit_before", tooltip="Previous row with the text"
+        ),
+        Binding("escape", "leave", "End search", id="events.leave", tooltip="Clear the highlight"),
     ]
 
     DEFAULT_CSS = """

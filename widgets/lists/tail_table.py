@@ -41,7 +41,7 @@ class TailTable(LineList):
             "Details",
             key_display="enter",
             id="events.details",
-            tooltip="All there is about the row under the cursor",
+            tooltip="Details of the row under the cursor",
         ),
         Binding("left", "sideways(-1)", "Left", show=False, id="events.left", tooltip="The columns to the left"),
         Binding("right", "sideways(1)", "Right", show=False, id="events.right", tooltip="The columns to the right"),

@@ -41,7 +41,7 @@ class CompletingPane(Vertical):
             key_display="enter",
             show=False,
             id="spec.take_marked",
-            tooltip="Take the completion that ↓ chose; before that Enter is for what is written",
+            tooltip="Take the completion chosen with ↓; else Enter submits the text",
         ),
         Binding("up", "choose(-1)", "Up", show=False, id="spec.up", tooltip="Completion above"),
         Binding("down", "choose(1)", "Down", show=False, id="spec.down", tooltip="Completion below; opens the list"),
@@ -52,7 +52,7 @@ class CompletingPane(Vertical):
             key_display="^space",
             show=False,
             id="spec.offer",
-            tooltip="What may stand here",
+            tooltip="List of completions",
         ),
     ]
 

@@ -44,7 +44,7 @@ class CompletionRows:
         items = found.items
         self._label = max((len(item.label) for item in items), default=0)
         # If no item has both, one column is enough for C types and notes.
-        self._merged = not any(item.c_type and item.about for item in items)
+        self._merged = not any(item.c_type and item.description for item in items)
         self._widths = tuple(
             max((len(text) for text in column), default=0) for column in zip(*map(self._texts, items), strict=True)
         )
@@ -53,8 +53,8 @@ class CompletionRows:
         """Return the texts of an item after its label."""
         offset = "" if item.offset is None else f"+{item.offset}"
         if self._merged:
-            return item.c_type or item.about, offset
-        return cut(item.c_type, _C_TYPE), offset, item.about
+            return item.c_type or item.description, offset
+        return cut(item.c_type, _C_TYPE), offset, item.description
 
     @property
     def columns(self) -> int:
@@ -72,7 +72,7 @@ class CompletionRows:
         label = min(self._label, _LABEL, columns)
         shown = cut(safe(item.label), label)
         yield from highlighted(
-            shown, matched(shown.removesuffix(ELLIPSIS), self._typed), _LOOKS.get(item.what, "name")
+            shown, matched(shown.removesuffix(ELLIPSIS), self._typed), _LOOKS.get(item.kind, "name")
         )
         yield Piece(" " * (label - width(shown)))
         room = columns - label

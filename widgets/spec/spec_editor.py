@@ -36,7 +36,7 @@ class SpecEditor(Input):
             "Arm",
             key_display="enter",
             id="spec.submit",
-            tooltip="Arm exactly what is written; where a name is suggested, Tab takes it",
+            tooltip="Arm the text as written; Tab takes a suggested name",
         ),
         Binding("ctrl+z", "undo", "Undo", id="spec.undo", tooltip="Take back what was typed or ticked last"),
         Binding("ctrl+y,ctrl+shift+z", "redo", "Redo", show=False, id="spec.redo", tooltip="Do it again"),
@@ -112,8 +112,8 @@ class SpecEditor(Input):
     def _paste(self, text: str) -> None:
         if (translated := translate(text, self.machine)) is not None:
             every = list(translated.probes) if len(translated.probes) > 1 else [" ".join(text.split())]
-            if len(every) > 1 and translated.told:
-                self.notify(translated.told, markup=False)
+            if len(every) > 1 and translated.notes_text:
+                self.notify(translated.notes_text, markup=False)
         else:
             every = [line.strip() for line in text.splitlines()]
         lines = [line for line in every if line and not line.startswith("#")]

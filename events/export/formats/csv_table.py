@@ -48,7 +48,7 @@ def columns_of(source: Source) -> tuple[str, ...]:
     """Return the names of the fields of all formats, each once."""
     names = dict.fromkeys(name for fmt in source.formats for name in source.fields(fmt))
     return tuple(
-        names | dict.fromkeys((*(OUTAGE_FIELDS if source.cuts else ()), *((STACK,) if source.stacks else ())))
+        names | dict.fromkeys((*(OUTAGE_FIELDS if source.has_outages else ()), *((STACK,) if source.stacks else ())))
     )
 
 
@@ -69,7 +69,7 @@ class CsvTable:
         self._columns = columns_of(source)
         self._column_set = frozenset(self._columns)
         self._unplaced = 0
-        self.left_out = 0
+        self.omitted = 0
         heads = (*(head.name for head in source.heads), *HEADS)
         self._write([cell(name) for name in (*heads, *column_names(self._columns, heads))])
 
@@ -81,7 +81,7 @@ class CsvTable:
         source, head_values = self._source.own(record), self._source.head(record)
         about = source.of(record.event)
         values = mark_values(record) if is_mark(record) else exact_values(record)
-        requested = source.fields(record.format) if record.format else tuple(set(values) - about.unasked)
+        requested = source.fields(record.format) if record.format else tuple(set(values) - about.omitted_fields)
         row = {name: cell(values.get(name)) for name in requested if name in self._column_set}
         for name, frames in stack_values(record, source.symbols).items():
             requested, row[name] = (*requested, name), cell(";".join(frames))

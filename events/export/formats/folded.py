@@ -53,7 +53,7 @@ class FoldedStacks:
         self._source = source
         self._out = out
         self._spans = Spans(
-            source.ends, source.lost_between, waiting, source.passes, source.missed, source.events_lost
+            source.ends, source.may_lack_ends, waiting, source.passes, source.missed, source.may_lack_events
         )
         self._open: dict[int, list[_Frame]] = {}
         self._times: Counter[Stack] = Counter()
@@ -72,27 +72,27 @@ class FoldedStacks:
         return self._events - self._stacked if self._counts else self._not_in_calls
 
     @property
-    def left_out(self) -> int:
+    def omitted(self) -> int:
         return self._omitted + len(self._cuts)
 
     @property
     def notes(self) -> tuple[str, ...]:
         gap = total_outage_text(self._cuts)
         others = format_names(lambda form: form.name != "folded")
-        cut = (f"disconnected for {gap}: folded stacks have no place for that; {others} have",) if gap else ()
+        outage = (f"disconnected for {gap}: folded stacks have no place for that; {others} have",) if gap else ()
         missing = self._omitted
         if not missing:
-            return cut
+            return outage
         if not (self._counts or self._any_call):
             why = "no event has a kernel stack, and no call has both ends: there is nothing to fold"
         else:
             why = "without a kernel stack" if self._counts else "no call with both ends"
-        return (*cut, left_out_note(missing, why))
+        return (*outage, left_out_note(missing, why))
 
     def take(self, record: Record) -> None:
-        if (cut := outage_of_record(record)) is not None:
-            if cut.missing:
-                self._cuts.append(cut)
+        if (outage := outage_of_record(record)) is not None:
+            if outage.missing:
+                self._cuts.append(outage)
             return
         if self._source.passes is None or self._source.passes(record):
             symbols = self._source.symbols
@@ -135,7 +135,7 @@ class FoldedStacks:
                     self._end(frames, at, record, counts=item.passes)
             elif item.leave is not None:
                 self._end_late(item, item.leave)
-            elif item.alone:
+            elif item.unpaired_reason:
                 self._drop(record)
 
     def _end_late(self, item: SpanItem, leave: Record) -> None:

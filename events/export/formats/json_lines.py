@@ -33,9 +33,9 @@ def json_object(source: Source, record: Record) -> dict[str, Any]:
     """Return the object of one event."""
     heads = {name: value for name, value in source.head(record).items() if value is not None and value is not False}
     source = source.own(record)
-    unasked = source.of(record.event).unasked
+    unasked = source.of(record.event).omitted_fields
     values: dict[str, Any] = {name: value for name, value in exact_values(record).items() if name not in unasked}
-    texts = {name: text for name, text in source.shown(record) if name in values}
+    texts = {name: text for name, text in source.field_texts(record) if name in values}
     if is_mark(record):
         values = mark_values(record)
         texts = {name: str(value) for name, value in values.items()}
@@ -64,7 +64,7 @@ class JsonLines:
     """Writer of JSON lines; see the module."""
 
     notes: tuple[str, ...] = ()
-    left_out = 0
+    omitted = 0
 
     def __init__(self, source: Source, out: BinaryIO) -> None:
         self._source = source

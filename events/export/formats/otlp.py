@@ -93,7 +93,7 @@ class LogEncoder:
         values = mark_values(record) if is_mark(record) else exact_values(record)
         requested = source.fields(record.format) if record.format else tuple(values)
         own = {name: values[name] for name in requested if name in values}
-        texts = {name: text for name, text in source.shown(record) if name in own}
+        texts = {name: text for name, text in source.field_texts(record) if name in own}
         name_texts = {f"{name}.text": text for name, text in texts.items() if is_name(own[name], text)}
         heads: dict[str, Value | float] = {
             "thread.id": record.pid,

@@ -85,7 +85,7 @@ class ParquetTable:
         self._rows: list[list[Cell]] = [[] for _ in self._schema]
         self._pieces: list[pyarrow.RecordBatch] = []
         self._unplaced = 0
-        self.left_out = 0
+        self.omitted = 0
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -145,7 +145,7 @@ def _column_types(pa: ModuleType, source: Source) -> dict[str, pyarrow.DataType]
         for name in source.fields(fmt):
             kind = _type_of(pa, fields[name])
             found[name] = _common(pa, found[name], kind) if name in found else kind
-    if source.cuts:
+    if source.has_outages:
         for name, kind in zip(OUTAGE_FIELDS, (pa.int64(), pa.int64(), pa.float64(), pa.string()), strict=True):
             found[name] = _common(pa, found[name], kind) if name in found else kind
     if source.stacks:

@@ -55,7 +55,7 @@ class PerfettoTrace:
     """Perfetto writer for one host; see the module."""
 
     notes: tuple[str, ...] = ()
-    left_out = 0
+    omitted = 0
 
     def __init__(self, source: Source, out: BinaryIO, waiting: int = MOST_WAITING, place: int = 0) -> None:
         """Start a trace.
@@ -70,7 +70,7 @@ class PerfettoTrace:
         self._base, self._sequence = place << _PLACE_BITS, _SEQUENCE + place
         self._out = out
         self._spans = Spans(
-            source.ends, source.lost_between, waiting, source.passes, source.missed, source.events_lost
+            source.ends, source.may_lack_ends, waiting, source.passes, source.missed, source.may_lack_events
         )
         self._tracks: dict[int, str] = {}
         """Name last written for each track."""
@@ -89,7 +89,7 @@ class PerfettoTrace:
 
     def _write_outage(self, record: Record) -> None:
         """Write an outage to the connection's track."""
-        track, cut = self._base + _CONNECTION, outage_of_record(record)
+        track, outage = self._base + _CONNECTION, outage_of_record(record)
         if track not in self._tracks:
             self._tracks[track] = "line"
             descriptor = number(_UUID, track) + string(_TRACK_NAME, "line") + number(_PARENT_UUID, self._base + _ROOT)
@@ -97,13 +97,13 @@ class PerfettoTrace:
         annotations = b"".join(_annotation(name, value) for name, value in mark_values(record).items())
         description = string(_NAME, "line cut") + string(_CATEGORIES, "gap") + annotations
         begin = self._source.time(record)
-        if cut is None or cut.lost is None or cut.back is None:
+        if outage is None or outage.lost is None or outage.back is None:
             self._at(begin, track, _INSTANT, description)
             return
         if isinstance(record, HostRecord):  # with several hosts, the mark's time is that at which events continue
-            begin -= cut.back - cut.lost
+            begin -= outage.back - outage.lost
         self._at(begin, track, _SLICE_BEGIN, description)
-        self._at(begin + cut.back - cut.lost, track, _SLICE_END, b"")
+        self._at(begin + outage.back - outage.lost, track, _SLICE_END, b"")
 
     def _at(self, time: int, track: int, kind: int, rest: bytes) -> None:
         event = number(_TYPE, kind) + number(_TRACK_UUID, track) + rest
@@ -125,7 +125,7 @@ class PerfettoTrace:
                 self._begin(item.record, track)
                 self._end(item.leave, track)
             elif item.part is SpanPart.EVENT:
-                self._instant(item.record, item.alone)
+                self._instant(item.record, item.unpaired_reason)
 
     def _begin(self, record: Record, track: int | None = None) -> None:
         description = string(_NAME, self._source.function(record)) + string(_CATEGORIES, "call")
@@ -173,7 +173,7 @@ class PerfettoTrace:
     def _values(self, record: Record, prefix: str) -> bytes:
         values = exact_values(record)
         requested = self._source.fields(record.format) if record.format else tuple(values)
-        texts = dict(self._source.shown(record))
+        texts = dict(self._source.field_texts(record))
         found = bytearray()
         for name in requested:
             value = values.get(name)
@@ -193,7 +193,7 @@ class PerfettoHosts:
     """Perfetto writer for several hosts: each has a track above those of its tasks; times are of one clock."""
 
     notes: tuple[str, ...] = ()
-    left_out = 0
+    omitted = 0
 
     def __init__(self, source: Source, out: BinaryIO) -> None:
         self._source = source

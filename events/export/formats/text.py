@@ -73,17 +73,17 @@ class KernelText:
     def __init__(self, source: Source, out: BinaryIO) -> None:
         self._source = source
         self._out = out
-        self.left_out = 0
+        self.omitted = 0
 
     @property
     def notes(self) -> tuple[str, ...]:
-        if not self.left_out:
+        if not self.omitted:
             return ()
-        return (left_out_note(self.left_out, "the kernel draws a graph of these calls, not a line of each"),)
+        return (left_out_note(self.omitted, "the kernel draws a graph of these calls, not a line of each"),)
 
     def take(self, record: Record) -> None:
         if record.event in EVENTS and not record.text:
-            self.left_out += 1
+            self.omitted += 1
             return
         for part in (record, *record.stacks):
             self._write(part)

@@ -64,13 +64,13 @@ class AgentClient:
         self._replies: dict[int, _Reply] = {}
         self._streams: dict[int, AgentStream] = {}
         self._lost = ""
-        self.patience = AnswerLimit()
+        self.answer_limit = AnswerLimit()
         self._silence = silence
         self._quiet = threading.Event()
         self.performed = 0
         """Effects performed so far; a stream compares it with the count at its last synchronisation."""
         hello = self._replies[0] = _Reply()
-        self._reader = threading.Thread(target=self._run, name="agent line", daemon=True)
+        self._reader = threading.Thread(target=self._run, name="agent reader", daemon=True)
         self._reader.start()
         answer = self._wait(0, hello)
         try:
@@ -83,9 +83,9 @@ class AgentClient:
         threading.Thread(target=self._keep_talking, name="agent pulse", daemon=True).start()
 
     @property
-    def heard(self) -> float:
+    def last_received(self) -> float:
         """Time of the last byte from the remote host, by time.monotonic()."""
-        return self._raw.heard
+        return self._raw.last_received
 
     @property
     def unanswered(self) -> float | None:
@@ -162,7 +162,9 @@ class AgentClient:
         except BaseException:
             self._streams.pop(ident, None)
             raise
-        start_heartbeat(self._ping, lambda: self.heard, lambda: ident not in self._streams or bool(self._lost))
+        start_heartbeat(
+            self._ping, lambda: self.last_received, lambda: ident not in self._streams or bool(self._lost)
+        )
         return stream
 
     def forget(self, ident: int) -> None:
@@ -171,7 +173,7 @@ class AgentClient:
     def close(self) -> None:
         """Make the agent undo and end. Safe to call twice."""
         self._quiet.set()
-        self.patience.hurry(time.monotonic())
+        self.answer_limit.set_deadline(time.monotonic())
         with contextlib.suppress(TargetLost):
             self.request(frames.BYE)
         self.lose("closed")
@@ -216,7 +218,7 @@ class AgentClient:
 
     def _check_patience(self, asked: float, progress: float) -> None:
         """Lose the connection if the limit of waiting for an answer is exceeded."""
-        waited = self.patience.exhausted(time.monotonic(), asked, progress, self.heard)
+        waited = self.answer_limit.exhausted(time.monotonic(), asked, progress, self.last_received)
         if waited is not None:
             self.lose(f"the remote host did not answer for {waited:.0f} s")
 
@@ -284,12 +286,12 @@ class _Source(io.FileIO):
 
     def __init__(self, fd: int) -> None:
         super().__init__(fd)
-        self.heard = time.monotonic()
+        self.last_received = time.monotonic()
 
     def readinto(self, buffer: WriteableBuffer) -> int | None:
         size = super().readinto(buffer)
         if size:
-            self.heard = time.monotonic()
+            self.last_received = time.monotonic()
         return size
 
 

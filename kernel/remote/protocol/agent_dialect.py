@@ -18,41 +18,41 @@ class AgentDialect:
     """Remote host accessed through its agent; a `kernel.remote.target.RemoteDialect`."""
 
     def __init__(self, process: subprocess.Popen[bytes], silence: int = SILENCE) -> None:
-        self._line = AgentClient(process, silence)
-        self.pid = self._line.pid
+        self._client = AgentClient(process, silence)
+        self.pid = self._client.pid
 
     @property
-    def heard(self) -> float:
-        return self._line.heard
+    def last_received(self) -> float:
+        return self._client.last_received
 
     @property
     def unanswered(self) -> float | None:
-        return self._line.unanswered
+        return self._client.unanswered
 
     @property
     def loss(self) -> str:
-        return self._line.loss
+        return self._client.loss
 
     def lose(self, reason: str) -> None:
-        self._line.lose(reason)
+        self._client.lose(reason)
 
-    def hurry(self, ends: float) -> None:
-        self._line.patience.hurry(ends)
+    def set_deadline(self, ends: float) -> None:
+        self._client.answer_limit.set_deadline(ends)
 
     def read(self, path: str, limit: int, offset: int = 0) -> bytes:
-        return self._line.fetch(frames.READ, encode(path), b"%d" % limit, b"%d" % offset, path=path, limit=limit)
+        return self._client.fetch(frames.READ, encode(path), b"%d" % limit, b"%d" % offset, path=path, limit=limit)
 
     def ahead(self, paths: Sequence[str]) -> Mapping[str, bytes | FileRefused]:
-        return self._line.fetch_all(frames.READ, [(path, encode(path)) for path in paths], 64 << 20)
+        return self._client.fetch_all(frames.READ, [(path, encode(path)) for path in paths], 64 << 20)
 
     def perform(self, step: Step) -> None:
         self._step(frames.PERFORM, step)
 
     def list(self, path: str) -> Sequence[str]:
-        return [decode(name) for name in self._line.request(frames.LIST, encode(path), path=path)]
+        return [decode(name) for name in self._client.request(frames.LIST, encode(path), path=path)]
 
     def links(self, path: str) -> Sequence[str]:
-        return tuple(decode(link) for link in self._line.request(frames.LINKS, encode(path), path=path))
+        return tuple(decode(link) for link in self._client.request(frames.LINKS, encode(path), path=path))
 
     def guard(self, undo: Step) -> None:
         self._tell(frames.GUARD, undo)
@@ -61,24 +61,24 @@ class AgentDialect:
         self._tell(frames.UNGUARD, undo)
 
     def hold(self, path: str) -> None:
-        self._line.request(frames.HOLD, encode(path), path=path)
+        self._client.request(frames.HOLD, encode(path), path=path)
 
     def stream(self, instance: str, window: int = WINDOW) -> AgentStream:
-        return self._line.open_stream(encode(instance), window)
+        return self._client.open_stream(encode(instance), window)
 
     def stream_pids(self) -> tuple[int, ...]:
         # The agent reads the buffers itself, and to the kernel its other thread is a task of its own.
-        return tuple(task for task in self._line.tasks if task != self.pid)
+        return tuple(task for task in self._client.tasks if task != self.pid)
 
     def close(self) -> None:
-        self._line.close()
+        self._client.close()
 
     def _tell(self, op: int, undo: Step) -> None:
         # The agent handles requests in order: the undo step is registered before the next request is carried out.
-        self._line.tell(op, undo.effect.value.encode(), encode(undo.path), undo.data, undo.expects)
+        self._client.tell(op, undo.effect.value.encode(), encode(undo.path), undo.data, undo.expects)
 
     def _step(self, op: int, step: Step, *extra: bytes) -> None:
-        self._line.request(op, step.effect.value.encode(), encode(step.path), step.data, *extra, path=step.path)
+        self._client.request(op, step.effect.value.encode(), encode(step.path), step.data, *extra, path=step.path)
 
 
 def encode(path: str) -> bytes:

@@ -32,12 +32,12 @@ class PageClient(Protocol):
 class AgentStream:
     """Raw ring-buffer pages of one instance; a `kernel.target.Stream`."""
 
-    def __init__(self, line: PageClient, ident: int, window: int) -> None:
-        self._line, self._ident, self._window = line, ident, window
+    def __init__(self, client: PageClient, ident: int, window: int) -> None:
+        self._client, self._ident, self._window = client, ident, window
         self._passes: queue.SimpleQueue[tuple[Batch, int] | None] = queue.SimpleQueue()
         self._owed = 0
         self._received_bytes = self._consumed_bytes = 0  # bytes; each is counted by one thread only
-        self._synced_at = line.performed
+        self._synced_at = client.performed
         self._behind = False  # the last batch did not empty the buffers
         self._closed = False
         self._closing = threading.Lock()
@@ -49,13 +49,13 @@ class AgentStream:
         agent has read the buffers again: they hold for all earlier events. None is not returned either while a slow
         remote host has more to send than its last batch held.
         """
-        synced = self._line.performed == self._synced_at
+        synced = self._client.performed == self._synced_at
         item = self._get(timeout if synced else min(timeout, _SOON))
-        performed = self._line.performed
+        performed = self._client.performed
         synced = performed == self._synced_at  # an effect may have been performed meanwhile
         if item is None and (self._behind or not synced):
             with contextlib.suppress(FileRefused):  # closed meanwhile
-                if self._line.request(frames.SYNC, b"%d" % self._ident) == [b"1"]:
+                if self._client.request(frames.SYNC, b"%d" % self._ident) == [b"1"]:
                     self._synced_at = performed
             item = self._get(0)
         if item is None:
@@ -65,7 +65,7 @@ class AgentStream:
         self._owed += size
         self._consumed_bytes += size
         if self._owed >= self._window // 8 and not self._closed:
-            self._line.post(0, frames.CREDIT, b"%d" % self._ident, b"%d" % self._owed)
+            self._client.post(0, frames.CREDIT, b"%d" % self._ident, b"%d" % self._owed)
             self._owed = 0
         return batch if synced else batch._replace(drained=False)
 
@@ -81,17 +81,17 @@ class AgentStream:
             self._passes.put(None)  # for the next reader
             if self._closed:
                 raise StreamClosed
-            self._line.check()
+            self._client.check()
         return item
 
     def close(self) -> None:
         with self._closing:  # a second caller, too, may rely on the buffers being closed
             if not self._closed:
                 self._closed = True
-                self._line.forget(self._ident)
+                self._client.forget(self._ident)
                 self.put(None)
                 with contextlib.suppress(TargetLost):
-                    self._line.request(frames.STOP, b"%d" % self._ident)
+                    self._client.request(frames.STOP, b"%d" % self._ident)
 
     def put(self, item: tuple[Batch, int] | None) -> None:
         self._passes.put(item)

@@ -32,7 +32,7 @@ t_works() {  # a shell that waits for a command has a child; stopped, neither is
   return 1
 }
 t_tell() {
-  trap - PIPE  # a word into a line that is gone ends it
+  trap - PIPE  # a write into a lost connection ends it
   while [ -e "/proc/$1" ]; do
     if t_works "$1"; then printf +; else printf -; fi || exit
     sleep "$2" || exit

@@ -72,10 +72,10 @@ class ShellClient:
         self._to, self._from = process.stdin, process.stdout
         self._turn = threading.Lock()
         self._lost = ""
-        self.patience = AnswerLimit()
+        self.answer_limit = AnswerLimit()
         self._silence = silence
         self._quiet = threading.Event()
-        self.heard = time.monotonic()
+        self.last_received = time.monotonic()
         """Time of the last byte from the remote host, by time.monotonic()."""
         self.unanswered: float | None = None
         """Time at which the command without an answer was sent, by time.monotonic(); None: there is none."""
@@ -117,7 +117,7 @@ class ShellClient:
     def close(self) -> None:
         """Make the shell undo and end. Safe to call twice."""
         self._quiet.set()
-        self.patience.hurry(time.monotonic())
+        self.answer_limit.set_deadline(time.monotonic())
         with contextlib.suppress(TargetLost, FileRefused):
             self.run("exec 4<&- 5<&- 6<&- 7<&- 8<&- 9<&-; t_undo")
         self._lost = self._lost or "closed"
@@ -214,14 +214,14 @@ class ShellClient:
         if not received:
             raise self._lose("the connection was lost, or the shell on the remote host ended")
         self._data += received
-        self.heard = time.monotonic()
+        self.last_received = time.monotonic()
 
     def _look_at_work(self, waited: float) -> None:
         """Count the remote host as heard if the second shell reports work; `waited` in seconds."""
         if self._witness is None and self._start_shell is not None and self.pid and waited >= AFTER:
             self._witness = SecondShell(self._start_shell, self.pid)
         if self._witness is not None and self._witness.tells_of_work():
-            self.heard = time.monotonic()
+            self.last_received = time.monotonic()
 
     def _dismiss_witness(self) -> None:
         witness, self._witness = self._witness, None
@@ -231,7 +231,7 @@ class ShellClient:
     def _check_patience(self, asked: float, progress: float) -> None:
         """Raise TargetLost if the connection is lost, or the limit of waiting for an answer is exceeded."""
         self.check()
-        waited = self.patience.exhausted(time.monotonic(), asked, progress, self.heard)
+        waited = self.answer_limit.exhausted(time.monotonic(), asked, progress, self.last_received)
         if waited is not None:
             raise self._lose(f"the remote host did not answer for {waited:.0f} s")
 

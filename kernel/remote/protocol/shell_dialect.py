@@ -40,8 +40,8 @@ class ShellDialect:
         self._streams: list[TextStream] = []
 
     @property
-    def heard(self) -> float:
-        return max([self._shell.heard, *(stream.heard for stream in self._streams)])
+    def last_received(self) -> float:
+        return max([self._shell.last_received, *(stream.last_received for stream in self._streams)])
 
     @property
     def unanswered(self) -> float | None:
@@ -56,8 +56,8 @@ class ShellDialect:
         for stream in self._streams:
             stream.lose(reason)
 
-    def hurry(self, ends: float) -> None:
-        self._shell.patience.hurry(ends)
+    def set_deadline(self, ends: float) -> None:
+        self._shell.answer_limit.set_deadline(ends)
 
     def read(self, path: str, limit: int, offset: int = 0) -> bytes:
         if offset:
@@ -114,9 +114,9 @@ class ShellDialect:
     def stream(self, instance: str) -> TextStream:
         # Check the path first: the other shell could only report that there is no output.
         self._shell.run(f"t_there {self._word(instance + '/trace_pipe')}", instance)
-        stream = TextStream(self._another(), instance, lambda: self._shell.loss, self._shell.patience)
+        stream = TextStream(self._another(), instance, lambda: self._shell.loss, self._shell.answer_limit)
         self._streams = [*(earlier for earlier in self._streams if not earlier.closed), stream]
-        start_heartbeat(lambda: self._shell.run(":"), lambda: self.heard, lambda: stream.closed)
+        start_heartbeat(lambda: self._shell.run(":"), lambda: self.last_received, lambda: stream.closed)
         return stream
 
     def stream_pids(self) -> tuple[int, ...]:

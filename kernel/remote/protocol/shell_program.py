@@ -58,7 +58,7 @@ t_watch() {
       n=$((n-1))
     done
     kill -TERM $$
-    sleep 5 & wait $!  # it kills us, unless it waits for who writes into a line that takes nothing
+    sleep 5 & wait $!  # it kills us, unless it waits for a process that writes into a stalled connection
     t_kill_below $$
   ) & echo $! )
 }

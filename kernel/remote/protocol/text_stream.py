@@ -59,7 +59,7 @@ class TextStream:
         self._lost = ""
         self._loss = loss
         self._patience = patience or AnswerLimit()
-        self.heard = time.monotonic()
+        self.last_received = time.monotonic()
         """Time of the last byte, by time.monotonic()."""
         self._closing = threading.Lock()
         self._reading = threading.Lock()
@@ -88,7 +88,7 @@ class TextStream:
                 if not data and not self.closed:
                     self.pids = ()
                     raise TargetLost("the connection was lost, or trace_pipe on the remote host ended")
-                self.heard = time.monotonic()
+                self.last_received = time.monotonic()
                 lines, newline, self._rest = (self._rest + data).rpartition(b"\n")
                 if len(self._rest) > 1 << 20:
                     raise TargetLost("unexpected reply from the remote host: a line without an end")

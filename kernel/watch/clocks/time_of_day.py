@@ -30,7 +30,7 @@ class TimeOfDay:
         """Time of the next measurement, by time.monotonic()."""
 
     @property
-    def known(self) -> bool:
+    def is_known(self) -> bool:
         """True if the time of day of some event is known."""
         return bool(self._wall)
 
@@ -48,7 +48,7 @@ class TimeOfDay:
         self._measure_at = now + _INTERVAL
         self._wall.measured(read_clock(session, time.time_ns, _READINGS))
 
-    def cut(self, *, booted: bool) -> None:
+    def add_disconnect(self, *, booted: bool) -> None:
         """Take a disconnect that was read among the events: the machine may have slept or been rebooted."""
         self._measure_at = 0.0
         if booted:
@@ -56,4 +56,4 @@ class TimeOfDay:
 
     def offset(self, store: Store, ts: int, seq: int) -> ClockOffset | None:
         """Return the offset of a row's time stamp from nanoseconds since 1970, and its error; None: unknown."""
-        return self._wall.offset(ts, boots_after(store.anew, seq))
+        return self._wall.offset(ts, boots_after(store.clock_resets, seq))

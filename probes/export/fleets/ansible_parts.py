@@ -18,7 +18,7 @@ mkdir "$folder" && cd "$folder" || exit 1
 echo "$folder"
 printf %s "$1" >script
 (
-  # The line may be cut, and what is too much is not written: neither ends it before it has cleaned up.
+  # The connection may be lost, or the file full: the clean-up runs in both cases.
   trap '' HUP XFSZ
   ulimit -f $(($3 / 512))
   sh -c 'echo $$ >pid; exec sh ./script "$1"' sh "$2" >out 2>err

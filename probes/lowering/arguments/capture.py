@@ -26,7 +26,7 @@ from probes.functions.fetcharg_types import default_type, is_byte, own_type, unw
 from probes.functions.signature import Signature, dentry_offsets
 from probes.functions.value import Value, ValueUnavailable, locate, nest
 from probes.plans.plan import PlanColumn
-from probes.rules.messages.guesses import name_hint, name_meant, struct_behind, texts_in
+from probes.rules.messages.guesses import guess_name, name_hint, struct_behind, texts_in
 from probes.rules.site import Site
 
 _NUMBER = re.compile(r"[usx](8|16|32|64)")
@@ -39,7 +39,7 @@ class Capturer:
 
     site: Site
     signature: Signature | None
-    where: FunctionConvention
+    convention: FunctionConvention
     by_name: bool
     """True if the kernel itself looks this function up in BTF."""
 
@@ -50,7 +50,7 @@ class Capturer:
     def words(self, arg: FetchArg, name: str) -> list[str]:
         """Return the words for a fetcharg under a field name, the best first. Raises ValueUnavailable."""
         alternatives = []
-        result = self.where.result
+        result = self.convention.result
         if (
             isinstance(arg.expression, ReturnValue)
             and arg.type is None
@@ -86,7 +86,7 @@ class Capturer:
         if self.signature is not None and isinstance(expression, Variable | ReturnValue):
             type_id = self.locate(expression).type_id
         elif self.signature is not None and isinstance(expression, Argument):
-            pairs = zip(self.signature.params, self.where.params, strict=False)
+            pairs = zip(self.signature.params, self.convention.params, strict=False)
             whole = (p.type_id for p, w in pairs if w.slots == (expression.number,) and not w.by_reference)
             type_id = next(whole, None)
         valued = arg.type is None or not (arg.type in _UNVALUED or "[" in arg.type)
@@ -115,7 +115,9 @@ class Capturer:
             return  # The value is the address of memory without a type.
         steps = texts_in(btf, target.id)
         hint = f"This is no text, but has some: {' '.join(steps)}" if steps else ""
-        raise ValueUnavailable("BAD_TYPE4STR", offset=len(str(expression)), token=f":{kind}", hint=hint, meant=steps)
+        raise ValueUnavailable(
+            "BAD_TYPE4STR", offset=len(str(expression)), token=f":{kind}", hint=hint, corrections=steps
+        )
 
     def _read_as_text(self, arg: FetchArg) -> Type | None:
         """Return the type of a value that is to be read as text; None: it is not, or its type is unknown.
@@ -140,7 +142,7 @@ class Capturer:
             raise ValueUnavailable("NO_BTF_ENTRY", token=str(expression))
         if isinstance(expression, Variable) and self.signature.number_of(expression.name) is None:
             raise self._no_argument(expression.name, self.signature)
-        value = locate(self.signature, self.where, expression)
+        value = locate(self.signature, self.convention, expression)
         if value.base.startswith("$stack") and not self.site.at_entry:
             raise ValueUnavailable(
                 "not_in_registers", "it is on the stack, which is gone at the exit", token=str(expression)
@@ -150,10 +152,12 @@ class Capturer:
     def _no_argument(self, name: str, signature: Signature) -> ValueUnavailable:
         """Return the error for a name that no argument has, with similar names."""
         registers = () if self.site.no_registers else tuple(self.dialect.registers or ())
-        meant, names = name_meant(name, signature, registers), [param.name for param in signature.params]
+        meant, names = guess_name(name, signature, registers), [param.name for param in signature.params]
         if self.site.tracepoint and meant == ("$retval",):
             meant = ()
-        return ValueUnavailable("NO_BTFARG", token=name, names=names, hint=name_hint(name, signature), meant=meant)
+        return ValueUnavailable(
+            "NO_BTFARG", token=name, names=names, hint=name_hint(name, signature), corrections=meant
+        )
 
     def _type(self, kind: str | None) -> str | None:
         return type_on_kernel(kind, self.dialect)
@@ -170,7 +174,7 @@ class Capturer:
         if not self.by_name or self.signature is None or any(hop.op == "[]" for hop in expression.path):
             return False
         number = self.signature.number_of(expression.name)
-        return number is not None and has_kernel_position(self.where, number) and self._agrees(expression)
+        return number is not None and has_kernel_position(self.convention, number) and self._agrees(expression)
 
     @property
     def _is_plain_result(self) -> bool:

@@ -46,7 +46,7 @@ class FetchargWriter(Protocol):
 class NamedField:
     """A value to capture with the name of its field, which is the same at entry and exit."""
 
-    wanted: CaptureRequest
+    request: CaptureRequest
     name: str
 
 
@@ -61,9 +61,9 @@ class CapturedWords:
 
 def name_fields(selection: CaptureSelection) -> list[NamedField]:
     """Name the fields: the user's names, and for the others names derived from the path."""
-    names = {w.arg.name for w in selection.wanted if w.arg.name is not None}
+    names = {w.arg.name for w in selection.requests if w.arg.name is not None}
     fields = []
-    for wanted in selection.wanted:
+    for wanted in selection.requests:
         name = wanted.arg.name
         if name is None:
             name = unique_field(field_name(wanted.arg, tuple(names)), names)
@@ -96,10 +96,10 @@ def capture(
             continue
         try:
             accepted = _first_accepted(named, writer, used)
-            column = writer.column(named.wanted.arg, named.name)
+            column = writer.column(named.request.arg, named.name)
         except (ValueUnavailable, Refused) as error:
-            if named.wanted.chosen:
-                raise refused_at(probe, named.wanted, error, writer.site) from None
+            if named.request.is_explicit:
+                raise refused_at(probe, named.request, error, writer.site) from None
             reason = error.reason if isinstance(error, ValueUnavailable) else message_of(error.code)
             losses.append(f"{named.name}: {reason or error.code}")
             continue
@@ -151,7 +151,7 @@ def _first_accepted(field: NamedField, writer: FetchargWriter, used: _UsedLimits
     """Return the first word for a field that this kernel accepts."""
     first: Refused | None = None
     site, count = writer.site, len(writer.site.entry_args)
-    for word in writer.words(field.wanted.arg, field.name):
+    for word in writer.words(field.request.arg, field.name):
         del site.entry_args[count:]  # remove entry arguments that a rejected word added
         try:
             expanded = word if site.user or site.on_event else expand_dentry([word], site)[0]
@@ -180,7 +180,7 @@ def refused_at(
     else:
         offset = _offset_in_text(str(wanted.arg), error.code, site)
     reason = error.reason if isinstance(error, ValueUnavailable) else ""
-    hint, nearest = hint_for(error.code, error.token, error.names, error.hint, getattr(error, "meant", ()))
+    hint, nearest = hint_for(error.code, error.token, error.names, error.hint, getattr(error, "corrections", ()))
     message = message_of(error.code) or reason or error.code
     return CannotLower(Refusal(error.code, message, start + offset, error.token or str(wanted.arg), hint, nearest))
 

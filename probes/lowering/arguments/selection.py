@@ -23,14 +23,14 @@ class CaptureRequest(NamedTuple):
     arg: FetchArg
     at: int
     """Position among the probe's fetchargs."""
-    chosen: bool = True
+    is_explicit: bool = True
     """True if a person named the value; False: it comes from `$$args` and may be left out if no probe can read it."""
 
 
 class CaptureSelection(NamedTuple):
     """Values to capture, and notes on those left out."""
 
-    wanted: tuple[CaptureRequest, ...]
+    requests: tuple[CaptureRequest, ...]
     losses: tuple[str, ...] = ()
 
 
@@ -71,7 +71,7 @@ def expand_all_arguments(
             if Variable(param.name) in named:
                 continue
             captured, notes = _argument(signature, param, passed, arg.expression.best)
-            wanted += [CaptureRequest(arg, index, chosen=False) for arg in captured]
+            wanted += [CaptureRequest(arg, index, is_explicit=False) for arg in captured]
             losses += notes
         if signature.params and not signature.params[-1].type_id:
             losses.append("...: a variable number of arguments can't be captured")

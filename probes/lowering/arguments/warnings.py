@@ -22,8 +22,10 @@ def value_warnings(fields: Sequence[NamedField], columns: Sequence[PlanColumn], 
     """Return warnings on the values a person named (`$$args` has suitable types), and on lost signs of all values."""
     names = {column.name for column in columns}
     written = [field for field in fields if field.name in names]
-    warnings = ((field.name, value_warning(capturer, field.wanted.arg)) for field in written if field.wanted.chosen)
-    signs = (lost_sign_warning(capturer, field.wanted.arg) for field in written)
+    warnings = (
+        (field.name, value_warning(capturer, field.request.arg)) for field in written if field.request.is_explicit
+    )
+    signs = (lost_sign_warning(capturer, field.request.arg) for field in written)
     return [*(f"{name}: {warning}" for name, warning in warnings if warning), *filter(None, signs)]
 
 

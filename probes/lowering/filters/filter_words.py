@@ -10,7 +10,7 @@ from btf.types import Enum, Enum64
 from btf.walk import strip
 from events.names.errnos import errno_of
 from probes.facts.lookups import StaticEventField
-from probes.rules.events.filter_meaning import pattern_as_meant
+from probes.rules.events.filter_meaning import kernel_pattern
 from probes.rules.events.predicate import COMMON, is_text
 
 _QUOTED = r"""(?:"[^"]*"|'[^']*')"""
@@ -56,7 +56,7 @@ def kernel_filter(text: str, fields: Mapping[str, StaticEventField] | None, name
         if group == _SYSCALLS and field.type in ("char *", "const char *") and not match["suffix"]:
             before = f"{name}.ustring{before[len(name) :]}"
         if match["operator"] == "~":
-            value = f"{value[0]}{pattern_as_meant(value[1:-1], field)}{value[0]}"
+            value = f"{value[0]}{kernel_pattern(value[1:-1], field)}{value[0]}"
         return before + value
 
     return _PREDICATE.sub(lower, text)

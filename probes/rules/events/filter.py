@@ -39,7 +39,7 @@ def check_filter(
         _parse(text, open_count, count, predicates, dialect.whole_filters)
     except Refused as error:
         raise RefusedWord(error, command=text) from None
-    return predicates.found
+    return predicates.parsed
 
 
 def _count(text: str) -> tuple[int, int]:

@@ -40,7 +40,7 @@ def misread(predicates: Sequence[Predicate], newer: bool = True) -> Refusal | No
     return None
 
 
-def pattern_as_meant(pattern: str, field: StaticEventField) -> str:
+def kernel_pattern(pattern: str, field: StaticEventField) -> str:
     """Return the kernel's pattern that matches what `events.search.glob` matches for a pattern on this field."""
     negated, body = pattern[:1] == "!", pattern.removeprefix("!")
     if body[:1].isdigit() and body.isascii() and _SPECIAL.search(body):
@@ -67,10 +67,10 @@ def _misread(predicate: Predicate, newer: bool) -> Refusal | None:
 
 
 def _misread_pattern(field: StaticEventField, value: str, column: int, newer: bool) -> Refusal | None:
-    kernel_pattern = pattern_as_meant(value[1:-1], field)
-    if kernel_pattern != value[1:-1]:
-        return own_refusal("pattern_misread", value, column, f"Write {value[0]}{kernel_pattern}{value[0]}")
-    if not newer and _INVERTED.search(kernel_pattern):
+    pattern = kernel_pattern(value[1:-1], field)
+    if pattern != value[1:-1]:
+        return own_refusal("pattern_misread", value, column, f"Write {value[0]}{pattern}{value[0]}")
+    if not newer and _INVERTED.search(pattern):
         hint = "This kernel takes the end of a text for one of [!…]: name those that are meant, as in [b-z]"
         return own_refusal("pattern_misread", value, column, hint)
     return None

@@ -59,7 +59,7 @@ class Predicates:
         self._fields = fields
         self._environment = environment
         self._cpus = cpus
-        self.found: list[Predicate] = []
+        self.parsed: list[Predicate] = []
         """Predicates parsed so far, without lists of CPUs and functions."""
 
     def read(self, text: str, base: int) -> int:
@@ -90,7 +90,7 @@ class Predicates:
             end = _number(text, at, base, field, operator)
         else:
             raise Refused("INVALID_VALUE", base + at, text[at:], hint=self._word_hint(text[at:]))
-        self.found.append(Predicate(field, operator, text[at:end], base - 1 + at))
+        self.parsed.append(Predicate(field, operator, text[at:end], base - 1 + at))
         return end
 
     def _word_hint(self, value: str) -> str:

@@ -59,7 +59,7 @@ _MAX_NESTED: Final = 64
 """Most nested structures that are searched."""
 
 
-def type_meant(text: str, bits: int, btf: Btf | None = None, own_bits: int = 0) -> str:
+def guess_type(text: str, bits: int, btf: Btf | None = None, own_bits: int = 0) -> str:
     """Return the fetcharg type that a C type or a printf conversion stands for; empty: none.
 
     Args:
@@ -92,7 +92,7 @@ def _typedef(name: str, btf: Btf) -> str:
     return default_type(btf, typedef) or ""
 
 
-def name_meant(name: str, signature: Signature | None, registers: Sequence[str] = ()) -> tuple[str, ...]:
+def guess_name(name: str, signature: Signature | None, registers: Sequence[str] = ()) -> tuple[str, ...]:
     """Return the certain meanings of a name that no argument has: a variable, a register, a member of an argument.
 
     Args:
@@ -115,11 +115,11 @@ def name_meant(name: str, signature: Signature | None, registers: Sequence[str] 
     return _member_of(name, signature) if signature is not None else ()
 
 
-def argument_meant(text: str, signature: Signature | None) -> tuple[str, tuple[str, ...]]:
+def guess_argument(text: str, signature: Signature | None) -> tuple[str, tuple[str, ...]]:
     """Return a hint, and the certain meanings, of a `$arg…` without a number: `$args`, `$arg1->x`."""
     path = _PATH_OF_NUMBER.fullmatch(text)
     if path is None:
-        return "", name_meant(text.lstrip("$").partition(":")[0], None)
+        return "", guess_name(text.lstrip("$").partition(":")[0], None)
     params = signature.params if signature is not None else ()
     valid = 0 < int(path[1]) <= len(params)
     meant = (f"{params[int(path[1]) - 1].name}{path[2]}",) if valid else ()
@@ -128,7 +128,7 @@ def argument_meant(text: str, signature: Signature | None) -> tuple[str, tuple[s
 
 def name_hint(name: str, signature: Signature | None = None) -> str:
     """Return a hint on a name that no argument has; empty: none."""
-    if signature is not None and _NUMBERED.fullmatch(name) and not name_meant(name, signature):
+    if signature is not None and _NUMBERED.fullmatch(name) and not guess_name(name, signature):
         return arguments_hint(tuple(param.name for param in signature.params))
     return _PID if name in _IN_EACH_EVENT else ""
 

@@ -168,27 +168,27 @@ def search(folder: Path, traceable: tuple[str, ...], notes: bytes | None = None)
     own = elf.get_section_by_name(".note.gnu.build-id").data()
     target = FakeTarget({"/sys/kernel/notes": own if notes is None else notes})
     catalog = Catalog(None, facts)
-    catalog.ground = ground.symbol_lookups(target, facts.release, table)
+    catalog.sources = ground.symbol_lookups(target, facts.release, table)
     return CallerSearch(target, "x86_64", table, catalog, DebugInfo(target, facts.release, path))
 
 
 def test_who_has_a_copy_can_be_probed_instead(folder: Path) -> None:
     callers = search(folder, ("third", "first")).find("only_inlined")
     assert callers is not None
-    assert [(str(way.place), way.how) for way in callers.instead] == [("third", Relation.CONTAINS)]
+    assert [(str(way.place), way.relation) for way in callers.alternatives] == [("third", Relation.CONTAINS)]
     assert callers.hidden == ("xhelper",)
-    assert [(r.why, r.text) for r in callers.reasons] == [
+    assert [(r.kind, r.text) for r in callers.reasons] == [
         (ReasonKind.INLINED, "its code was inlined, 3 copies in 2 functions")
     ]
     partly = search(folder, ("helper", "first", "second")).find("helper")
     assert partly is not None
-    assert [str(way.place) for way in partly.instead] == ["first", "second"]
-    assert [r.why for r in partly.reasons] == [ReasonKind.PARTLY_INLINED]
+    assert [str(way.place) for way in partly.alternatives] == ["first", "second"]
+    assert [r.kind for r in partly.reasons] == [ReasonKind.PARTLY_INLINED]
 
 
 def test_of_another_build_nothing_is_believed(folder: Path) -> None:
     for notes in (b"", b"\x04\0\0\0\x04\0\0\0\x03\0\0\0GNU\0abcd"):
         callers = search(folder, ("third",), notes).find("only_inlined")
         assert callers is not None
-        assert callers.found == ()
+        assert callers.callers == ()
         assert "no code of its own" in callers.text

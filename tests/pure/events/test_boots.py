@@ -53,7 +53,7 @@ def feed(store: Store, ts: int, *numbers: int, frame: int = FRAME, lost: bool = 
 def calls_of(store: Store) -> set[Call]:
     calls = Calls(store)
     calls.use(ENDS)
-    while calls.behind:
+    while calls.backlog:
         calls.tick()
     return {calls.call(row) for row in range(calls.first, calls.next)}
 
@@ -102,8 +102,8 @@ def test_what_is_lost_right_after_a_boot_is_told() -> None:
     store.begin_anew()
     feed(store, 10 * SECOND, F_IN, lost=True)
     store.flush()
-    assert store.lost_between(9 * SECOND, 10 * SECOND)
-    assert not store.lost_between(11 * SECOND, 12 * SECOND)
+    assert store.may_lack_ends(9 * SECOND, 10 * SECOND)
+    assert not store.may_lack_ends(11 * SECOND, 12 * SECOND)
 
 
 def test_a_task_is_where_the_one_of_its_boot_was() -> None:
@@ -151,5 +151,5 @@ def test_a_boot_among_passes_that_are_given_at_once_is_where_it_was() -> None:
     store = new_store()
     given = store.feed(*passes(True, False, True)) + store.feed(*passes(False)) + store.flush()
     assert (given, len(store)) == (4, 4)
-    assert store.anew == (1, 3)
+    assert store.clock_resets == (1, 3)
     assert [store.row(seq).ts // SECOND for seq in range(4)] == [100, 80, 90, 100]

@@ -76,7 +76,7 @@ def _fill(store: Store, steps: list[tuple[int, int, int, int, int, bool, bool]])
 
 
 def _one_by_one(store: Store) -> list[Call]:
-    pairing = Pairing(store.lost_between)
+    pairing = Pairing(store.may_lack_ends)
     calls = []
     for seq in range(store.first_seq, store.next_seq):
         record = store.record(seq)
@@ -84,7 +84,7 @@ def _one_by_one(store: Store) -> list[Call]:
         frame = record.values["frame"]
         assert isinstance(frame, int)
         frame -= end.shift
-        proof = hash((frame, *(record.values[name] for name in end.kept)))
+        proof = hash((frame, *(record.values[name] for name in end.equal_fields)))
         task = record.pid or idle_task(record.cpu)
         calls += pairing.take(End(seq, record.ts, task, end.function, end.at_exit, proof, frame))
     return calls
@@ -93,7 +93,7 @@ def _one_by_one(store: Store) -> list[Call]:
 def _all(store: Store) -> tuple[Calls, list[Call]]:
     calls = Calls(store)
     calls.use(ENDS)
-    while calls.behind:
+    while calls.backlog:
         calls.tick()
     found = [calls.call(row) for row in range(calls.first, calls.next)]
     return calls, [call for call in found if call.loss is None]
@@ -106,11 +106,11 @@ def test_by_columns_as_one_by_one(steps: list[tuple[int, int, int, int, int, boo
     _fill(store, steps)
     calls, found = _all(store)
     assert sorted(map(repr, found)) == sorted(map(repr, _one_by_one(store)))
-    assert (calls.paired, sum(calls.alone.values())) == (
-        sum(call.alone is None for call in found),
-        sum(call.alone is not None for call in found),
+    assert (calls.paired, sum(calls.unpaired_counts.values())) == (
+        sum(call.unpaired_reason is None for call in found),
+        sum(call.unpaired_reason is not None for call in found),
     )
-    assert 2 * calls.paired + sum(calls.alone.values()) + calls.open + calls.waiting == len(store)
+    assert 2 * calls.paired + sum(calls.unpaired_counts.values()) + calls.open + calls.waiting == len(store)
 
 
 @given(st.lists(st.tuples(STEPS, st.integers(0, 3)), max_size=40), st.sampled_from([3, 8, 1 << 13]))
@@ -125,9 +125,9 @@ def test_by_columns_nothing_is_a_pair_that_is_none_one_by_one(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("events.calls.calls._PIECE", piece)
         calls, found = _all(store)
-    pairs = {call for call in found if call.alone is None}
-    assert pairs <= {call for call in _one_by_one(store) if call.alone is None}
-    assert 2 * calls.paired + sum(calls.alone.values()) + calls.open + calls.waiting == len(store)
+    pairs = {call for call in found if call.unpaired_reason is None}
+    assert pairs <= {call for call in _one_by_one(store) if call.unpaired_reason is None}
+    assert 2 * calls.paired + sum(calls.unpaired_counts.values()) + calls.open + calls.waiting == len(store)
 
 
 @given(st.lists(STEPS, max_size=40), st.sampled_from([1, 3, 1 << 13]))
@@ -171,7 +171,7 @@ def test_losses_go_with_the_events_behind_them_and_none_is_shown_of_before_the_c
     store.feed(Batch((Chunk(0, page(10**6, data, HEADER, MISSED_EVENTS)),), drained=True))
     store.flush()
     later.use(ENDS)
-    while later.behind:
+    while later.backlog:
         later.tick()
     assert later.losses == 1
 
@@ -197,9 +197,9 @@ def test_a_graph_has_no_pair_that_is_none_among_the_calls(
         patch.setattr("events.calls.calls._PIECE", piece)
         patch.setattr("events.graph.live_tree._LEAST", piece)
         patch.setattr("events.graph.live_tree.PIECE", piece)
-        pairs = {call for call in _all(store)[1] if call.alone is None}
+        pairs = {call for call in _all(store)[1] if call.unpaired_reason is None}
         assert _pairs_of_graph(store) <= pairs
-    assert pairs <= {call for call in _one_by_one(store) if call.alone is None}
+    assert pairs <= {call for call in _one_by_one(store) if call.unpaired_reason is None}
 
 
 @given(
@@ -235,7 +235,7 @@ def test_a_graph_has_the_pairs_of_the_calls_where_all_was_seen(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("events.graph.live_tree._LEAST", piece)
         patch.setattr("events.graph.live_tree.PIECE", piece)
-        assert _pairs_of_graph(store) == {call for call in _all(store)[1] if call.alone is None}
+        assert _pairs_of_graph(store) == {call for call in _all(store)[1] if call.unpaired_reason is None}
 
 
 @pytest.mark.parametrize("piece", [1, 2, 3, 1 << 13])
@@ -246,7 +246,7 @@ def test_an_entry_whose_exit_was_missed_has_no_exit_of_a_later_call(piece: int, 
         store = Store(Decoder(dict(FORMATS), HEADER))
         there = ((0, 0), (inner, above), (inner + 1, above), (1, 0))
         _fill(store, [(0, 5, number, KERNEL_STACK + at, 0, False, False) for number, at in there])
-        assert {call for call in _all(store)[1] if call.alone is None} == {Call(1, 2)}
+        assert {call for call in _all(store)[1] if call.unpaired_reason is None} == {Call(1, 2)}
 
 
 def test_in_the_order_in_which_they_ended() -> None:
@@ -273,8 +273,8 @@ def test_the_first_call_after_a_loss_is_a_pair_where_the_kernel_missed_no_exit(m
     store = Store(Decoder(dict(FORMATS), HEADER))
     there = ((5, 0), (5, 1), (6, 2), (6, 3), (5, 0), (5, 1), (5, 0), (5, 1))
     _fill(store, [(0, pid, number, 0, 0, n == 3, n == 2) for n, (pid, number) in enumerate(there)])
-    store.missed = {"g/b": missed}
-    pairs = {call for call in _all(store)[1] if call.alone is None}
+    store.missed_calls = {"g/b": missed}
+    pairs = {call for call in _all(store)[1] if call.unpaired_reason is None}
     assert pairs == {Call(0, 1), Call(6, 7), *([Call(4, 5)] if missed == 0 else [])}
 
 
@@ -321,7 +321,7 @@ def test_a_full_store_drops_calls_with_their_events() -> None:
         calls.tick()
     assert store.first_seq > 0
     assert calls.first > 0
-    assert calls.alone == {}
+    assert calls.unpaired_counts == {}
     call = calls.call(calls.first)
     assert call.exit is not None
     assert call.exit >= store.first_seq
@@ -353,9 +353,9 @@ def test_nothing_is_paired_over_what_was_dropped_before_anybody_looked() -> None
     assert store.first_seq > 2
     assert calls.next == 0
     assert calls.open == 1
-    while calls.behind:
+    while calls.backlog:
         calls.tick()
-    assert calls.alone[UnpairedReason.LOST] == 1
+    assert calls.unpaired_counts[UnpairedReason.LOST] == 1
     assert calls.call(calls.next - 1) == Call(None, store.next_seq - 1, UnpairedReason.NO_ENTRY)
     assert calls.open == 0
 
@@ -392,7 +392,7 @@ def test_a_probe_that_was_away_concerns_only_the_calls_open_over_that_time(piece
         store.feed(gone if step is None else Batch((Chunk(0, page(10 * n + 10, data, HEADER)),), drained=True))
     store.flush()
     made, found = _all(store)
-    assert [call for call in found if call.alone] == [
+    assert [call for call in found if call.unpaired_reason] == [
         Call(2, None, UnpairedReason.LOST),
         Call(None, 2 * pieces + 3, UnpairedReason.LOST),
     ]
@@ -408,8 +408,8 @@ def test_a_call_in_the_place_of_one_that_was_open_while_its_probe_was_away(misse
         data = event(_record(5, number or 0, 0, 0), 0)
         store.feed(gone if number is None else Batch((Chunk(0, page(10 * n + 10, data, HEADER)),), drained=True))
     store.flush()
-    store.missed = {"g/b": missed}
-    pairs = {call for call in _all(store)[1] if call.alone is None}
+    store.missed_calls = {"g/b": missed}
+    pairs = {call for call in _all(store)[1] if call.unpaired_reason is None}
     assert pairs == {Call(3, 4), *([Call(1, 2)] if missed == 0 else [])}
 
 
@@ -420,7 +420,7 @@ def test_events_of_an_earlier_probe_of_that_name_are_no_ends() -> None:
     line = b"             cat-5       [000] .....     1.000010: %s: frame=%d count=-1\n"
     text = b"".join(line % (name, frame) for name, frame in ((b"a", 1000), (b"b", 1008)))
     store.feed(Batch((Chunk(-1, text, text=True),), drained=False))
-    for changed in ({"frame": "frame_2"}, {"kept": ("count", "pos")}):
+    for changed in ({"frame": "frame_2"}, {"equal_fields": ("count", "pos")}):
         calls = Calls(store)
         calls.use({path: end._replace(**changed) if end.function == 0 else end for path, end in ENDS.items()})
         calls.tick(10)
@@ -430,7 +430,7 @@ def test_events_of_an_earlier_probe_of_that_name_are_no_ends() -> None:
 def test_a_search_passes_calls_whose_events_are_gone() -> None:
     """An entry that stays alone is told when the call around it ends: behind calls that are younger."""
     store = Store(Decoder(dict(FORMATS), HEADER), limit_bytes=200_000)
-    watching = SimpleNamespace(known=SimpleNamespace(plans=(), values=lambda _: []))
+    watching = SimpleNamespace(event_fields=SimpleNamespace(plans=(), values=lambda _: []))
     items = CallItems(watching, store)
     shown = items.texts
     shown.calls.use(ENDS)
@@ -458,7 +458,7 @@ def test_what_was_lost_is_known_for_as_long_as_a_call_is_open() -> None:
     store.flush()
     calls.tick()
     assert store.first_seq > 1
-    assert calls.call(calls.next - 1).alone is UnpairedReason.LOST
+    assert calls.call(calls.next - 1).unpaired_reason is UnpairedReason.LOST
 
 
 @pytest.mark.parametrize("text", ["fd 5", "pos 0 → 512", "count 4096  name a", "vfs_read"])

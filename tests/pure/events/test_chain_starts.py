@@ -29,7 +29,7 @@ def _columns(ends: list[End]) -> CallEnds:
 
     cpus = np.zeros(len(ends), np.int64)
     numbers = [column(name, np.int64) for name in ("seq", "ts", "task", "function")]
-    proof = column("at_exit", np.bool_), column("proof", np.uint64), column("frame", np.int64)
+    proof = column("at_exit", np.bool_), column("pair_key", np.uint64), column("frame", np.int64)
     return CallEnds._make([*numbers, *proof, cpus])
 
 

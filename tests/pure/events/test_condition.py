@@ -215,10 +215,10 @@ def test_a_selection_is_found_as_events_come():
     whole = made_store()
     rows = [record.seq for record in records() if isinstance(f5 := record.values["f5"], int) and f5 < 0]
     chosen = FilteredRows(whole, parse_condition("f5 < 0", FIELDS, whole.comm))
-    assert (chosen.first, chosen.next, chosen.behind) == (0, 0, len(whole))
+    assert (chosen.first, chosen.next, chosen.backlog) == (0, 0, len(whole))
     chosen.tick(60)
     assert [chosen.number(row) for row in range(chosen.first, chosen.next)] == rows
-    assert not chosen.behind
+    assert not chosen.backlog
     for seq, row in itertools.product((0, rows[3], rows[3] + 1, rows[-1], len(whole)), range(1)):
         assert chosen.at(seq) + row == sum(one < seq for one in rows)
     with pytest.raises(IndexError):

@@ -31,7 +31,7 @@ EXITS = [format_of({"sp": "u64", "ret": "s64"}, f"g/f{n}_exit", 20 + n) for n in
 OTHER = format_of({"v": "u64"}, "g/other", 30)
 ENDS = {
     **{fmt.path: EndRole(n, False, "sp", 0, ()) for n, fmt in enumerate(ENTRIES)},
-    **{fmt.path: EndRole(n, True, "sp", 0, (), chosen=True) for n, fmt in enumerate(EXITS)},
+    **{fmt.path: EndRole(n, True, "sp", 0, (), is_filtered_by_result=True) for n, fmt in enumerate(EXITS)},
 }
 SOURCE = Source(
     {fmt.path: ProbeNote(f"f{n}", frame="sp") for fmts in (ENTRIES, EXITS) for n, fmt in enumerate(fmts)},
@@ -128,10 +128,12 @@ def test_spans_are_the_calls_and_every_event_comes_once(steps, waiting):
 
 def test_an_end_without_the_other_says_why():
     played = play([Step(0, "enter"), Step(0, "enter", 1), Step(0, "miss"), Step(0, "leave"), Step(1, "enter")])
-    alone = [(item.record.event, item.alone) for item in items_of(played.records, 1000) if item.alone]
+    alone = [
+        (item.record.event, item.unpaired_reason) for item in items_of(played.records, 1000) if item.unpaired_reason
+    ]
     assert alone == [("g/f1_entry", UnpairedReason.NO_EXIT.value), ("g/f0_entry", NOT_OVER)]
     leave = played.records[2]
-    assert [item.alone for item in items_of([leave], 1000)] == [UnpairedReason.NO_ENTRY.value]
+    assert [item.unpaired_reason for item in items_of([leave], 1000)] == [UnpairedReason.NO_ENTRY.value]
 
 
 def of_two_probes() -> list[Record]:
@@ -222,7 +224,7 @@ def arguments_of(event: Any) -> dict[str, Any]:
 
 def test_values_of_a_call_are_arguments_of_its_slice():
     played = play([Step(0, "enter"), Step(0, "leave"), Step(0, "enter")])
-    source = Source(SOURCE.about, SOURCE.formats, ENDS, shown=lambda r: [("ret", "-ENOENT"), ("n", "2")])
+    source = Source(SOURCE.probe_notes, SOURCE.formats, ENDS, field_texts=lambda r: [("ret", "-ENOENT"), ("n", "2")])
     events = [p.track_event for p in trace_of(played.records, source).packet if p.HasField("track_event")]
     assert [(event.name, list(event.categories)) for event in events] == [
         ("f0", ["call"]), ("", []), ("f0_entry", ["event"])
@@ -268,9 +270,9 @@ def folded(records: list[Record], source: Source = SOURCE, waiting: int = 1 << 1
     for record in records:
         writer.take(record)
     writer.finish()
-    assert bool(writer.notes) is bool(writer.left_out)
-    assert 0 <= writer.left_out <= len(records)
-    assert bool(out.getvalue()) is (writer.left_out < len(records))
+    assert bool(writer.notes) is bool(writer.omitted)
+    assert 0 <= writer.omitted <= len(records)
+    assert bool(out.getvalue()) is (writer.omitted < len(records))
     lines = out.getvalue().decode().splitlines()
     parsed = [re.fullmatch(r"([^;]+(?:;[^;]+)*) (\d+)", line) for line in lines]
     assert all(parsed)

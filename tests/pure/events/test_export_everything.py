@@ -89,8 +89,8 @@ def on_screen(path) -> Callable[[str], Exported]:
             job = Job(store, writer)
             while not job.step():
                 pass
-            assert job.total == len(store) == job.written + writer.left_out + job.dropped
-            return Exported(out.getvalue(), len(store), writer.left_out, writer.notes)
+            assert job.total == len(store) == job.written + writer.omitted + job.dropped
+            return Exported(out.getvalue(), len(store), writer.omitted, writer.notes)
 
     return written
 
@@ -175,7 +175,7 @@ def test_slices_of_a_graph_are_the_calls_of_its_tree(watch, slices) -> None:
     whole = [
         row
         for row in rows
-        if row.what == 0 and not row.flags & (CallRowFlag.OPEN | CallRowFlag.NO_ENTRY | CallRowFlag.NO_EXIT)
+        if row.kind == 0 and not row.flags & (CallRowFlag.OPEN | CallRowFlag.NO_ENTRY | CallRowFlag.NO_EXIT)
     ]
     whole = [row for row in whole if not row.flags & CallRowFlag.LOST and row.leave >= 0]
     names = [watch.info.symbols.text(row.function, offset=False) for row in whole]
@@ -237,8 +237,8 @@ def test_whatever_comes_is_in_the_file_or_told(steps) -> None:
         writer.finish()
         assert not any(map(is_mark, records))
         if name in HELD:
-            assert HELD[name](out.getvalue()) + writer.left_out == len(records)
+            assert HELD[name](out.getvalue()) + writer.omitted == len(records)
         values = sum(what == "later" for what, *_ in steps) if name in ("csv", "parquet") else 0
-        assert bool(writer.notes) is bool(writer.left_out or values)
+        assert bool(writer.notes) is bool(writer.omitted or values)
         if values:  # a column for it is not there
             assert writer.notes[0].startswith(f"{2 * values if 'n' not in source.fields(OTHER) else values:,} value")

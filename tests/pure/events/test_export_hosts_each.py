@@ -165,7 +165,7 @@ def test_no_field_of_these_hosts_is_called_as_a_head(watches):
 def _marks(data: bytes) -> dict[str, list[Any]]:
     """Slices and marks of a trace, each with its values, by the name of the track above its task's.
 
-    A cut line has no time here: among other hosts' events it ends where its host's go on.
+    A lost connection has no time here: among other hosts' events it ends where its host's go on.
     """
     trace: Any = perfetto_trace_pb2.Trace.FromString(data)
     tracks = {p.track_descriptor.uuid: p.track_descriptor for p in trace.packet if p.HasField("track_descriptor")}

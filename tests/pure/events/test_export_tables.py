@@ -186,7 +186,7 @@ def test_a_value_without_a_column_is_counted():
 
 def test_fields_that_nobody_asked_for_stay_away():
     record = record_of({"count": 4096, "sp_": 77, "more": 1})
-    source = Source({"g/ev": ProbeNote(unasked=frozenset(("more",)), frame="sp_")}, (record.format,))
+    source = Source({"g/ev": ProbeNote(omitted_fields=frozenset(("more",)), frame="sp_")}, (record.format,))
     assert written(CsvTable, source, [record]).splitlines()[0].endswith(b',"event","count"')
     table = pyarrow.parquet.read_table(io.BytesIO(written(ParquetTable, source, [record])))
     assert table.schema.names == [*HEADS, "count"]
@@ -215,8 +215,8 @@ def test_every_format_writes_the_events_of_a_kernel():
             while not job.step(budget):
                 steps += 1
                 assert 0 < job.done <= job.total
-            assert job.done == job.written + writer.left_out == job.total == len(store) > 300
-            assert bool(writer.left_out) is (name == "folded")
+            assert job.done == job.written + writer.omitted == job.total == len(store) > 300
+            assert bool(writer.omitted) is (name == "folded")
             assert (steps > 5) is (budget == 0.0)
             files.append(out.getvalue())
         assert files[0] == files[1]
@@ -239,8 +239,8 @@ def test_rows_that_a_store_drops_meanwhile_are_counted():
     assert store.first_seq > done
     while not job.step(10.0):
         pass
-    assert job.dropped == job.total - done - (job.passing.number - done) > 0
-    assert out.getvalue().count(b"\n") == job.passing.number
+    assert job.dropped == job.total - done - (job.export_filter.number - done) > 0
+    assert out.getvalue().count(b"\n") == job.export_filter.number
     assert job.notes[0] == f"{job.dropped:,} events were dropped for newer ones before they were written"
 
 

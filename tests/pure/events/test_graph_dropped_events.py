@@ -32,7 +32,7 @@ def _printed(inner: int, *, gives: bool = True) -> tuple[_Printer, list[dict[str
     formats = {**FORMATS, 10: GIVING} if gives else dict(FORMATS)
     store = Store(Decoder(formats, HEADER), limit_bytes=1 << 20)
     known = SimpleNamespace(plans=(), values=lambda _: [])
-    watching: Any = SimpleNamespace(known=known, store=store)
+    watching: Any = SimpleNamespace(event_fields=known, store=store)
     names: Any = SimpleNamespace(
         function=lambda number: f"f{number & 15}",
         returned=lambda *_: ("", False),
@@ -72,15 +72,15 @@ def test_values_of_a_long_call_are_there_or_it_is_said_that_they_are_not() -> No
     assert len(found) == 10_001 and not printer.dropped
     without = [one for one in found if not one["arguments"]]
     assert without and all(one["note"] == NOTE for one in without)
-    assert printer.unvalued == len(without)
+    assert printer.rows_without_values == len(without)
     assert all(one["note"] is None for one in found if one["arguments"])
 
 
 def test_nothing_is_said_where_all_events_are_there() -> None:
     printer, found = _printed(100)
-    assert printer.unvalued == 0 and all(one["arguments"] and one["note"] is None for one in found)
+    assert printer.rows_without_values == 0 and all(one["arguments"] and one["note"] is None for one in found)
 
 
 def test_nothing_is_said_of_calls_of_which_no_values_are_recorded() -> None:
     printer, found = _printed(10_000, gives=False)
-    assert printer.unvalued == 0 and all(one["note"] is None for one in found)
+    assert printer.rows_without_values == 0 and all(one["note"] is None for one in found)

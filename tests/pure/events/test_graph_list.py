@@ -39,19 +39,19 @@ class Plain(NamedTuple):
 
     def matters(self, row: CallRow, rows: dict[int, CallRow]) -> bool:
         """Whether it is a call or an event, or inside of a call, or around a call or an event."""
-        if row.what in (RowKind.CALL, RowKind.COMMENT):
+        if row.kind in (RowKind.CALL, RowKind.COMMENT):
             return True
         around = row
         while around.parent >= 0:
             around = rows[around.parent]
-            if around.what == RowKind.CALL:
+            if around.kind == RowKind.CALL:
                 return True
         return any(self.matters(one, rows) for one in rows.values() if one.parent == row.row)
 
     def shows(self, row: CallRow, rows: dict[int, CallRow]) -> bool:
         if self.wanted.task not in (None, row.task):
             return False
-        if self.wanted.least and row.duration < self.wanted.least and not row.flags & CallRowFlag.OPEN:
+        if self.wanted.min_duration and row.duration < self.wanted.min_duration and not row.flags & CallRowFlag.OPEN:
             return False
         if not self.matters(row, rows):
             return False
@@ -104,7 +104,7 @@ def test_a_row_that_is_searched_is_shown(
     events: list[Event], pieces: list[int], wanted: VisibleOptions, row: int
 ) -> None:
     tree = grown(events, pieces, by_depth)
-    if row < tree.next and tree.row(row).what in (RowKind.CALL, RowKind.COMMENT):
+    if row < tree.next and tree.row(row).kind in (RowKind.CALL, RowKind.COMMENT):
         visible = VisibleRows(tree, wanted)
         visible.reveal(row)
         assert row in visible.rows
@@ -114,7 +114,7 @@ def test_a_row_that_is_searched_is_shown(
 
 def own_time(row: CallRow) -> int:
     """Of a call that was under way already nobody saw what was inside."""
-    return 0 if row.flags & CallRowFlag.NO_ENTRY else row.own
+    return 0 if row.flags & CallRowFlag.NO_ENTRY else row.self_time
 
 
 @given(streams(), PIECES, st.none() | st.integers(1, 3))
@@ -122,29 +122,29 @@ def test_hot_spots(events: list[Event], pieces: list[int], task: int | None) -> 
     tree = grown(events, pieces, by_depth)
     calls: dict[int, list[CallRow]] = {}
     for row in map(tree.row, range(tree.next)):
-        if row.what == RowKind.CALL and row.duration >= 0 and task in (None, row.task):
+        if row.kind == RowKind.CALL and row.duration >= 0 and task in (None, row.task):
             calls.setdefault(row.function, []).append(row)
     found = {spot.function: spot for spot in hot_spots(call_times(tree, task))}
     assert set(found) == set(calls)
     for function, rows in calls.items():
         spot, took = found[function], sorted(row.duration for row in rows)
-        assert (spot.calls, spot.total, spot.own) == (len(rows), sum(took), sum(map(own_time, rows)))
+        assert (spot.calls, spot.total, spot.self_time) == (len(rows), sum(took), sum(map(own_time, rows)))
         assert spot.longest == took[-1]
         summed = Distribution()  # what the summary says of the same calls
         summed.add(np.array(took, np.int64))
         assert (spot.p50, spot.p99) == (summed.quantile(50), summed.quantile(99))
-    own = [spot.own for spot in hot_spots(call_times(tree, task))]
+    own = [spot.self_time for spot in hot_spots(call_times(tree, task))]
     assert own == sorted(own, reverse=True)
 
 
 @given(streams(), PIECES, st.integers(1, 20))
 def test_hot_spots_and_what_they_leave_out_are_all_calls(events: list[Event], pieces: list[int], limit: int) -> None:
     every, some = grown(events, pieces, by_depth), grown(events, pieces, by_depth, limit)
-    dropped = [every.row(row) for row in range(some.first) if every.row(row).what == RowKind.CALL]
+    dropped = [every.row(row) for row in range(some.first) if every.row(row).kind == RowKind.CALL]
     timed = [row for row in dropped if row.duration >= 0]
     assert len(call_times(some).function) + len(timed) == len(call_times(every).function)
-    assert len(timed) <= some.left_out <= len(dropped)
-    assert some.left_out - len(timed) <= sum(
+    assert len(timed) <= some.dropped_calls <= len(dropped)
+    assert some.dropped_calls - len(timed) <= sum(
         row.duration < 0 and not row.flags & CallRowFlag.NO_ENTRY for row in dropped
     )
 
@@ -165,7 +165,7 @@ def test_rows_that_the_tree_drops_leave_the_list() -> None:
 
 def test_what_turns_out_to_be_short_while_the_picture_is_held_leaves_the_list_afterwards() -> None:
     tree = CallTree(by_depth)
-    visible = VisibleRows(tree, VisibleOptions(least=100))
+    visible = VisibleRows(tree, VisibleOptions(min_duration=100))
     tree.take(brackets([Event(0, 1, 0, 1, 0)], 0))
     visible.tick(settled=False)
     tree.take(brackets([Event(5, 1, 1, 1, 0, duration=5)], 1))

@@ -130,7 +130,7 @@ def test_rows_are_in_the_order_of_time(
     traced: bool, steps: list[Step], turns: list[tuple[str, int]], piece: int, limit: int
 ) -> None:
     store = Store(Decoder(dict(TRACED if traced else FORMATS), HEADER))
-    watching = SimpleNamespace(known=SimpleNamespace(plans=(), values=lambda _: []))
+    watching = SimpleNamespace(event_fields=SimpleNamespace(plans=(), values=lambda _: []))
     names = SimpleNamespace()
     waiting: dict[int, list[bytes]] = {}
     turns = list(turns)
@@ -138,7 +138,7 @@ def test_rows_are_in_the_order_of_time(
         patch.setattr("events.graph.live_tree._LEAST", piece)
         patch.setattr("tui.views.graph.model.ends_of", lambda _: ENDS)
         shown = GraphModel(watching, store, names, limit=limit)  # type: ignore[arg-type]
-        assert shown.growing.traced is traced
+        assert shown.live_tree.traced is traced
 
         def look(*, drained: bool, gap: bool, following: bool, most: int = 1) -> None:
             """A pass over all CPUs takes some pages of each, the oldest, or all that there are."""

@@ -123,7 +123,7 @@ def _shown(steps: list[tuple[int, str, int, bool, bool]]) -> GraphModel:
         made = page(ts, event(record, 0), HEADER, MISSED_EVENTS if lost else 0)
         store.feed(Batch((Chunk(0, made),), drained=True))
     store.flush()
-    watching: Any = SimpleNamespace(known=SimpleNamespace(plans=(), values=lambda _: []), store=store)
+    watching: Any = SimpleNamespace(event_fields=SimpleNamespace(plans=(), values=lambda _: []), store=store)
     names: Any = SimpleNamespace(
         function=lambda number: f"f{number & 15}",
         softirq=str,
@@ -141,7 +141,7 @@ def _printed(shown: GraphModel, *, as_json: bool) -> list[str]:
     out = io.StringIO()
     wanted = argparse.Namespace(functions=[], count=None, seconds=None, json=as_json, slower=0)
     with contextlib.redirect_stdout(out):
-        _Printer(shown.lines._watching, shown, wanted, lambda _: None).tick()
+        _Printer(shown.lines._watch, shown, wanted, lambda _: None).tick()
     return out.getvalue().splitlines()
 
 
@@ -151,7 +151,7 @@ def _on_screen(shown: GraphModel) -> list[CallRow]:
     for row in map(shown.row, range(shown.first, shown.next)):
         if row.level == 0:
             root[row.task] = row
-        if not root[row.task].flags & CallRowFlag.OPEN and root[row.task].what <= RowKind.SOFTIRQ:
+        if not root[row.task].flags & CallRowFlag.OPEN and root[row.task].kind <= RowKind.SOFTIRQ:
             rows.append(row)
     return rows
 
@@ -163,7 +163,8 @@ def test_text_and_json_are_the_rows_of_the_screen(steps) -> None:
     wanted = _on_screen(shown)
     lines = [(row, shown.line(row)) for row in wanted]
     told = [
-        (row.ts, text.task, row.level, text.name, text.took, row.own if row.own >= 0 else None) for row, text in lines
+        (row.ts, text.task, row.level, text.name, text.duration, row.self_time if row.self_time >= 0 else None)
+        for row, text in lines
     ]
     found = [read_line(line) for line in _printed(shown, as_json=True)]  # which lets go of what it prints
     said = [(one["ts"], one["task"], one["level"], one["function"], one["duration"], one["self"]) for one in found]
@@ -200,7 +201,7 @@ def _calls(shown: GraphModel) -> list[CallRow]:
     """Calls of the tree of which both ends were seen."""
     rows = map(shown.tree.row, range(shown.tree.first, shown.tree.next))
     return [
-        row for row in rows if row.what == RowKind.CALL and row.duration >= 0 and not row.flags & CallRowFlag.NO_ENTRY
+        row for row in rows if row.kind == RowKind.CALL and row.duration >= 0 and not row.flags & CallRowFlag.NO_ENTRY
     ]
 
 
@@ -240,7 +241,7 @@ def test_slices_and_folded_stacks_are_the_calls_of_the_tree(steps) -> None:
 def _exported(shown: GraphModel, name: str) -> bytes:
     form, out = format_named(name), io.BytesIO()
     assert form is not None
-    source = Source(formats=tuple(FORMATS.values()), lost_between=shown.store.lost_between)
+    source = Source(formats=tuple(FORMATS.values()), may_lack_ends=shown.store.may_lack_ends)
     job = Job(shown.store, writer_of(form, source, out))
     while not job.step():
         pass

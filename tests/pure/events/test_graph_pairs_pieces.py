@@ -31,7 +31,7 @@ _PROGRAM = 0x7FFC_0000_1000
 
 def _ends(chosen: frozenset[int] = frozenset()) -> dict[str, EndRole]:
     return {
-        f"g/{kind}{n}": EndRole(n, kind == "x", "frame", 0, ("count",), chosen=n in chosen)
+        f"g/{kind}{n}": EndRole(n, kind == "x", "frame", 0, ("count",), is_filtered_by_result=n in chosen)
         for n in range(_MOST)
         for kind in "ex"
     }
@@ -67,7 +67,7 @@ def _calls(store: Store, ends: dict[str, EndRole]) -> set[Call]:
     calls.use(ends)
     calls.tick(60)
     rows = map(calls.call, range(calls.first, calls.next))
-    return {call for call in rows if call.alone is None and not call.is_mark}
+    return {call for call in rows if call.unpaired_reason is None and not call.is_mark}
 
 
 @given(
@@ -87,7 +87,7 @@ def test_a_graph_is_the_same_however_its_events_are_cut(
     steps, last = [], 0
     for end in made.ends:
         lost = made.lost_between(last, end.ts)
-        steps.append((end.task, end.function, end.at_exit, end.frame, end.proof - 4 * end.frame, lost))
+        steps.append((end.task, end.function, end.at_exit, end.frame, end.pair_key - 4 * end.frame, lost))
         last = end.ts
     store = Store(Decoder(dict(_FORMATS), HEADER))
     _feed(store, steps)

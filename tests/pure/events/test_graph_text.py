@@ -200,20 +200,20 @@ def test_arguments_have_values_of_their_types() -> None:
     registers = (0xFFFF888000001000, 0x7FFC00001000, 0x200, 0xFFFFC90000003000, 0, 0)
     found = types().of("vfs_read", registers)
     assert found is not None
-    assert [(one.name, one.value) for one in found.known] == [
+    assert [(one.name, one.value) for one in found.values] == [
         ("file", registers[0]),
         ("buf", registers[1]),
         ("count", 0x200),
         ("pos", registers[3]),
     ]
-    assert not found.is_cut
+    assert not found.is_truncated
     assert kernel_text("vfs_read", registers, types()) == (
         "(file=0xffff888000001000, buf=0x7ffc00001000, count=0x200, pos=0xffffc90000003000)"
     )
     # An int has the lower half of its register; the kernel prints all of it.
     dfd = types().of("do_sys_openat2", (0xFFFFFF9C, 1, 2, 3, 4, 5))
     assert dfd is not None
-    assert dfd.known[0].value == -100
+    assert dfd.values[0].value == -100
     assert kernel_text("do_sys_openat2", (0xFFFFFF9C, 1, 2, 0, 0, 0), types()).startswith("(dfd=4294967196, ")
     assert kernel_text("no_such_function", registers, types()) == "()"
     assert kernel_text("vfs_read", (), types()) == "()"
@@ -270,8 +270,8 @@ def test_the_rest_of_print_function_args() -> None:
     assert kernel_text("nothing", (1, 2, 3, 4, 5, 6), made) == "()"
     found = made.of("seven", (0x1_FFFFFFFE, 0x1FF, 2, 3, 4, 5))
     assert found is not None
-    assert found.is_cut
-    assert [one.value for one in found.known[:2]] == [-2, 0xFF]
+    assert found.is_truncated
+    assert [one.value for one in found.values[:2]] == [-2, 0xFF]
 
 
 def test_registers_are_those_of_the_record() -> None:
@@ -280,4 +280,4 @@ def test_registers_are_those_of_the_record() -> None:
     for place in places:
         registers = registers_of(found.store.record(int(found.ends.seq[place])))
         assert len(registers) == found.ends.arguments[place] == 6
-    assert isinstance(next(iter(types().of("vfs_read", registers).known)), CallArgument)  # type: ignore[union-attr]
+    assert isinstance(next(iter(types().of("vfs_read", registers).values)), CallArgument)  # type: ignore[union-attr]

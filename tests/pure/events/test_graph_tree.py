@@ -31,7 +31,7 @@ class Call:
     """A row of the plain tree."""
 
     seq: int
-    what: int
+    kind: int
     function: int
     place: int | None
     ts: int
@@ -51,7 +51,7 @@ class Event:
     edge: int
     function: int
     place: int
-    what: int = RowKind.CALL
+    kind: int = RowKind.CALL
     duration: int = -1
     broken: bool = False
 
@@ -78,20 +78,20 @@ class Plain:
                     self.over(lost, CallRowFlag.LOST)
             self.stacks.clear()
         stack = self.stacks.setdefault(event.task, [])
-        call = event.what == RowKind.CALL
+        call = event.kind == RowKind.CALL
         if event.edge == Edge.END and self.leave(seq, event, stack):
             return
-        while stack and self.rows[stack[-1]].what == RowKind.SWITCH:
+        while stack and self.rows[stack[-1]].kind == RowKind.SWITCH:
             self.over(stack.pop(), CallRowFlag.NO_EXIT)
         if call:
             while stack and (place := self.around(stack)) is not None:
                 if self.deeper(event.place, place, event.function == self.rows[stack[-1]].function):
                     break
                 self.over(stack.pop(), CallRowFlag.NO_EXIT)
-        if event.what == RowKind.SWITCH and event.edge == Edge.END:
+        if event.kind == RowKind.SWITCH and event.edge == Edge.END:
             return  # a thread that comes for the first time
         parent = stack[-1] if stack else -1
-        row = Call(seq, event.what, event.function, event.place if call else None, event.ts, len(stack), parent)
+        row = Call(seq, event.kind, event.function, event.place if call else None, event.ts, len(stack), parent)
         if event.edge != Edge.BEGIN:
             row.after, row.flags = len(self.rows) + 1, CallRowFlag.NO_ENTRY if event.edge == Edge.END else 0
             if event.edge == Edge.END:
@@ -103,16 +103,16 @@ class Plain:
     def leave(self, seq: int, event: Event, stack: list[int]) -> bool:
         for at in range(len(stack) - 1, -1, -1):
             row = self.rows[stack[at]]
-            if (row.what, row.function) != (event.what, event.function):
+            if (row.kind, row.function) != (event.kind, event.function):
                 continue
-            if event.what == RowKind.CALL and row.place != event.place:
+            if event.kind == RowKind.CALL and row.place != event.place:
                 continue
             while len(stack) > at + 1:
                 self.over(stack.pop(), CallRowFlag.NO_EXIT)
             stack.pop()
             row.duration = event.duration if event.duration >= 0 else event.ts - row.ts
             row.leave, row.after, row.flags = seq, len(self.rows), 0
-            if row.parent >= 0 and row.what != RowKind.SWITCH:
+            if row.parent >= 0 and row.kind != RowKind.SWITCH:
                 self.rows[row.parent].inside += row.duration
             return True
         return False
@@ -165,7 +165,7 @@ def brackets(events: list[Event], first: int = 0) -> BeginEndColumns:
         column("task", np.int32),
         np.zeros(size, np.int16),
         column("edge", np.uint8),
-        column("what", np.uint8),
+        column("kind", np.uint8),
         column("function", np.uint64),
         column("place", np.int64),
         np.zeros(size, np.uint64),
@@ -191,7 +191,7 @@ def told(tree: CallTree) -> list[tuple[int, ...]]:
     return [
         (
             row.seq,
-            row.what,
+            row.kind,
             row.function,
             row.ts,
             row.level,
@@ -209,7 +209,7 @@ def of_plain(plain: Plain) -> list[tuple[int, ...]]:
     return [
         (
             row.seq,
-            row.what,
+            row.kind,
             row.function,
             row.ts,
             row.level,
@@ -232,19 +232,19 @@ def check(events: list[Event], pieces: list[int], deeper: Deeper) -> None:
         plain.take(seq, event)
     assert told(tree) == of_plain(plain)
     own = [-1 if row.duration < 0 else max(row.duration - row.inside, 0) for row in plain.rows]
-    assert [tree.row(row).own for row in range(tree.next)] == own
+    assert [tree.row(row).self_time for row in range(tree.next)] == own
     ends = [
         flag
         for row in plain.rows
-        if row.what == RowKind.CALL and (flag := CallRowFlag(row.flags)) and flag != CallRowFlag.OPEN
+        if row.kind == RowKind.CALL and (flag := CallRowFlag(row.flags)) and flag != CallRowFlag.OPEN
     ]
     assert {flag: n for flag, n in tree.counts.items() if n} == {flag: ends.count(flag) for flag in set(ends)}
     for what in (RowKind.CALL, RowKind.IRQ, RowKind.SOFTIRQ):
         both = [
-            row for row in plain.rows if row.what == what and row.leave >= 0 and row.flags & CallRowFlag.NO_ENTRY == 0
+            row for row in plain.rows if row.kind == what and row.leave >= 0 and row.flags & CallRowFlag.NO_ENTRY == 0
         ]
         assert tree.ended[what] == len(both), "each is counted apart"
-    assert tree.open == sum(row.flags == CallRowFlag.OPEN and row.what == RowKind.CALL for row in plain.rows)
+    assert tree.open == sum(row.flags == CallRowFlag.OPEN and row.kind == RowKind.CALL for row in plain.rows)
 
 
 @given(streams(), PIECES)
@@ -303,8 +303,8 @@ def test_a_switch_is_a_time_off_the_cpu() -> None:
     tree = CallTree()
     tree.take(columns_from_graph(ends))
     call, off = tree.row(0), tree.row(1)
-    assert (call.duration, call.after, call.own) == (45, 4, 45)
-    assert (off.what, off.function, off.duration, off.parent, off.leave) == (RowKind.SWITCH, 0, 30, 0, 3)
+    assert (call.duration, call.after, call.self_time) == (45, 4, 45)
+    assert (off.kind, off.function, off.duration, off.parent, off.leave) == (RowKind.SWITCH, 0, 30, 0, 3)
     assert [tree.row(row).task for row in range(4)] == [7, 7, -2, -1]
 
 

@@ -78,7 +78,7 @@ def test_events_wait_for_older_ones_of_other_machines():
     ]
     merger.add(1, np.array([25]), 9)
     assert drained(merger, rows, 135) == [MergedRow(1, 9, 25, True)], "too late, and shown all the same"
-    assert dict(merger.late) == {1: 1}
+    assert dict(merger.late_events) == {1: 1}
     assert [row.ts for row in drained(merger, rows, None)] == [40, 50]
     assert len(merger) == 0
 
@@ -113,7 +113,7 @@ def test_nothing_is_lost_and_only_what_is_late_is_out_of_order(passes, window):
     punctual = [row.ts for row in got if not row.late]
     assert punctual == sorted(punctual)
     assert {(row.host, row.seq) for row in got if not row.late} == in_time
-    assert sum(merger.late.values()) == sum(row.late for row in got)
+    assert sum(merger.late_events.values()) == sum(row.late for row in got)
 
 
 def test_merged_rows_are_bounded_and_keep_their_numbers():

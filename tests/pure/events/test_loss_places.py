@@ -36,7 +36,7 @@ def test_calls_of_the_sub_buffer_before_a_loss_are_pairs(together: bool, looks: 
         store.feed(batch)
         if looks or batch is batches[-1]:
             store.flush()
-            while calls.behind or graph.behind:
+            while calls.backlog or graph.backlog:
                 calls.tick(1.0)
                 graph.tick(1.0)
     # Of the first call behind a loss it is not sure whether it is around another one, whose exit was missed.
@@ -59,7 +59,7 @@ def test_losses_that_stand_behind_the_rows_are_not_looked_at() -> None:
         store.feed(_sub_buffer(10_000 * n, size=100))
         store.flush()
     calls = Calls(store)
-    while calls.behind:
+    while calls.backlog:
         calls.tick()
     assert calls.losses == 400
     assert Counted.looks <= 2 * 400 + 8

@@ -40,7 +40,7 @@ class _Machine:
 
     def leave(self, task: _Task) -> None:
         call, function, depth = task.open.pop()
-        proof = next(end.proof for number, end in self.events if number == call)
+        proof = next(end.pair_key for number, end in self.events if number == call)
         self._add(call, End(0, 0, task.number, function, True, proof, depth))
 
     def _add(self, call: int, end: End) -> None:
@@ -76,7 +76,7 @@ def test_everything_seen_is_paired(machine: _Machine) -> None:
     pairing = Pairing(_nothing_lost)
     calls = _run(pairing, [end for _, end in machine.events])
     true = _true_call(machine)
-    assert all(call.alone is None and true[call.entry] == true[call.exit] for call in calls)
+    assert all(call.unpaired_reason is None and true[call.entry] == true[call.exit] for call in calls)
     assert len(calls) * 2 + pairing.open == len(machine.events)
 
 
@@ -94,8 +94,8 @@ def test_no_false_pair_where_ends_are_missed(
             seen += 1
     true = _true_call(machine)
     for call in calls:
-        assert (call.alone is None) == (call.entry is not None and call.exit is not None)
-        if call.alone is None:
+        assert (call.unpaired_reason is None) == (call.entry is not None and call.exit is not None)
+        if call.unpaired_reason is None:
             assert true[call.entry] == true[call.exit]
     told = [seq for call in calls for seq in (call.entry, call.exit) if seq is not None]
     assert len(told) == len(set(told))
@@ -108,7 +108,7 @@ def test_bounded(machine: _Machine, limit: int) -> None:
     true = _true_call(machine)
     for _, end in machine.events:
         for call in pairing.take(end):
-            assert call.alone is not None or true[call.entry] == true[call.exit]
+            assert call.unpaired_reason is not None or true[call.entry] == true[call.exit]
         assert pairing.open <= limit
 
 
@@ -139,7 +139,7 @@ def test_outer_exit_shows_that_the_inner_call_is_over() -> None:
 @pytest.mark.parametrize("sign", [0, 1 << 64])
 def test_a_call_in_the_place_of_another_shows_that_it_is_over(sign: int) -> None:
     """Whose exit a filter on the return value leaves out is not open for ever."""
-    pairing = Pairing(_nothing_lost, chosen={0, 1, 2})
+    pairing = Pairing(_nothing_lost, result_filtered={0, 1, 2})
     top = sign - (1 << 40)
 
     def entry(seq: int, function: int, below: int) -> End:
@@ -206,7 +206,7 @@ class _Kernel:
     """Gives the ends of calls that are seen, and knows which belong together.
 
     The kernel misses exits of any call when it enters it; a filter on what is returned leaves out exits of functions
-    in `chosen`; pages of a CPU are lost with all that is on them. All of these at once.
+    in `result_filtered`; pages of a CPU are lost with all that is on them. All of these at once.
     """
 
     chosen = frozenset((4, 5))
@@ -279,7 +279,9 @@ def _judged(kernel: _Kernel, *, counts: bool = True) -> Counter[UnpairedReason |
     """Return the outcome of the ends: each once, no pair false. `counts`: the kernel counts its misses."""
     pairing = Pairing(kernel.lost_between)
     ends = {
-        f"g/{function}{kind}": EndRole(function, kind == "x", "", 0, (), chosen=function in kernel.chosen)
+        f"g/{function}{kind}": EndRole(
+            function, kind == "x", "", 0, (), is_filtered_by_result=function in kernel.chosen
+        )
         for function in range(kernel.functions)
         for kind in "ex"
     }
@@ -287,12 +289,12 @@ def _judged(kernel: _Kernel, *, counts: bool = True) -> Counter[UnpairedReason |
     pairing.judge(ends, {f"g/{n}x": kernel.missed[n] for n in range(kernel.functions) if counts or n in uncounted})
     calls = _run(pairing, kernel.ends)
     for call in calls:
-        if call.alone is None:
+        if call.unpaired_reason is None:
             assert kernel.call_of[call.entry or 0] == kernel.call_of[call.exit or 0]
     told = [seq for call in calls for seq in (call.entry, call.exit) if seq is not None]
     assert len(told) == len(set(told))
     assert len(told) + pairing.open + pairing.waiting == len(kernel.ends)
-    return Counter(call.alone for call in calls)
+    return Counter(call.unpaired_reason for call in calls)
 
 
 class _Observers(_Kernel):
@@ -381,7 +383,7 @@ def test_mutual_tail_calls_are_pairs_where_all_ends_were_seen_and_unknown_where_
     events = [(0, False), (1, False), (0, False), (1, False), (1, True), (0, True), (1, True), (0, True)]
     ends = [End(seq, seq, 7, function, at_exit, 0, top) for seq, (function, at_exit) in enumerate(events)]
     assert _run(Pairing(_nothing_lost), ends)[-1:] == [Call(0, 7)]
-    assert {call for call in _run(Pairing(_nothing_lost), ends) if call.alone is None} == {
+    assert {call for call in _run(Pairing(_nothing_lost), ends) if call.unpaired_reason is None} == {
         Call(3, 4),
         Call(2, 5),
         Call(1, 6),
@@ -389,7 +391,7 @@ def test_mutual_tail_calls_are_pairs_where_all_ends_were_seen_and_unknown_where_
     }
     later = End(9, 9, 7, 0, False, 0, top + 64)
     told = _run(Pairing(_nothing_lost), [*ends[:4], *ends[6:], later])
-    assert {call.alone for call in told} == {UnpairedReason.UNKNOWN}
+    assert {call.unpaired_reason for call in told} == {UnpairedReason.UNKNOWN}
     assert len(told) == 6
 
 

@@ -33,10 +33,10 @@ def _is_whole(end: PrintedEnd, body: str) -> bool:
         if at < 0:
             return False
         at += len(literal)
-    if not body.endswith(end.behind[-1]):
+    if not body.endswith(end.trailing_literals[-1]):
         return False
     stop = len(body)
-    for literal in reversed(end.behind):
+    for literal in reversed(end.trailing_literals):
         found = body.rfind(literal, at, stop)
         if found < 0 or "\n" in body[found + len(literal) : stop]:
             return False

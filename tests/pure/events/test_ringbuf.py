@@ -11,7 +11,7 @@ from events.format import HeaderPage
 from events.names.kernel_text import kernel_text
 from events.record import Record
 from events.recording.reader import parse_cmdlines
-from events.subbuffer import count, missed, walk
+from events.subbuffer import count, count_overwritten, walk
 from events.text import parse_line, show
 from tests.events_data import KERNELS, SETS, archive, captured, fgraph_text, formats_of, sample, store_of, to_big
 
@@ -25,7 +25,7 @@ def records(kernel: str, name: str, cpu: int) -> list[Record]:
     taken = captured(kernel, name)
     store = store_of(taken.decoder, {cpu: taken.raw[cpu]})
     assert not store.undecodable
-    assert not store.late
+    assert not store.late_events
     return [store.record(seq) for seq in range(store.first_seq, store.next_seq)]
 
 
@@ -92,7 +92,9 @@ def test_lost_events_are_counted(kernel):
             assert lost == int(stats.group(1)) if name == "my" else 0 < lost < int(stats.group(1))
         size = taken.decoder.header.page_size
         for raw in taken.raw.values():
-            assert not any(missed(raw[at : at + size], taken.decoder.header) for at in range(size, len(raw), size))
+            assert not any(
+                count_overwritten(raw[at : at + size], taken.decoder.header) for at in range(size, len(raw), size)
+            )
 
 
 @pytest.mark.parametrize("kernel", KERNELS)

@@ -95,14 +95,14 @@ def test_rows_come_in_order_of_time_and_none_is_missing(machine):
     store.flush()
     assert stamps_of(store) == sorted(stamps_of(store))
     assert len(store) == written
-    assert not store.late
-    assert not store.held
+    assert not store.late_events
+    assert not store.held_events
 
 
 def test_one_pass_is_held_back():
     store = new_store()
     assert store.feed(Batch((Chunk(0, sub_buffer([10, 30])), Chunk(1, sub_buffer([20, 40]))), True)) == 0
-    assert store.held == 4
+    assert store.held_events == 4
     assert store.feed(Batch((Chunk(0, sub_buffer([35, 50])),), True)) == 5
     assert stamps_of(store) == [10, 20, 30, 35, 40]
     assert store.feed(Batch((), True)) == 1
@@ -122,7 +122,7 @@ def test_events_without_a_format_hold_back_and_let_go_as_others_do():
     assert stamps_of(store) == [11, 60, 100]
     # All up to 110 was written before the next pass began.
     assert store.feed(Batch((Chunk(0, sub_buffer([105])),), True)) == 1
-    assert (store.late, store.undecodable) == (0, 2)
+    assert (store.late_events, store.undecodable) == (0, 2)
 
 
 def test_an_event_that_comes_too_late_is_shown_and_counted():
@@ -132,7 +132,7 @@ def test_an_event_that_comes_too_late_is_shown_and_counted():
     store.feed(Batch((Chunk(1, sub_buffer([5, 30])),), True))
     store.flush()
     assert stamps_of(store) == [10, 20, 5, 30]
-    assert store.late == 1
+    assert store.late_events == 1
 
 
 def test_limit_in_bytes_and_numbers_that_never_shift():
@@ -170,7 +170,7 @@ def test_a_page_stays_while_one_of_its_events_is_held():
         stamps = [number * 100 + n for n in range(100)]
         store.feed(Batch((Chunk(0, sub_buffer(stamps)),), False))
     assert store.first_seq
-    assert store.held
+    assert store.held_events
     store.flush()
     last = store.record(store.next_seq - 1)
     assert (last.ts, last.cpu, last.values["n"]) == (young, 1, 77)
@@ -217,19 +217,19 @@ def test_what_was_lost_before_a_boot_is_not_lost_after_it():
     come(day + 10**6, 10_000, after_gap=True)
     store.flush()
     assert store.first_seq > 200, "the gap is forgotten with the events around it"
-    assert store.lost_between(day, day + 10**9)
+    assert store.may_lack_ends(day, day + 10**9)
     store.begin_anew()
     come(1000, 10)
     come(1_000_000, 200, after_gap=True)
     store.flush()
     assert store.row(store.first_seq).ts >= day, "some of before are kept"
-    assert not store.lost_between(1000, 9000)
-    assert store.lost_between(9000, 1_000_000)
-    assert not store.lost_between(1_110_000, 1_190_000)
+    assert not store.may_lack_ends(1000, 9000)
+    assert store.may_lack_ends(9000, 1_000_000)
+    assert not store.may_lack_ends(1_110_000, 1_190_000)
     come(2_000_000, 20_000)
     store.flush()
     assert store.row(store.first_seq).ts < day, "none is"
-    assert not store.lost_between(store.row(store.first_seq).ts, store.latest)
+    assert not store.may_lack_ends(store.row(store.first_seq).ts, store.latest)
 
 
 def test_times_of_a_clock_that_began_again_are_found_and_counted_behind_the_others():
@@ -242,11 +242,11 @@ def test_times_of_a_clock_that_began_again_are_found_and_counted_behind_the_othe
     assert stamps == [100, 101, 102, 103, 10, 11, 12, 13, 20, 21, 22, 23]
     found = {time: store.at_time(time * second) for time in (101, 99, 12, 22, 9, 104)}
     assert found == {101: 1, 99: 0, 12: 8, 22: 10, 9: 8, 104: 12}, "of the youngest clock that has it"
-    assert store.anew == (4, 8, 12)
+    assert store.clock_resets == (4, 8, 12)
     summary = Summary(store)
     summary.tick(60)
     line = summary.timeline
-    assert line.total("grp/ev") == summary.seen == 12
+    assert line.total("grp/ev") == summary.counted == 12
     assert [count for count in line.counts("grp/ev") if count] == [1] * 12
     assert line.used * line.width == pytest.approx(3 * 3 * second, abs=6 * line.width)
 
@@ -269,10 +269,10 @@ def test_what_was_missed_is_the_same_whether_sub_buffers_come_together_or_alone(
     for store in (together, alone):
         store.flush()
     assert (together.overrun, together.overrun_unknown) == (alone.overrun, alone.overrun_unknown)
-    assert together.lost == alone.lost == sum(abs(missed) for missed in lost if missed)
+    assert together.lost_events == alone.lost_events == sum(abs(missed) for missed in lost if missed)
     stamps = np.array(stamps_of(alone))
     assert stamps_of(together) == stamps.tolist()
-    assert together.lost_before(stamps).tolist() == alone.lost_before(stamps).tolist()
+    assert together.lacks_ends_before(stamps).tolist() == alone.lacks_ends_before(stamps).tolist()
     assert [together.row(seq) for seq in range(len(together))] == [alone.row(seq) for seq in range(len(alone))]
 
 
@@ -285,7 +285,7 @@ def test_missed_events_without_a_number():
     assert not store.overrun
     store.feed(Batch((Chunk(3, page(9, b"", HEADER, flags=3 << 30, lost=41)),), True))
     assert store.overrun == {3: 41}
-    assert store.lost == 42
+    assert store.lost_events == 42
 
 
 def test_events_without_a_format_are_counted():
@@ -430,9 +430,9 @@ def test_text_says_that_some_were_lost_and_not_how_many():
     made = line.format(1) + "CPU:1 [LOST EVENTS]\n" + line.format(7)
     store.feed(Batch((Chunk(-1, made.encode(), text=True),), True))
     assert [store.record(seq).values["n"] for seq in range(len(store))] == ["1", "1"]
-    assert (store.overrun, store.overrun_unknown, store.lost, store.undecodable) == ({}, {1: 1}, 1, 0)
-    assert store.lost_between(12_304_111_000, 12_304_117_000)
-    assert not store.lost_between(12_304_118_000, 12_304_119_000)
+    assert (store.overrun, store.overrun_unknown, store.lost_events, store.undecodable) == ({}, {1: 1}, 1, 0)
+    assert store.may_lack_ends(12_304_111_000, 12_304_117_000)
+    assert not store.may_lack_ends(12_304_118_000, 12_304_119_000)
 
 
 @pytest.mark.parametrize("size", [1 << 20, 40, 7, 1])
@@ -491,14 +491,14 @@ def test_an_event_with_a_quote_in_its_string_waits_no_longer_than_others():
 
     line = '             cat-812     [001] d..2.    12.30411{}: foo: (f+0x0/0x5) path="a{}b"\n'
     come(line.format(1, '"'))
-    assert (len(store), store.held) == (0, 1), "another look is due"
-    assert (store.flush(), len(store), store.held) == (1, 1, 0)
+    assert (len(store), store.held_events) == (0, 1), "another look is due"
+    assert (store.flush(), len(store), store.held_events) == (1, 1, 0)
     come(line.format(2, "\n").removesuffix('b"\n'))
     come('b"\n' + line.format(3, ""))
-    assert (len(store), store.held, store.undecodable) == (3, 0, 0)
+    assert (len(store), store.held_events, store.undecodable) == (3, 0, 0)
     assert store.record(1).text.endswith('path="a\nb"')
     come("no event\n")
-    assert (store.flush(), store.held) == (0, 0)
+    assert (store.flush(), store.held_events) == (0, 0)
 
 
 @example(b"a-1 [000] 1: x:")

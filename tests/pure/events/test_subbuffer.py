@@ -12,7 +12,7 @@ from events.format import HeaderPage
 from events.names.kernel_text import kernel_text
 from events.record import detail
 from events.store.store import Store
-from events.subbuffer import WORD_BITS, WORD_MASK, commit, count, index, missed, payload, trim, walk
+from events.subbuffer import WORD_BITS, WORD_MASK, commit, count, count_overwritten, index, payload, trim, walk
 from tests.events_data import captured, entry, event, formats_of, page, u32, word
 
 HEADERS = [
@@ -79,9 +79,9 @@ def test_absolute_stamp_takes_its_top_bits_from_before():
 @pytest.mark.parametrize("header", HEADERS, ids=str)
 def test_missed_events(header):
     data = event(entry(7, 1, order=header.byteorder), 5, header.byteorder)
-    assert missed(page(1, data, header), header) == 0
-    assert missed(page(1, data, header, MISSED_EVENTS | MISSED_STORED, 9199), header) == 9199
-    assert missed(page(1, data, header, MISSED_EVENTS), header) == -1
+    assert count_overwritten(page(1, data, header), header) == 0
+    assert count_overwritten(page(1, data, header, MISSED_EVENTS | MISSED_STORED, 9199), header) == 9199
+    assert count_overwritten(page(1, data, header, MISSED_EVENTS), header) == -1
     assert walk(page(1, data, header, MISSED_EVENTS | MISSED_STORED, 9199), header) == walk(
         page(1, data, header), header
     )
@@ -92,7 +92,7 @@ def test_sign_extended_commit():
     data = event(entry(7, 1), 5)
     made = bytearray(page(1, data, header, MISSED_EVENTS | MISSED_STORED, 3))
     made[12:16] = b"\xff" * 4
-    assert (count(bytes(made), header), missed(bytes(made), header)) == (1, 3)
+    assert (count(bytes(made), header), count_overwritten(bytes(made), header)) == (1, 3)
 
 
 def test_full_page_has_no_room_for_the_number_of_missed_events():
@@ -100,7 +100,7 @@ def test_full_page_has_no_room_for_the_number_of_missed_events():
     data = event(entry(7, 1), 5) * (header.data_size // 12)
     made = page(1, data, header, MISSED_EVENTS | MISSED_STORED)
     assert len(data) == header.data_size
-    assert missed(made, header) == -1
+    assert count_overwritten(made, header) == -1
 
 
 @pytest.mark.parametrize(
@@ -154,7 +154,7 @@ def test_broken_pages_never_raise(made, order):
     store.flush()
     assert 0 <= count(made, header) <= len(made) // 8
     assert 0 <= len(store) <= len(made) // 8
-    assert missed(made, header) >= -1
+    assert count_overwritten(made, header) >= -1
     for seq in range(store.first_seq, store.next_seq):
         record = store.record(seq)
         assert record.format is not None

@@ -61,7 +61,7 @@ def test_frequent_values_never_claim_what_is_not_so(pieces, limit):
         true.update(piece)
         assert len(found) <= 2 * limit
     top = found.top(100)
-    assert found.total == true.total() == sum(one.hits for one in top) + found.others
+    assert found.total == true.total() == sum(one.hits for one in top) + found.uncounted
     assert all(one.hits <= true[one.key] <= one.hits + one.error for one in top)
     assert all(true[key] <= found.floor for key in true if key not in {one.key for one in top})
     assert set(true) <= set(new)

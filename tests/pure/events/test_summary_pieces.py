@@ -68,7 +68,7 @@ class OneByOne:
         self.at = self.seen = self.unseen = 0
         self.tasks, self.kinds, self.took = Counter[int](), Counter[str](), list[int]()
         self.values = {field: Counter[object]() for field in FIELDS}
-        self.pairing, self.calls = Pairing(store.lost_between), list[Call]()
+        self.pairing, self.calls = Pairing(store.may_lack_ends), list[Call]()
 
     def step(self) -> None:
         start = max(self.at, self.store.first_seq)
@@ -128,12 +128,14 @@ def test_by_columns_as_one_by_one(events, piece, limit):
                 for _ in range(looks):
                     summary.tick(0.0)
                     true.step()
-    assert not summary.behind and (summary.seen, summary.unseen) == (true.seen, true.unseen)
+    assert not summary.backlog and (summary.counted, summary.skipped_events) == (true.seen, true.unseen)
     assert {one.key: one.hits for one in summary.top_tasks(99)} == true.tasks
     assert {kind: summary.timeline.total(kind) for kind in summary.timeline.kinds} == true.kinds
     assert {field: {top.value: top.hits for top in found.top(99)} for field, found in counts.items()} == true.values
     assert summary.calls.paired == len(true.took)
-    assert summary.calls.alone == Counter(call.alone for call in true.calls if call.alone)
+    assert summary.calls.unpaired_counts == Counter(
+        call.unpaired_reason for call in true.calls if call.unpaired_reason
+    )
     times = summary.latencies(3)
     assert (times.count, times.total, times.most) == (len(true.took), sum(true.took), max(true.took, default=0))
 
@@ -178,5 +180,6 @@ def test_what_an_end_is_alone_for_is_told_of_each():
     store.flush()
     summary.tick(60)
     assert (
-        summary.calls.alone == {UnpairedReason.NO_ENTRY: 2, UnpairedReason.NO_EXIT: 1} and summary.calls.paired == 1
+        summary.calls.unpaired_counts == {UnpairedReason.NO_ENTRY: 2, UnpairedReason.NO_EXIT: 1}
+        and summary.calls.paired == 1
     )

@@ -34,7 +34,7 @@ def _all(store: Store):
 
 
 def _done(summary: Summary) -> Summary:
-    while summary.behind:
+    while summary.backlog:
         summary.tick(0.0)
     return summary
 
@@ -42,7 +42,7 @@ def _done(summary: Summary) -> Summary:
 def test_every_event_is_counted_once(watch):
     summary = _done(Summary(watch.store))
     records = _all(watch.store)
-    assert (summary.seen, summary.unseen) == (len(records), 0)
+    assert (summary.counted, summary.skipped_events) == (len(records), 0)
     assert {n.key: n.hits for n in summary.top_tasks(10_000)} == Counter(record.pid for record in records)
     assert {kind: summary.timeline.total(kind) for kind in summary.timeline.kinds} == Counter(
         record.event for record in records
@@ -61,27 +61,27 @@ def test_values_of_every_field_are_counted(watch):
             true = Counter(record.values[name] for record in records if record.event == path)
             assert {top.value: top.hits for top in summary.values.top(100_000)} == true
             assert summary.values.frequent.exact
-    assert summary.seen == len(records)
+    assert summary.counted == len(records)
 
 
 def test_only_the_events_that_were_asked_for_are_counted(watch):
     records = _all(watch.store)
     path = next(record.event for record in records if record.event.endswith("vfs_write__entry"))
     summary = Summary(watch.store, only={path})
-    summary.use(ends_of(watch.known.plans))
+    summary.use(ends_of(watch.event_fields.plans))
     _done(summary)
-    assert summary.seen == sum(record.event == path for record in records) == summary.timeline.total(path)
+    assert summary.counted == sum(record.event == path for record in records) == summary.timeline.total(path)
     assert summary.timeline.kinds == [path] and summary.functions == []
 
 
 def test_latencies_are_those_of_the_pairs(watch):
     summary = Summary(watch.store)
-    ends = ends_of(watch.known.plans)
+    ends = ends_of(watch.event_fields.plans)
     summary.use(ends)
     _done(summary)
     calls = Calls(watch.store)
     calls.use(ends)
-    while calls.behind:
+    while calls.backlog:
         calls.tick()
     took: dict[str, list[int]] = {}
     for row in range(calls.first, calls.next):
@@ -110,5 +110,5 @@ def test_what_the_store_dropped_before_it_was_counted_is_told(watch):
             small.feed(Batch((Chunk(slab.cpu, slab.data, slab.text),), drained=True))
     small.flush()
     _done(summary)
-    assert small.first_seq > 0 and summary.seen + summary.unseen == small.next_seq
-    assert summary.unseen == small.first_seq
+    assert small.first_seq > 0 and summary.counted + summary.skipped_events == small.next_seq
+    assert summary.skipped_events == small.first_seq

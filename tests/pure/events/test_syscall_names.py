@@ -159,7 +159,7 @@ def test_events_their_details_and_searches_have_the_name(watch):
         "id=-1": {3},
         "nr=56 openat": {6},
     }.items():
-        match = TextMatch(needle, watch.known, store.comm, store.comms)
+        match = TextMatch(needle, watch.event_fields, store.comm, store.comms)
         sure = {row for row in range(len(store)) if match(store.record(row))}
         assert sure == seqs, needle
         assert sure <= {row for row, may in enumerate(match.candidates(columns).tolist()) if may}, needle
@@ -172,7 +172,7 @@ def test_the_summary_counts_calls_by_name_and_shows_their_events_by_number(watch
 
     summary = Summary(watch.store)
     counted = summary.count_also(EXIT, "id")
-    while summary.behind:
+    while summary.backlog:
         summary.tick(1.0)
     most = values_of(watch, counted)[0]
     assert (most.label, most.hits, most.condition) == ("56 openat", 2, "event == sys_exit && id == 56")

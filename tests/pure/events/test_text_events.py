@@ -88,7 +88,7 @@ def is_one_event(name: str, text: bytes, size: int) -> None:
     store = fed(printed(name, text), size)
     records = [store.record(seq) for seq in range(store.next_seq)]
     assert [(one.comm, one.pid, one.event.partition("/")[2]) for one in records] == [("cat", 812, name)] * 3
-    assert (store.overrun, store.undecodable, store.late) == ({}, 0, 0)
+    assert (store.overrun, store.undecodable, store.late_events) == ({}, 0, 0)
     whole = text.decode("utf-8", "backslashreplace")
     assert records[1].text == PRINTED[name].replace("{}", whole)
     assert records[1].values["name"] == (whole.strip() if name in ("open", "sized") else whole)

@@ -115,7 +115,7 @@ def make_search(
     target = FakeTarget({PATH: kcore((TEXT, code), (MODULE, module)) if core is None else core})
     symbols = Symbols(kallsyms())
     catalog = Catalog(None, facts)
-    catalog.ground = ground.symbol_lookups(target, facts.release, symbols)
+    catalog.sources = ground.symbol_lookups(target, facts.release, symbols)
     return CallerSearch(target, machine, symbols, catalog, DebugInfo(target, facts.release))
 
 
@@ -126,7 +126,7 @@ def found(search: CallerSearch, name: str) -> Callers:
 
 
 def names(callers: Callers) -> list[tuple[str, str]]:
-    return [(str(way.place), way.note) for way in callers.instead]
+    return [(str(way.place), way.note) for way in callers.alternatives]
 
 
 def test_calls_and_jumps_from_everywhere(search: CallerSearch) -> None:
@@ -137,7 +137,7 @@ def test_calls_and_jumps_from_everywhere(search: CallerSearch) -> None:
         ("tail_caller", "jumps there at +0x30"),
     ]
     assert callers.hidden == ("hidden_caller",)
-    assert {way.how for way in callers.instead} == {Relation.CALLS}
+    assert {way.relation for way in callers.alternatives} == {Relation.CALLS}
     assert callers.text == ""
 
 
@@ -166,7 +166,7 @@ def test_a_twin_that_calls_is_named_by_its_address() -> None:
 
 def test_nobody_calls_it(search: CallerSearch) -> None:
     callers = found(search, "lonely")
-    assert callers.found == ()
+    assert callers.callers == ()
     assert "called through a pointer, or never" in callers.text
     assert "no code of its own" in found(search, "nobody").text
 
@@ -245,13 +245,13 @@ def test_the_ground_of_a_target() -> None:
     table = kallsyms() + f"{TEXT + 0x9000:x} t plain_data\n{TEXT + 0x2000:x} t early.constprop.0\n".encode()
     facts = TargetFacts("x86_64", "6.12.0", features=frozenset({Feature.KPROBE_EVENTS}), functions=("twin", "twin"))
     catalog = Catalog(None, facts)
-    catalog.ground = ground.symbol_lookups(FakeTarget(DISK), "6.12.0", Symbols(table))
+    catalog.sources = ground.symbol_lookups(FakeTarget(DISK), "6.12.0", Symbols(table))
     assert catalog.attachability("plain").has(ReasonKind.NOTRACE)
     assert catalog.attachability("plain_data").has(ReasonKind.DATA), "behind the code, whatever its letter is"
     assert catalog.attachability("early").has(ReasonKind.RENAMED)
     assert catalog.attachability("nf_tables_newrule").reasons[0].remedy == "modprobe nf_tables"
     assert catalog.attachability("mod_other").module == "mod"
-    twins = catalog.attachability("twin").instead
+    twins = catalog.attachability("twin").alternatives
     assert [(way.note, int(str(way.place), 16) - TEXT) for way in twins] == [
         ("between split and recursive", 0xC00),
         ("between split and recursive", 0xD00),

@@ -1,4 +1,4 @@
-"""An attempt to reach a machine ends when it is given up, at whatever step its far side has stopped to answer."""
+"""An attempt to reach a machine ends when it is given up, at whatever step its remote host has stopped to answer."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from kernel.hosts.opening import open_host
 from kernel.remote.address import Address
 from kernel.remote.cancellation import CANCELLED, disconnect_on_cancel
 from kernel.remote.connect import open_connection
-from tests.pure.far_sides import eventually
+from tests.pure.remote_hosts import eventually
 from tui.opening import Opening
 
 LONG = 50.0
-"""Seconds: fewer than the far side is waited for, and far more than it takes to give up."""
+"""Seconds: fewer than the remote host is waited for, and far more than it takes to give up."""
 SSH = """#!/bin/sh
 # Stands for ssh: the shell of a machine, where python3 is the program beside this one.
 case $* in *ControlMaster=no*) exit 1;; esac

@@ -38,7 +38,7 @@ def test_what_was_found_is_given_once_and_kept_when_it_has_gone() -> None:
     assert looks.take() == {}
     del proc.paths[20]
     looks.look({1: "init", 20: "sh", 30: "gone"})
-    assert looks.known == {1: TaskCgroup("/"), 20: TaskCgroup("/web")}
+    assert looks.cgroups == {1: TaskCgroup("/"), 20: TaskCgroup("/web")}
     proc.asked.clear()
     looks.look({1: "init", 20: "sh", 30: "gone"})
     assert proc.asked == [1], "who has gone is not looked for again"
@@ -49,13 +49,13 @@ def test_new_ones_other_programs_and_those_that_are_asked_for_come_first(monkeyp
     looks = CgroupLookup(proc)  # type: ignore[arg-type]
     looks.look({1: "a", 2: "b", 3: "c"})
     proc.paths[2] = "/moved"
-    looks.wanted = (9,)
+    looks.requested_tasks = (9,)
     proc.asked.clear()
     monkeypatch.setattr(cgroup_lookup, "_AT_ONCE", -1.0)  # one a look
     for _ in range(4):
         looks.look({1: "a", 2: "other", 3: "c", 4: "d"})
     assert proc.asked == [9, 2, 4, 1]
-    assert looks.known[2] == TaskCgroup("/moved")
+    assert looks.cgroups[2] == TaskCgroup("/moved")
 
 
 def test_no_more_tasks_are_kept_than_there_is_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -66,7 +66,7 @@ def test_no_more_tasks_are_kept_than_there_is_room_for(monkeypatch: pytest.Monke
     looks = CgroupLookup(proc)  # type: ignore[arg-type]
     for pid in range(1, 20):
         looks.look({pid: "sh"})
-    assert sorted(looks.take()) == sorted(looks.known) == [17, 18, 19]
+    assert sorted(looks.take()) == sorted(looks.cgroups) == [17, 18, 19]
     monkeypatch.setattr(cgroup_lookup, "_AT_ONCE", 60.0)
     proc.asked.clear()
     looks.look({})

@@ -209,7 +209,7 @@ class CountingInTheKernel(RuleBasedStateMachine):
     @disconnected
     @rule()
     def come_back(self) -> None:
-        assert ReconnectAttempt(self.watch).run().refused == ()
+        assert ReconnectAttempt(self.watch).run().rejected_probes == ()
         for name, one in self.probes.items():
             one.since = 0 if name in self.wanted else None
             one.by_hand.update({text: -hits for text, hits in one.by_hand.items()})
@@ -270,7 +270,7 @@ class CountingInTheKernel(RuleBasedStateMachine):
         silent = [mode for mode in modes if mode is not Mode.RECORD]
         assert bool(said.mark) == (bool(modes) and len(silent) == len(modes))
         assert ("counting in the kernel" in said.mark + said.note) == bool(counted)
-        hits = {(one.kept.event.path, one.kept.what): one.histogram.hits for one in reads}
+        hits = {(one.watched.event.path, one.watched.value): one.histogram.hits for one in reads}
         for name in counted:
             for event in self.armed(name).plan.events:
                 assert hits[event.path, TASK] == self.probes[name].since, "no old counts"

@@ -55,7 +55,7 @@ def _archive(path: Path) -> Path:
 
 
 def test_events_symbols_and_dynamic_events_of_saved_facts(tmp_path: Path) -> None:
-    around = _connect(_archive(tmp_path / "facts.tar.xz")).info.surroundings
+    around = _connect(_archive(tmp_path / "facts.tar.xz")).info.environment
     environment = around.environment
     assert environment.event is not None
     assert environment.symbol is not None
@@ -136,7 +136,7 @@ def test_what_lowering_asks_of_a_machine() -> None:
 
 def test_a_target_that_shows_nothing_is_believed(tmp_path: Path) -> None:
     (tmp_path / "available_filter_functions").write_text("vfs_read\n")
-    environment = _connect(tmp_path).info.surroundings.environment
+    environment = _connect(tmp_path).info.environment.environment
     assert environment.event is None
     assert environment.symbol is None
 

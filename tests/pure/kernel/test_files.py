@@ -11,7 +11,7 @@ from kernel.agent import ring_reader
 from kernel.errors import FileRefused
 from kernel.local import files
 from kernel.target import Effect, Step
-from tests.pure.far_sides import far_side
+from tests.pure.remote_hosts import remote_host
 
 
 @pytest.mark.parametrize("data", [b"", b"one", b"one\n", b"one\ntwo\n", b"one\ntwo", b"\n\n", b"x\n" * 3000])
@@ -20,7 +20,7 @@ def test_it_is_there_whole(tmp_path: Path, data: bytes) -> None:
     path.write_bytes(b"what was before")
     files.perform(Step(Effect.WRITE, str(path), data))
     assert path.read_bytes() == data
-    with far_side("agent") as far:
+    with remote_host("agent") as far:
         path.write_bytes(b"what was before")
         far.dialect.perform(Step(Effect.WRITE, str(path), data))
     assert path.read_bytes() == data

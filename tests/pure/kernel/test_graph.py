@@ -16,7 +16,7 @@ from kernel.remote.target import RemoteConnection, RemoteTarget
 from kernel.target import Step
 from probes.plans.graph_plan import GraphPlan
 from tests.fake_target import FACTS, ROOT, FakeTarget
-from tests.pure.far_sides import far_side
+from tests.pure.remote_hosts import remote_host
 
 OPTIONS = ("funcgraph-args", "funcgraph-irqs", "funcgraph-tail", "sleep-time")
 NUMBERS = {"max_graph_depth": b"0\n", "tracing_thresh": b"0\n"}
@@ -219,7 +219,7 @@ def test_what_it_can_and_what_it_lacks() -> None:
     found = support(GraphTarget(), {"FUNCTION_GRAPH_RETADDR": "n"})
     assert found.usable
     assert (found.args, found.retval, found.retaddr) == (True, True, False)
-    assert found.lacks == {"retaddr": "CONFIG_FUNCTION_GRAPH_RETADDR is not set in this kernel"}
+    assert found.missing == {"retaddr": "CONFIG_FUNCTION_GRAPH_RETADDR is not set in this kernel"}
     assert found.options == frozenset(OPTIONS)
 
 
@@ -233,9 +233,9 @@ def test_a_plan_in_a_few_words() -> None:
     assert str(PLAN) == "vfs_read, vfs_open, depth 3, from 5 us on"
 
 
-def test_where_the_far_side_gives_text_nothing_is_changed_before_it_is_refused():
+def test_where_the_remote_host_gives_text_nothing_is_changed_before_it_is_refused():
     """The tracer would be patched into every function of the kernel, and out again."""
-    with far_side("dash") as far:
+    with remote_host("dash") as far:
         reached = RemoteTarget(RemoteConnection(far.dialect, "sh"), "ssh://far")
         assert not reached.gives_pages
 

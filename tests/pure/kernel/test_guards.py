@@ -108,7 +108,7 @@ THREE = Plan(PLAN.probe, (replace(ENTRY, columns=ENTRY.columns * 3),))
     ],
 )
 def test_what_reading_takes_is_what_was_measured(reader: ReaderCost, slowdown: float, rate: float, seen: float):
-    """CPU time of a far side's reader at a rate, three fields recorded: half or twice is good for an estimate."""
+    """CPU time of a remote host's reader at a rate, three fields recorded: half or twice is good for an estimate."""
     said = MeasuredRate(of(rate), 0.1, reader, slowdown).reading_cost(THREE)
     assert seen / 2 < said < seen * 2
 

@@ -185,18 +185,18 @@ def test_those_of_people_are_read_and_none_of_our_own(capsys):
             (entry.path, "hist:name=mine:keys=count", 3),
             (leave.path, "hist:keys=common_cpu", 0),
         ]
-        print_tables(SimpleNamespace(armed=watch, cuts=()), as_json=True)
+        print_tables(SimpleNamespace(armed=watch, outages=()), as_json=True)
         objects = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
         assert [one["trigger"].partition(":vals")[0] for one in objects] == [trigger for _, trigger, _ in found]
-        print_tables(SimpleNamespace(armed=watch, cuts=()), as_json=False)
+        print_tables(SimpleNamespace(armed=watch, outages=()), as_json=False)
         assert "entry  hist:keys=common_pid.execname:vals=hitcount" in capsys.readouterr().out
-        print_tables(SimpleNamespace(armed=watch, cuts=()), as_json=True, aside=True)
+        print_tables(SimpleNamespace(armed=watch, outages=()), as_json=True, aside=True)
         told = capsys.readouterr()
         assert told.out == "" and "3 hits, 1 entries" in told.err
         target.lost = True
         with pytest.raises(TargetLost):
             list(read_tables(watch))
-        print_tables(SimpleNamespace(armed=watch, cuts=()), as_json=False)
+        print_tables(SimpleNamespace(armed=watch, outages=()), as_json=False)
         assert "can't be read" in capsys.readouterr().err
         target.lost = False
         session.probes.disarm(armed)

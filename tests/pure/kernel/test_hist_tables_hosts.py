@@ -107,7 +107,7 @@ def test_one_that_cannot_be_read_is_told(lan, capsys):
     fleet.open()
     fleet.arm(order_of(parse(arguments())))
     assert fleet.wait(60)
-    assert fleet.hosts[0].state is HostState.ARMED, fleet.hosts[0].why
+    assert fleet.hosts[0].state is HostState.ARMED, fleet.hosts[0].reason
     lan.hosts["one"].hits = -1
     fleet.close()
     print_host_tables(fleet.hosts[0], as_json=True)
@@ -122,7 +122,7 @@ def test_what_was_counted_before_a_cut_is_said_to_be_gone(lan, capsys):
     fleet.arm(order_of(parse(arguments())))
     assert fleet.wait(60)
     lan.hosts["three"].cut()
-    until(fleet, lambda: host.watch is not None and len(host.watch.cuts) == 1 and host.trying is None)
+    until(fleet, lambda: host.watch is not None and len(host.watch.outages) == 1 and host.trying is None)
     fleet.close()
     print_host_tables(host, as_json=True)
     assert [(one["host"], one["hits"], one["cuts"]) for one in tables(capsys.readouterr().out)] == [("three", 5, 1)]
@@ -195,14 +195,14 @@ def test_a_trigger_can_be_ordered_for_what_is_armed_and_goes_with_it(lan):
     assert fleet.arm(trigger) == 2 and fleet.wait(60)
     assert fleet.arm(trigger) == 0, "they have it"
     for host in fleet.hosts:
-        assert host.state is HostState.ARMED and host.done.notes == (f"{TRIGGER} on vfs_read",), host.why
+        assert host.state is HostState.ARMED and host.done.notes == (f"{TRIGGER} on vfs_read",), host.reason
     fleet.look()
     until(fleet, lambda: one.counts is not None and three.counts is not None)
     assert not one.tables, "nobody looks at them"
     fleet.wants_tables = True
     until(fleet, lambda: looked(fleet) and one.tables and three.tables)
     lan.hosts["three"].cut()
-    until(fleet, lambda: three.watch is not None and len(three.watch.cuts) == 1 and three.trying is None)
+    until(fleet, lambda: three.watch is not None and len(three.watch.outages) == 1 and three.trying is None)
     assert three.watch is not None
     assert len(events_with_tables(three.watch.armed)) == 1, "it came back with its trigger"
     until(fleet, lambda: looked(fleet) and any("since the reconnection" in text for text in lines(fleet)))
@@ -213,7 +213,7 @@ def test_a_trigger_can_be_ordered_for_what_is_armed_and_goes_with_it(lan):
     until(fleet, lambda: fleet.settled and one.state is HostState.OPEN)
     fleet.arm(trigger)
     until(fleet, lambda: one.state is HostState.REFUSED)
-    assert "no probe is armed here that could take the trigger" in one.why
+    assert "no probe is armed here that could take the trigger" in one.reason
     fleet.close()
 
 
@@ -225,7 +225,10 @@ def test_a_trigger_that_no_event_takes_is_refused_and_the_probe_goes_on(lan):
     fleet.arm(ArmRequest((), triggers=("hist:keys=nosuch",)))
     assert fleet.wait(60)
     assert (
-        host.state is HostState.ARMED and "nosuch" in host.why and host.watch is not None and host.watch.armed.probes
+        host.state is HostState.ARMED
+        and "nosuch" in host.reason
+        and host.watch is not None
+        and host.watch.armed.probes
     )
     fleet.close()
 

@@ -26,7 +26,7 @@ def test_entries_of_a_real_histogram_are_as_many_as_the_kernel_says(kernel):
         found = parse_hist(text)
         assert len(found) == text.count("# trigger info:")
         for hist in found:
-            assert len(hist.entries) == hist.room_taken
+            assert len(hist.entries) == hist.kernel_count
             keys = hist.trigger.partition("keys=")[2].split(":")[0].split(",")
             assert all(len(entry.keys) == len(keys) for entry in hist.entries)
             if "nohitcount" not in hist.trigger:
@@ -96,7 +96,7 @@ def test_a_key_that_looks_like_a_histogram_is_none(forged):
     text = section("hist:keys=comm:vals=hitcount", f"{{ comm: {forged:<50} }} hitcount: 1", 1)
     text += "\n\n" + section(OURS, "{ common_cpu:    0 } hitcount: 999", 999)
     comm, cpu = parse_hist(text)
-    assert (comm.trigger, comm.hits, comm.room_taken, comm.dropped) == ("hist:keys=comm:vals=hitcount", 1, 1, 0)
+    assert (comm.trigger, comm.hits, comm.kernel_count, comm.dropped) == ("hist:keys=comm:vals=hitcount", 1, 1, 0)
     assert (cpu.trigger, cpu.hits, [entry.hits for entry in cpu.entries]) == (OURS, 999, [999])
     assert hits_of(text) == {False: 999}
     assert parse_hist(text[: text.rindex("\nTotals")]) == (comm,)
@@ -139,9 +139,9 @@ HOSTILE = st.lists(
 def test_a_text_forges_no_entry(rows):
     """Each entry that is shown is one of the kernel's; where that is not sure there is none, and it is said."""
     (found,) = parse_hist(_printed("path", rows), {"path"})
-    assert (found.hits, found.room_taken) == (9, len(rows))
-    if found.alike:
-        assert found.entries == () and found.alike > len(rows)
+    assert (found.hits, found.kernel_count) == (9, len(rows))
+    if found.readings:
+        assert found.entries == () and found.readings > len(rows)
     else:
         told = [(entry.keys[0].text, entry.keys[1].number, entry.hits) for entry in found.entries]
         assert told == [(text.strip(), pid, hits) for text, pid, hits in rows]
@@ -159,7 +159,7 @@ def test_a_text_forges_no_entry(rows):
 )
 def test_entries_that_can_not_be_told_apart_are_said_to_be_so(text, alike):
     (found,) = parse_hist(_printed("path", [(text, 7, 2)]), {"path"})
-    assert found.alike == alike
+    assert found.readings == alike
     assert [(entry.keys[0].text, entry.hits) for entry in found.entries] == ([] if alike else [(text, 2)])
 
 
@@ -224,7 +224,7 @@ def test_the_name_of_a_task_forges_no_key(comm, path, pid):
         ("common_pid.execname,path", f"common_pid: {execname}[{pid:10}], {texts[1]}"),
     ):
         (found,) = parse_hist(_of_keys(keys, entry), {"path"})
-        assert not found.alike
+        assert not found.readings
         told = {key.name: key.label for key in found.entries[0].keys}
         assert told[keys.partition(",")[0].partition(".")[0]] == comm.strip()
         assert told["path"] == path.strip()
@@ -235,10 +235,10 @@ def test_texts_that_can_be_told_apart_in_two_ways_are_said_to_be_so():
     first = "/" + "x" * 49 + ", to: /etc" + " " * 60
     entries = f"from: {first}, to: {_filled('/b')}", f"from: {_filled('/a')}, to: {_filled('/b')}"
     (found,) = parse_hist(_of_keys("from,to", *entries), {"from", "to"})
-    assert (found.alike, found.room_taken) == (3, 2)
+    assert (found.readings, found.kernel_count) == (3, 2)
     assert [[key.text for key in entry.keys] for entry in found.entries] == [["/a", "/b"]]
     (ambiguous,) = found.ambiguous
     assert ambiguous.text == entries[0].strip() and ambiguous.readings == 2
-    assert dict(ambiguous.shown) == dict(found.entries[0].shown)
+    assert dict(ambiguous.value_texts) == dict(found.entries[0].value_texts)
     (found,) = parse_hist(_of_keys("from,to", entries[1]), {"from", "to"})
     assert [key.text for key in found.entries[0].keys] == ["/a", "/b"]

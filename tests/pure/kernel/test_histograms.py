@@ -32,7 +32,7 @@ class OneSession:
 
     def __init__(self, session: Session) -> None:
         self.session = session
-        self.cuts = ()
+        self.outages = ()
         self.gaps = 0
 
     def mark_gap(self) -> None:
@@ -71,7 +71,7 @@ def test_an_entry_keeps_its_time_and_an_exit_fires_the_difference():
         "hist:keys=common_pid:pw_1_2__0_took=common_timestamp-$pw_1_2__0_begun:size=16384:clock=mono"
         ":onmatch(pw_1_2.entry).trace(pw_1_2__0_latency,$pw_1_2__0_took) if (count > 1) && common_pid != 0",
     ]
-    assert [(kept.what, kept.event.event) for kept in made.kept] == [
+    assert [(kept.value, kept.event.event) for kept in made.watched] == [
         (TASK, "entry"),
         (TASK, "exit"),
         ("count", "exit"),
@@ -83,13 +83,13 @@ def test_idle_tasks_are_not_timed():
     """Each CPU has one, and all have the thread id 0: an exit would find the entry of another CPU."""
     made = plan_histograms(plan("pw_1_2"), "pw_1_2__0", "mono")
     assert [text.partition(" if ")[2] for _, text in made.timing] == ["common_pid != 0"] * 2
-    assert all(" if " not in kept.trigger for kept in made.kept)  # they are counted all the same
+    assert all(" if " not in kept.trigger for kept in made.watched)  # they are counted all the same
 
 
 def test_a_probe_of_one_end_has_no_latency():
     one = replace(plan("pw_1_2"), events=plan("pw_1_2").events[:1])
     made = plan_histograms(one, "pw_1_2__0", "mono")
-    assert made.synthetic is None and not made.timing and [kept.what for kept in made.kept] == [TASK]
+    assert made.synthetic is None and not made.timing and [kept.value for kept in made.watched] == [TASK]
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,11 @@ def test_they_count_instead_of_recording_and_go_with_the_probe():
         name = f"name={session.group}__0_latency"
         latency = f"{HEAD}hist:{name}:keys=lat.log2:vals=hitcount,lat:sort=hitcount:size=128 [active]\n#\n\n"
         target.files[f"{OURS}/events/{synthetic}/hist"] = (latency + TOTALS.format(hits=5)).encode()
-        assert [(one.kept.what, one.histogram.hits) for one in kept.read()] == [(TASK, 7), (TASK, 6), (LATENCY, 5)]
+        assert [(one.watched.value, one.histogram.hits) for one in kept.read()] == [
+            (TASK, 7),
+            (TASK, 6),
+            (LATENCY, 5),
+        ]
         kept.end()
         assert session.probes.mode(armed) is Mode.RECORD and target.files[f"{OURS}/events/{entry}/enable"] == b"1"
         assert triggers(target, entry) == triggers(target, leave) == [""]
@@ -235,10 +239,10 @@ def test_probes_that_share_an_event_are_counted_and_leave_nothing():
         kept = Histograms(OneSession(session))
         kept.begin(probes)
         target.hit(f"{group}/shared")
-        assert [(one.kept.what, one.histogram.hits) for one in kept.read()] == [(TASK, 1)]
+        assert [(one.watched.value, one.histogram.hits) for one in kept.read()] == [(TASK, 1)]
         session.probes.disarm(probes[0])
         target.hit(f"{group}/shared")
-        assert [(one.kept.what, one.histogram.hits) for one in kept.read()] == [(TASK, 2)]
+        assert [(one.watched.value, one.histogram.hits) for one in kept.read()] == [(TASK, 2)]
         session.probes.arm(plans[0])
         kept.begin(session.probes.armed)
         for armed, key in zip(session.probes.armed, ("common_pid", "common_cpu"), strict=True):

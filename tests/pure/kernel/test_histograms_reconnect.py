@@ -1,4 +1,4 @@
-"""Histograms in the kernel go on where the line was cut, and leave each probe as they found it."""
+"""Histograms in the kernel go on where the connection was lost, and leave each probe as they found it."""
 
 from __future__ import annotations
 
@@ -96,20 +96,20 @@ def test_they_begin_anew_when_the_line_is_back_and_leave_the_probe_recording(sid
     watch.armed.add_trigger(armed, armed.plan.events[0], "stacktrace")
     kept = Histograms(watch.armed)
     kept.begin(watch.armed.probes, fields(armed))
-    before = [(one.kept.what, one.histogram.hits) for one in kept.read()]
+    before = [(one.watched.value, one.histogram.hits) for one in kept.read()]
     assert [what for what, _ in before if what in (TASK, LATENCY)] == [TASK, TASK, LATENCY] and len(before) == 5
     cut(side, watch)
-    assert [(one.kept.what, one.histogram.hits) for one in kept.read()] == before, "as it was read last"
+    assert [(one.watched.value, one.histogram.hits) for one in kept.read()] == before, "as it was read last"
     back = ReconnectAttempt(watch).run()
     (now,) = watch.armed.probes
-    assert not back.refused and now.key is armed.key and mode(watch, now) is Mode.COUNT
+    assert not back.rejected_probes and now.key is armed.key and mode(watch, now) is Mode.COUNT
     assert kept.counting == (now,)
     assert len(texts(watch)) == 8, "nobody had to look for them to go on"
     counting.hits = 3
     reads = kept.read()
-    assert [(one.kept.what, one.histogram.hits) for one in reads] == [(what, 3) for what, _ in before]
+    assert [(one.watched.value, one.histogram.hits) for one in reads] == [(what, 3) for what, _ in before]
     assert watch.session is not None
-    assert all(watch.session.group in one.kept.event.path for one in reads)
+    assert all(watch.session.group in one.watched.event.path for one in reads)
     kept.end()
     assert mode(watch, now) is Mode.RECORD and texts(watch) == ["stacktrace"]
 

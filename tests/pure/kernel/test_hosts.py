@@ -62,7 +62,7 @@ def fleets(lan: Lan) -> Iterator[Callable[..., Fleet]]:
 def until(fleet: Fleet, condition: Callable[[], object]) -> None:
     end = time.monotonic() + 60
     while not condition():
-        assert time.monotonic() < end, [(host.name, host.state, host.why) for host in fleet.hosts]
+        assert time.monotonic() < end, [(host.name, host.state, host.reason) for host in fleet.hosts]
         fleet.tick()
         time.sleep(0.005)
 
@@ -113,7 +113,7 @@ def test_one_order_of_events_by_measured_clocks(lan, fleets):
     fleet.arm(READ)
     assert fleet.wait(60)
     assert set(states(fleet).values()) == {HostState.ARMED}
-    now, apart = fleet.now(), SECOND // 10
+    now, apart = fleet.clock(), SECOND // 10
     for number, name in enumerate(("two", "three", "one", "two", "one")):
         lan.hosts[name].event(now - SECOND // 2 + number * apart, pid=number + 1)
     until(fleet, lambda: len(shown(fleet)) == 5)
@@ -122,7 +122,7 @@ def test_one_order_of_events_by_measured_clocks(lan, fleets):
         *(("two", 4), ("one", 5)),
     ]
     for host, behind in zip(fleet.hosts, (100 * SECOND, -5 * SECOND, 12345), strict=True):
-        offset = host.offset(fleet.now())
+        offset = host.offset(fleet.clock())
         assert offset is not None and abs(offset.ns - behind) <= offset.uncertainty < SECOND
     for one in shown(fleet):
         assert abs(one.ts - (now - SECOND // 2 + (one.pid - 1) * apart)) < apart // 2, "on our clock"
@@ -133,7 +133,7 @@ def test_what_comes_too_late_is_shown_and_counted(lan, fleets):
     fleet = fleets("one", "two", window=0)
     fleet.arm(READ)
     assert fleet.wait(60)
-    now = fleet.now()
+    now = fleet.clock()
     lan.hosts["one"].event(now)
     until(fleet, lambda: len(shown(fleet)) == 1)
     lan.hosts["two"].event(now - SECOND)
@@ -148,11 +148,11 @@ def test_hosts_that_refuse_or_are_not_there_are_told_and_the_others_go_on(lan, f
     assert fleet.wait(60)
     assert states(fleet) == {"one": HostState.ARMED, "nowhere": HostState.UNREACHABLE, "two": HostState.REFUSED}
     one, nowhere, two = fleet.hosts
-    assert "Connection refused" in nowhere.why and nowhere.remedy
-    assert "vfs_open" in two.why and two.remedy == "vfs_open is not there"
+    assert "Connection refused" in nowhere.reason and nowhere.remedy
+    assert "vfs_open" in two.reason and two.remedy == "vfs_open is not there"
     assert len(one.done.lines) == 2
     assert "f:" not in lan.hosts["two"].files["/sys/kernel/tracing/dynamic_events"].decode(), "all of it or nothing"
-    lan.hosts["one"].event(fleet.now(), "vfs_open")
+    lan.hosts["one"].event(fleet.clock(), "vfs_open")
     fleet.finish()
     assert [one.event.rpartition("/")[2] for one in shown(fleet)] == ["vfs_open"]
 
@@ -171,12 +171,12 @@ def test_a_host_that_dies_is_marked_and_its_last_events_are_shown(lan, fleets):
     fleet = fleets("one", "two")
     fleet.arm(READ)
     assert fleet.wait(60)
-    lan.hosts["one"].event(fleet.now())
+    lan.hosts["one"].event(fleet.clock())
     until(fleet, lambda: fleet.hosts[0].watch.store.next_seq == 1)
     lan.hosts["one"].lost = True
     until(fleet, lambda: fleet.hosts[0].state is HostState.LOST)
-    assert "the connection was lost" in fleet.hosts[0].why and fleet.hosts[0].remedy
-    lan.hosts["two"].event(fleet.now())
+    assert "the connection was lost" in fleet.hosts[0].reason and fleet.hosts[0].remedy
+    lan.hosts["two"].event(fleet.clock())
     fleet.look()
     until(fleet, lambda: fleet.hosts[1].counts is not None and len(shown(fleet)) == 3)
     assert sorted((one.host, one.event.rpartition("/")[2]) for one in shown(fleet)) == [
@@ -187,14 +187,14 @@ def test_a_host_that_dies_is_marked_and_its_last_events_are_shown(lan, fleets):
     assert fleet.hosts[1].state is HostState.ARMED
     fleet.close()
     assert states(fleet) == {"one": HostState.LOST, "two": HostState.CLOSED}
-    assert is_clean(lan.hosts["two"]) and lan.hosts["two"].closed and not fleet.hosts[1].left
+    assert is_clean(lan.hosts["two"]) and lan.hosts["two"].closed and not fleet.hosts[1].undo_errors
 
 
 def test_one_that_failed_is_tried_again_with_all_that_was_ordered(lan, fleets):
     fleet = fleets("one", "two")
     fleet.arm(READ)
     assert fleet.wait(60)
-    lan.hosts["one"].event(fleet.now(), pid=1)
+    lan.hosts["one"].event(fleet.clock(), pid=1)
     until(fleet, lambda: len(shown(fleet)) == 1)
     dead = lan.hosts["one"]
     dead.lost = True
@@ -203,7 +203,7 @@ def test_one_that_failed_is_tried_again_with_all_that_was_ordered(lan, fleets):
     assert fleet.retry() == 1
     until(fleet, lambda: fleet.hosts[0].state is HostState.ARMED)
     assert fleet.retry() == 0
-    lan.hosts["one"].event(fleet.now(), pid=2)
+    lan.hosts["one"].event(fleet.clock(), pid=2)
     until(fleet, lambda: len(shown(fleet)) == 3)
     assert [(one.host, one.pid) for one in shown(fleet)] == [("one", 1), ("one", 0), ("one", 2)], "as they were"
     assert dead.closed
@@ -240,7 +240,7 @@ def test_what_can_not_be_taken_away_is_told_and_the_others_are_clean(lan, fleets
     assert fleet.wait(60)
     lan.hosts["one"].before = stuck
     fleet.close()
-    assert fleet.hosts[0].left and "busy" in fleet.hosts[0].left[0].lower()
+    assert fleet.hosts[0].undo_errors and "busy" in fleet.hosts[0].undo_errors[0].lower()
     assert is_clean(lan.hosts["two"])
     lan.hosts.pop("one")
 
@@ -250,7 +250,7 @@ def test_a_text_is_found_among_all(lan, fleets):
     fleet.arm(READ)
     assert fleet.wait(60)
     for pid, name in enumerate(("one", "two", "two", "one"), 1):
-        lan.hosts[name].event(fleet.now(), pid=pid)
+        lan.hosts[name].event(fleet.clock(), pid=pid)
         until(fleet, partial(shows, fleet, pid))
     found = fleet.events.find(lambda event: event.host == "two", 3, -1, 10)
     assert (found.seq, found.done) == (2, True)
@@ -312,7 +312,7 @@ def test_what_a_host_has_it_is_not_asked_for_again(lan, fleets):
     assert fleet.arm(READ) == 2
     assert fleet.wait(60) and fleet.arm(READ) == 0
     assert fleet.arm(OPEN) == 2
-    assert fleet.wait(60) and "vfs_open" in fleet.hosts[1].why
+    assert fleet.wait(60) and "vfs_open" in fleet.hosts[1].reason
     assert fleet.arm(OPEN) == 1, "who refused it is asked again"
     assert fleet.wait(60) and len(armed_on(lan.hosts["one"])) == 2 and armed_on(lan.hosts["two"]) == ["vfs_read"]
     fleet.disarm()
@@ -325,15 +325,15 @@ def test_what_was_refused_is_not_asked_for_again_but_where_that_was_all(lan, fle
     fleet.arm(OPEN)
     assert fleet.wait(60) and states(fleet) == {"two": HostState.REFUSED}
     assert fleet.retry() == 1
-    assert fleet.wait(60) and "vfs_open" in fleet.hosts[0].why, "it was asked"
+    assert fleet.wait(60) and "vfs_open" in fleet.hosts[0].reason, "it was asked"
     fleet.arm(READ)
     fleet.arm(OPEN)
-    assert fleet.wait(60) and states(fleet) == {"two": HostState.ARMED} and "vfs_open" in fleet.hosts[0].why
+    assert fleet.wait(60) and states(fleet) == {"two": HostState.ARMED} and "vfs_open" in fleet.hosts[0].reason
     lan.hosts["two"].lost = True
     until(fleet, lambda: fleet.hosts[0].state is HostState.LOST)
     lan.hosts["two"] = FakeHost("two", release="7.2.0-no_vfs_open")
     assert fleet.retry() == 1
-    assert fleet.wait(60) and states(fleet) == {"two": HostState.ARMED} and not fleet.hosts[0].why
+    assert fleet.wait(60) and states(fleet) == {"two": HostState.ARMED} and not fleet.hosts[0].reason
     assert armed_on(lan.hosts["two"]) == ["vfs_read"]
 
 
@@ -345,10 +345,10 @@ def test_what_another_attempt_found_in_its_place_left_is_told(lan, fleets, capsy
     stays = lan.hosts.pop("two")
     lan.hosts["two"] = FakeHost("two")
     fleet.retry()
-    until(fleet, lambda: fleet.all_hosts[0].left and stays.closed)
+    until(fleet, lambda: fleet.all_hosts[0].undo_errors and stays.closed)
     assert fleet.wait(60)
     assert _close_hosts(fleet) == 1
-    assert not fleet.hosts[0].left and "two: left behind: " in capsys.readouterr().err
+    assert not fleet.hosts[0].undo_errors and "two: left behind: " in capsys.readouterr().err
 
 
 def test_another_attempt_leaves_no_store_behind_that_no_row_needs(lan, fleets):
@@ -366,7 +366,7 @@ def test_another_attempt_keeps_what_is_shown_as_long_as_it_is(lan, fleets):
     fleet.events._rows = MergedRows(1)
     fleet.arm(READ)
     assert fleet.wait(60)
-    lan.hosts["one"].event(fleet.now(), pid=1)
+    lan.hosts["one"].event(fleet.clock(), pid=1)
     until(fleet, partial(shows, fleet, 1))
     lan.hosts["one"].lost = True
     until(fleet, lambda: fleet.hosts[0].state is HostState.LOST)
@@ -377,7 +377,7 @@ def test_another_attempt_keeps_what_is_shown_as_long_as_it_is(lan, fleets):
     for _ in range(15):
         until(fleet, lambda: len(fleet.all_hosts) == 2)
         assert fleet.events.first_seq or fleet.events.record(0).pid == 1
-        lan.hosts["one"].event(fleet.now(), pid=2, times=300)
+        lan.hosts["one"].event(fleet.clock(), pid=2, times=300)
     until(fleet, lambda: fleet.events.first_seq > 0 and fleet.all_hosts == fleet.hosts)
     until(fleet, partial(is_gone, before))
     assert fleet.events.record(fleet.events.next_seq - 1).pid == 2
@@ -431,10 +431,10 @@ def test_what_could_be_taken_away_at_last_is_not_told_as_left(lan, fleets):
     lan.hosts["one"].before = busy
     fleet.disarm()
     until(fleet, lambda: fleet.hosts[0].state is HostState.OPEN)
-    assert fleet.hosts[0].left
+    assert fleet.hosts[0].undo_errors
     lan.hosts["one"].before = lambda step: None
     fleet.close()
-    assert not fleet.hosts[0].left and is_clean(lan.hosts["one"])
+    assert not fleet.hosts[0].undo_errors and is_clean(lan.hosts["one"])
 
 
 def test_what_was_written_on_a_host_has_no_line_of_an_event_that_the_kernel_has(monkeypatch):

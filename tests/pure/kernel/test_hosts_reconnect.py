@@ -1,4 +1,4 @@
-"""One of several hosts whose line is cut: it comes back, the others go on, the gap stands in the list."""
+"""One of several hosts whose connection is lost: it comes back, the others go on, the gap stands in the list."""
 
 from __future__ import annotations
 
@@ -73,27 +73,27 @@ def names(fleet: Fleet) -> list[tuple[str, str]]:
 
 def is_back(fleet: Fleet, times: int = 1) -> bool:
     host = fleet.hosts[0]
-    came = host.watch is not None and len(host.watch.cuts) == times
+    came = host.watch is not None and len(host.watch.outages) == times
     return host.state is HostState.ARMED and host.trying is None and came
 
 
 def test_it_comes_back_and_the_gap_stands_among_the_events_of_all(fleet, one, two):
     host = fleet.hosts[0]
-    one.event(fleet.now(), pid=1)
+    one.event(fleet.clock(), pid=1)
     until(fleet, lambda: len(shown(fleet)) == 1)
     before = host.done.lines
     one.cut(AWAY)
     until(fleet, lambda: host.state is HostState.CUT and one.tried > 2)
     assert host.trying is not None and "disconnected" in host.trying.note
-    assert "connection was lost" in host.why and fleet.settled and fleet.armed
-    two.event(fleet.now(), pid=2)
+    assert "connection was lost" in host.reason and fleet.settled and fleet.armed
+    two.event(fleet.clock(), pid=2)
     until(fleet, lambda: len(shown(fleet)) == 2)
     fleet.look()
     until(fleet, lambda: fleet.hosts[1].counts is not None)
     one.refuse = None
     until(fleet, lambda: is_back(fleet) and len(shown(fleet)) == 3)
-    one.event(fleet.now(), pid=3)
-    two.event(fleet.now(), pid=4)
+    one.event(fleet.clock(), pid=3)
+    two.event(fleet.clock(), pid=4)
     until(fleet, lambda: len(shown(fleet)) == 5)
     assert sorted(names(fleet)[3:]) == [("one", "vfs_read"), ("two", "vfs_read")]
     assert names(fleet)[:3] == [("one", "vfs_read"), ("two", "vfs_read"), ("one", OUTAGE_EVENT)]
@@ -101,21 +101,23 @@ def test_it_comes_back_and_the_gap_stands_among_the_events_of_all(fleet, one, tw
     assert not mark.late and "lost" in mark.comm and "events of that time are lost" in str(mark.record.values["note"])
     stamps = [event.ts for event in shown(fleet) if not event.late]
     assert stamps == sorted(stamps)
-    assert not host.why and len(host.done.lines) == 1 and host.done.lines != before, "in a group of another session"
+    assert not host.reason and len(host.done.lines) == 1 and host.done.lines != before, (
+        "in a group of another session"
+    )
     fleet.close()
     assert states(fleet) == {"one": HostState.CLOSED, "two": HostState.CLOSED} and one.closed
 
 
 def test_a_machine_that_was_booted_anew_is_told_and_its_clock_is_measured_anew(fleet, one):
     host = fleet.hosts[0]
-    one.event(fleet.now(), pid=1)
+    one.event(fleet.clock(), pid=1)
     until(fleet, lambda: len(shown(fleet)) == 1)
     one.cut()
     one.boot(behind=4000 * SECOND)
     until(fleet, lambda: is_back(fleet) and len(shown(fleet)) == 2)
-    offset = host.offset(fleet.now())
+    offset = host.offset(fleet.clock())
     assert offset is not None and abs(offset.ns - 4000 * SECOND) <= offset.uncertainty
-    now = fleet.now()
+    now = fleet.clock()
     one.event(now, pid=3)
     until(fleet, lambda: len(shown(fleet)) == 3)
     first, mark, last = shown(fleet)
@@ -128,7 +130,7 @@ def test_another_kernel_is_not_gone_on_with(fleet, one):
     one.cut()
     one.files["/proc/sys/kernel/osrelease"] = b"7.2.0\n"
     until(fleet, lambda: fleet.hosts[0].state is HostState.LOST)
-    assert "another kernel" in fleet.hosts[0].why and fleet.hosts[0].remedy == "open it anew"
+    assert "another kernel" in fleet.hosts[0].reason and fleet.hosts[0].remedy == "open it anew"
     assert fleet.hosts[1].state is HostState.ARMED
 
 
@@ -140,7 +142,7 @@ def test_it_is_given_up_after_a_time_or_at_once_where_that_is_of_no_use(fleets, 
     assert fleet.wait(60)
     one.cut(why)
     until(fleet, lambda: fleet.hosts[0].state is HostState.LOST)
-    assert str(why) in fleet.hosts[0].why
+    assert str(why) in fleet.hosts[0].reason
     assert fleet.hosts[1].state is HostState.ARMED
     one.be_there()
     assert fleet.retry() == 1
@@ -153,7 +155,7 @@ def test_nobody_tries_where_no_time_is_given(fleets, one):
     assert fleet.wait(60)
     one.cut()
     until(fleet, lambda: fleet.hosts[0].state is HostState.LOST)
-    assert one.tried == 0 and "connection was lost" in fleet.hosts[0].why
+    assert one.tried == 0 and "connection was lost" in fleet.hosts[0].reason
 
 
 def test_by_hand_at_once_and_given_up(fleet, one, monkeypatch):
@@ -164,7 +166,7 @@ def test_by_hand_at_once_and_given_up(fleet, one, monkeypatch):
     until(fleet, lambda: one.tried == 2)
     fleet.give_up()
     until(fleet, lambda: fleet.hosts[0].state is HostState.LOST)
-    assert "no route" in fleet.hosts[0].why
+    assert "no route" in fleet.hosts[0].reason
 
 
 def test_the_end_does_not_wait_for_one_that_is_tried_again(fleet, one, monkeypatch):
@@ -175,7 +177,7 @@ def test_the_end_does_not_wait_for_one_that_is_tried_again(fleet, one, monkeypat
     assert names(fleet) == [("one", OUTAGE_EVENT)], "nothing else says so among the events"
     fleet.close()
     assert states(fleet) == {"one": HostState.LOST, "two": HostState.CLOSED}
-    assert "no route" in fleet.hosts[0].why
+    assert "no route" in fleet.hosts[0].reason
 
 
 @pytest.mark.parametrize("clock_is_known", [True, False])
@@ -184,7 +186,7 @@ def test_a_line_that_comes_back_while_all_ends_gives_its_mark_and_what_it_record
 ):
     """`finish` begins when all is armed again, and only the clock is still read: nobody can give that up any more."""
     begun, goes_on = threading.Event(), threading.Event()
-    one.event(fleet.now(), pid=1)
+    one.event(fleet.clock(), pid=1)
     until(fleet, lambda: len(shown(fleet)) == 1)
     host = fleet.hosts[0]
     session = host.watch.session
@@ -192,7 +194,7 @@ def test_a_line_that_comes_back_while_all_ends_gives_its_mark_and_what_it_record
 
     def is_back() -> None:
         on_comeback()
-        one.event(fleet.now(), pid=2)
+        one.event(fleet.clock(), pid=2)
         if not clock_is_known:
             one.cut(AWAY)  # again, before its clock could be read
 
@@ -216,7 +218,7 @@ def test_a_line_that_comes_back_while_all_ends_gives_its_mark_and_what_it_record
     helper.start()
     fleet.finish()
     helper.join()
-    assert host.watch.session is not session and len(host.watch.cuts) == 1
+    assert host.watch.session is not session and len(host.watch.outages) == 1
     told = [(event.event.rpartition("/")[2], event.pid) for event in shown(fleet)]
     if clock_is_known:
         assert told == [("vfs_read", 1), (OUTAGE_EVENT, 0), ("vfs_read", 2)]
@@ -230,7 +232,7 @@ def test_a_line_that_comes_back_while_all_ends_gives_its_mark_and_what_it_record
 def test_one_that_never_came_back_has_its_mark_behind_its_events(fleet, one, monkeypatch, given_up_first):
     monkeypatch.setattr(reconnect, "PAUSES", (3600.0,))
     host = fleet.hosts[0]
-    one.event(fleet.now(), pid=1)
+    one.event(fleet.clock(), pid=1)
     until(fleet, lambda: len(shown(fleet)) == 1)
     (event,) = shown(fleet)
     one.cut(AWAY)
@@ -243,7 +245,7 @@ def test_one_that_never_came_back_has_its_mark_behind_its_events(fleet, one, mon
     cut = outage_of_record(shown(fleet)[1].record)
     assert cut is not None and cut == outage_of_batch(cut.batch(0)) and cut.back is None and cut.lost is not None
     assert cut.lost >= event.record.ts and "and not reconnected" in cut.text
-    assert host.watch.cuts == (), "which say how often it came back"
+    assert host.watch.outages == (), "which say how often it came back"
 
 
 def test_what_is_ordered_meanwhile_is_armed_when_it_is_back(fleet, one, two):
@@ -289,7 +291,7 @@ def test_what_can_not_be_armed_again_is_told(fleet, one):
     one.before = refused
     one.cut()
     until(fleet, lambda: fleet.hosts[0].state is HostState.REFUSED)
-    assert fleet.hosts[0].why.startswith("not armed again: vfs_read: ") and fleet.hosts[0].remedy
+    assert fleet.hosts[0].reason.startswith("not armed again: vfs_read: ") and fleet.hosts[0].remedy
 
 
 def test_a_line_that_is_cut_again_leaves_two_marks(fleet, one):
@@ -297,7 +299,7 @@ def test_a_line_that_is_cut_again_leaves_two_marks(fleet, one):
         one.cut()
         until(fleet, partial(is_back, fleet, number))
         until(fleet, partial(shows, fleet, 2 * number - 1))
-        one.event(fleet.now(), pid=number)
+        one.event(fleet.clock(), pid=number)
         until(fleet, partial(shows, fleet, 2 * number))
     assert [name for _, name in names(fleet)] == [OUTAGE_EVENT, "vfs_read"] * 2
 
@@ -310,11 +312,11 @@ def test_what_is_taken_away_as_the_line_is_cut_is_not_left_behind(fleet, one, tw
     until(
         fleet, lambda: states(fleet) == {"one": HostState.OPEN, "two": HostState.OPEN} and not fleet.hosts[0].trying
     )
-    assert armed_on(one) == armed_on(two) == [] and not fleet.hosts[0].left
+    assert armed_on(one) == armed_on(two) == [] and not fleet.hosts[0].undo_errors
 
 
 def opened_with(errors: dict[int, Exception], patience: float = 60.0) -> tuple[Host, list[FakeHost], int]:
-    """A host, the far sides that were reached on the way to it, and the number of messages; some end in an error."""
+    """A host, the hosts that were reached on the way to it, and the number of messages; some end in an error."""
     messages, reached = [0], list[FakeHost]()
 
     def message() -> None:
@@ -347,27 +349,27 @@ def test_a_line_that_is_cut_while_a_host_is_opened_is_made_anew():
     host.close()
     assert number > 5
     for at in range(1, number + 1):
-        error = HostUnreachable("cut", cut=True) if at == 1 else TargetLost("cut")
+        error = HostUnreachable("cut", was_connected=True) if at == 1 else TargetLost("cut")
         host, reached, _ = opened_with({at: error, at + 1: HostUnreachable("one: Connection refused")})
-        assert host.state is HostState.OPEN, (at, host.why)
+        assert host.state is HostState.OPEN, (at, host.reason)
         assert all(one.closed for one in reached[:-1]) and not reached[-1].closed
         host.close()
         assert all(map(is_clean, reached)) and reached[-1].closed
         host, reached, _ = opened_with({at: error}, patience=0)
-        assert host.state is HostState.UNREACHABLE and host.why == "cut"
+        assert host.state is HostState.UNREACHABLE and host.reason == "cut"
         host.close()
         assert all(map(is_clean, reached)) and all(one.closed for one in reached)
 
 
 def test_a_host_that_was_never_reached_is_not_waited_for():
     host, reached, messages = opened_with({1: HostUnreachable("one: Connection refused")})
-    assert (host.state, host.why, reached, messages) == (HostState.UNREACHABLE, "one: Connection refused", [], 1)
+    assert (host.state, host.reason, reached, messages) == (HostState.UNREACHABLE, "one: Connection refused", [], 1)
 
 
 def test_a_host_that_is_silent_at_the_end_has_its_mark(fleet, one, two):
-    """Nobody knew that its line was cut: that it gives no answer any more tells."""
-    one.event(fleet.now(), pid=1)
-    two.event(fleet.now(), pid=2)
+    """Nobody knew that its connection was lost: that it gives no answer any more tells."""
+    one.event(fleet.clock(), pid=1)
+    two.event(fleet.clock(), pid=2)
     until(fleet, lambda: len(shown(fleet)) == 2)
     (before,) = (event.record.ts for event in shown(fleet) if event.host == "one")
     read = one.read
@@ -379,10 +381,10 @@ def test_a_host_that_is_silent_at_the_end_has_its_mark(fleet, one, two):
         return read(path, *rest)
 
     one.read = frozen
-    one.heard = one.unanswered = time.monotonic() - 10
+    one.last_received = one.unanswered = time.monotonic() - 10
     fleet.finish()
     assert states(fleet) == {"one": HostState.LOST, "two": HostState.ARMED}
     assert [host for host, name in names(fleet) if name == OUTAGE_EVENT] == ["one"]
     (mark,) = (outage_of_record(event.record) for event in shown(fleet) if event.event == OUTAGE_EVENT)
     assert mark is not None and mark.for_good and mark.lost is not None and mark.lost >= before
-    one.vanish()  # the far side undoes by itself
+    one.vanish()  # the remote host undoes by itself

@@ -1,4 +1,4 @@
-"""Whether a target is a kernel or a recording is known without a word to the far side."""
+"""Whether a target is a kernel or a recording is known without a word to the remote host."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_a_lost_line_is_not_asked_whether_it_is_a_kernel():
 
 
 _IN_A_THREAD = {"tui/compose/completer.py"}
-"""Waits for the far side, and says that it raises its errors."""
+"""Waits for the remote host, and says that it raises its errors."""
 
 
 def test_no_screen_asks_for_the_name_of_our_process_there():

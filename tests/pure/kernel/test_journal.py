@@ -513,7 +513,7 @@ def test_the_agent_reads_no_journal_of_others(agent, tmp_path, monkeypatch):
 
 
 def test_a_name_that_someone_has_taken_is_never_guarded():
-    """The line may be cut before we hear that the kernel refused it; the far side then takes back what it guards."""
+    """The connection may be lost before the kernel's refusal arrives; the remote host then undoes what it guards."""
     target = Journaled()
     theirs = b"s:synthetic/lat\tpid_t pid\n"
     target.files[f"{ROOT}/dynamic_events"] = theirs

@@ -158,7 +158,7 @@ def test_no_image(tmp_path: Path, data: bytes) -> None:
 
 def test_configuration_says_what_a_source_lacks() -> None:
     config = kconfig.fragment()
-    assert kconfig.lacking(config) == []
-    assert kconfig.lacking(config.replace("CONFIG_USER_EVENTS=y", "# CONFIG_USER_EVENTS is not set")) == [
+    assert kconfig.missing_options(config) == []
+    assert kconfig.missing_options(config.replace("CONFIG_USER_EVENTS=y", "# CONFIG_USER_EVENTS is not set")) == [
         "USER_EVENTS"
     ]

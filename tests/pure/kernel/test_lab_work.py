@@ -19,7 +19,7 @@ from kernel.lab import cache, guest, keys, qemu
 from kernel.lab.errors import LabCancelled, LabError
 from kernel.lab.kernels import KernelImage
 from kernel.lab.target import open_lab
-from kernel.lab.work import Progress, Work, end_kept, start_kept, wait_until
+from kernel.lab.work import Progress, Work, end_process, start_process, wait_until
 
 ROOT = Path(__file__).parents[3]
 
@@ -113,9 +113,9 @@ def test_wait_until(work: Work) -> None:
 SCRIPT = """
 import subprocess, sys, threading, time
 from pathlib import Path
-from kernel.lab.work import start_kept
+from kernel.lab.work import start_process
 def start():
-    kept = start_kept(["sh", "-c", "echo $$; sleep 100"], stdout=1, stderr=2, remove=Path(sys.argv[1]))
+    kept = start_process(["sh", "-c", "echo $$; sleep 100"], stdout=1, stderr=2, remove=Path(sys.argv[1]))
     print("keeper", kept.pid, flush=True)
     globals()["kept"] = kept
 thread = threading.Thread(target=start)
@@ -148,10 +148,12 @@ def test_kept_program_ends_with_us(victim: str, tmp_path: Path) -> None:
 def test_kept_program_that_ends_by_itself_keeps_its_folder(tmp_path: Path) -> None:
     folder = tmp_path / "folder"
     folder.mkdir()
-    kept = start_kept(["sh", "-c", "kill -9 $$"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, remove=folder)
+    kept = start_process(
+        ["sh", "-c", "kill -9 $$"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, remove=folder
+    )
     assert kept.wait(60) == 128 + signal.SIGKILL
-    end_kept(kept)
-    end_kept(kept)
+    end_process(kept)
+    end_process(kept)
     assert folder.exists()
 
 
@@ -246,8 +248,8 @@ def test_a_slow_guest_is_not_asked_by_one_more_connection_each_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(qemu, "_ANSWER", 0.05)
-    monkeypatch.setattr(qemu, "start_kept", lambda *_, **__: None)
-    monkeypatch.setattr(qemu, "end_kept", lambda _: None)
+    monkeypatch.setattr(qemu, "start_process", lambda *_, **__: None)
+    monkeypatch.setattr(qemu, "end_process", lambda _: None)
     machine = qemu.Machine(tmp_path, KernelImage(Path("/k"), "amd64", "7.2"), tmp_path / "i", "")
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.settimeout(60)

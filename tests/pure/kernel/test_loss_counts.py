@@ -34,7 +34,7 @@ def test_misses_of_a_probe_that_is_armed_again_add_up() -> None:
     for missed, total in ((5, 5), (7, 12), (0, 12)):
         kernel.misses = {"pw_1/a": missed}
         assert losses.counts(EVENTS, PUMP).nmissed == {"pw_1/a": total, "pw_1/b": None}  # type: ignore[arg-type]
-        before = losses.missed(EVENTS)
+        before = losses.read_nmissed(EVENTS)
         kernel.misses = {}
         losses.remember(EVENTS, before)
         assert losses.counts((), PUMP).nmissed == {"pw_1/a": total, "pw_1/b": None}  # type: ignore[arg-type]
@@ -44,7 +44,7 @@ def test_misses_of_an_event_that_others_have_too_are_counted_once() -> None:
     kernel = Kernel()
     losses = LossCounter(kernel, kernel)  # type: ignore[arg-type]
     kernel.misses = {"pw_1/a": 8}
-    before = losses.missed(EVENTS)
+    before = losses.read_nmissed(EVENTS)
     kernel.misses = {"pw_1/a": 3}  # of the probe that stays
     losses.remember(EVENTS, before)
     assert losses.counts(EVENTS, PUMP).nmissed["pw_1/a"] == 8  # type: ignore[arg-type]

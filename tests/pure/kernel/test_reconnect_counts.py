@@ -1,4 +1,4 @@
-"""What was counted before a line was cut still counts when it is back."""
+"""What was counted before a connection was lost still counts when it is back."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from dataclasses import replace
 
 import pytest
 
+from events.loss_counts import LossCounts
 from kernel.connection.kernel_info import KernelInfo
-from kernel.guards.loss_counts import LossCounts
 from kernel.session.arm_steps import Mode
 from kernel.watch.reconnect import ReconnectAttempt
 from kernel.watch.watch import Watch
-from tests.pure.far_sides import eventually
 from tests.pure.kernel.test_ssh_reconnect import Side, at_once, cut, side
 from tests.pure.kernel.test_watch import Anything, id_of, probe
+from tests.pure.remote_hosts import eventually
 
 __all__ = ["at_once", "side"]
 
@@ -80,7 +80,7 @@ def test_what_passed_a_filter_before_is_added_until_the_probe_goes(side: Side, w
     assert both.counted == {"pw_2/a": 5, "sched/b": 5} and both.hits["pw_2/a"] == 10
     (event,) = armed.plan.events
     mine = replace(zeros, hits={event.path: 1}, passed={event.path: 1})
-    assert mine.without_hits([event]) == zeros
+    assert mine.without_hits({event.path}) == zeros
 
 
 def test_hits_of_before_are_not_added_to_those_of_another_count(side: Side, watch: Watch) -> None:
@@ -133,4 +133,4 @@ def test_stacks_of_triggers_that_came_back_are_known(side: Side, watch: Watch) -
     watch.armed.add_trigger(armed, armed.plan.events[0], "stacktrace")
     come_back(side, watch)
     (now,) = watch.armed.probes
-    assert {armed.plan.events[0].path, now.plan.events[0].path} <= watch.known.with_stacks
+    assert {armed.plan.events[0].path, now.plan.events[0].path} <= watch.event_fields.with_stacks

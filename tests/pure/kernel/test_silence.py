@@ -1,4 +1,4 @@
-"""A far side that owes an answer: when it is silent, what keeps a quiet line from that, and where it is said."""
+"""A remote host that owes an answer: when it is silent, how a quiet connection avoids that, and where it is said."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from events.loss_counts import LossTotals
 from kernel.connection.kernel_info import KernelInfo
 from kernel.remote import silence as rules
 from kernel.remote.protocol.agent_client import _Source
@@ -23,16 +24,16 @@ from kernel.remote.silence import PING_INTERVAL, SILENT_AFTER, silence, words
 from kernel.remote.target import RemoteConnection, RemoteTarget
 from kernel.target import Stream
 from kernel.watch.watch import Watch
-from tests.pure.far_sides import KINDS, FarSide, Instance, eventually, far_side
 from tests.pure.kernel.test_ssh_reconnect import Side
 from tests.pure.kernel.test_watch import Anything, probe
+from tests.pure.remote_hosts import KINDS, Instance, RemoteHost, eventually, remote_host
 from tests.pure.tui.test_cli_waiting import Terminal
 from tui.cli.console.silence import reporting_silence
 from tui.cli.follow.follow import follow
 from tui.present.losses_model import sheet_of
 from tui.present.status import rates_of
 from widgets.events.status_bar import live_line, top_line
-from widgets.events.values import LiveState, LossTotals, Status
+from widgets.events.values import LiveState, Status
 
 TIMES = st.floats(0, 1e6)
 
@@ -74,81 +75,83 @@ def instance(tmp_path: Path) -> Iterator[Instance]:
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_quiet_stream_is_asked_for_a_word(kind: str, instance: Instance):
     """Nobody else asks; as nothing is streamed any more, nobody does."""
-    with far_side(kind) as far:
+    with remote_host(kind) as far:
         stream = _stream(far, instance)
         for _ in range(3):
-            assert eventually(partial(_heard_after, far, far.dialect.heard))
+            assert eventually(partial(_heard_after, far, far.dialect.last_received))
         stream.close()
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_far_side_that_stands_still_is_silent_until_it_goes_on(kind: str, instance: Instance):
-    with far_side(kind) as far:
+def test_a_remote_host_that_stands_still_is_silent_until_it_goes_on(kind: str, instance: Instance):
+    with remote_host(kind) as far:
         target = RemoteTarget(RemoteConnection(far.dialect, kind), "ssh://far")
         stream = _stream(far, instance)
-        assert target.silent is None
+        assert target.overdue_seconds is None
         os.kill(far.process.pid, signal.SIGSTOP)
         try:
-            assert eventually(lambda: (target.silent or 0) >= SILENT_AFTER)
+            assert eventually(lambda: (target.overdue_seconds or 0) >= SILENT_AFTER)
         finally:
             os.kill(far.process.pid, signal.SIGCONT)
-        assert eventually(lambda: target.silent is None)
+        assert eventually(lambda: target.overdue_seconds is None)
         stream.close()
 
 
-def _heard_after(far: FarSide, time: float) -> bool:
-    return far.dialect.heard > time
+def _heard_after(far: RemoteHost, time: float) -> bool:
+    return far.dialect.last_received > time
 
 
-def _stream(far: FarSide, instance: Instance) -> Stream:
+def _stream(far: RemoteHost, instance: Instance) -> Stream:
     return far.dialect.stream(instance.path)
 
 
 def test_events_are_heard_though_the_other_shell_waits(instance: Instance):
     """What comes by one line says that it is not frozen."""
-    with far_side("dash") as far:
+    with remote_host("dash") as far:
         stream = _stream(far, instance)
         os.kill(far.process.pid, signal.SIGSTOP)
         try:
             assert eventually(lambda: far.dialect.unanswered is not None)
-            before = far.dialect.heard
+            before = far.dialect.last_received
             os.write(instance.pipes[-1], b"a line\n")
             assert eventually(lambda: stream.read(0.2) is not None)
-            assert far.dialect.heard > before
+            assert far.dialect.last_received > before
         finally:
             os.kill(far.process.pid, signal.SIGCONT)
         stream.close()
 
 
 def test_a_part_of_a_long_answer_is_heard():
-    """A pass over a slow line takes longer than an answer may."""
+    """A pass over a slow connection takes longer than an answer may."""
     source, sink = os.pipe()
     raw = _Source(source)
-    before = raw.heard = raw.heard - 100
+    before = raw.last_received = raw.last_received - 100
     os.write(sink, b"half a frame")
     with io.BufferedReader(raw, 1 << 10) as reader:
         assert reader.peek(1)
-        assert raw.heard > before
-        after = raw.heard
+        assert raw.last_received > before
+        after = raw.last_received
         os.close(sink)
         assert reader.read() == b"half a frame"
-        assert raw.heard == after, "the end is no word"
+        assert raw.last_received == after, "the end is no word"
 
 
 @pytest.mark.parametrize("columns", [120, 78, 60])
 def test_it_stands_in_the_place_of_following(columns: int):
     said = words(7)
-    live = live_line(LiveState(silent=said, per_second=None, shown=4, views=("events", "calls")), columns).plain
+    live = live_line(
+        LiveState(overdue_text=said, per_second=None, row_count=4, views=("events", "calls")), columns
+    ).plain
     assert f"✗ {said}" in live and "following" not in live and "/s" not in live
-    paused = live_line(LiveState(silent=said, following=False, new=3, per_second=None), columns).plain
+    paused = live_line(LiveState(overdue_text=said, following=False, new=3, per_second=None), columns).plain
     assert "‖ paused +3 new" in paused
-    status = Status("ssh://box", "Linux 7.2.13 x86-64", 43859, 1, LossTotals(3), silent=said)
+    status = Status("ssh://box", "Linux 7.2.13 x86-64", 43859, 1, LossTotals(3), overdue_text=said)
     assert f"✗ {said}" in top_line(status, columns).plain
     assert "last heard" not in top_line(Status("ssh://box", armed=1), columns).plain
 
 
 class _Silent:
-    """A watch of a far side that falls silent as a test says."""
+    """A watch of a remote host that falls silent as a test says."""
 
     def __init__(self) -> None:
         self.side = Side()
@@ -156,11 +159,11 @@ class _Silent:
         self.watch.armed.arm(probe("vfs_read"))
 
     def fall_silent(self) -> None:
-        self.side.heard = time.monotonic() - 9
-        self.side.unanswered = self.side.heard
+        self.side.last_received = time.monotonic() - 9
+        self.side.unanswered = self.side.last_received
 
     def answer(self) -> None:
-        self.side.heard, self.side.unanswered = time.monotonic(), None
+        self.side.last_received, self.side.unanswered = time.monotonic(), None
 
 
 @pytest.fixture
@@ -174,11 +177,11 @@ def silent() -> Iterator[_Silent]:
 def test_only_where_something_is_armed(silent: _Silent):
     idle = Watch(Anything(KernelInfo(silent.side.target)))
     silent.fall_silent()
-    assert (silent.watch.silent or 0) >= 9
-    assert idle.silent is None, "nothing is expected of it"
+    assert (silent.watch.overdue_seconds or 0) >= 9
+    assert idle.overdue_seconds is None, "nothing is expected of it"
     silent.side.cut()
     assert eventually(lambda: silent.watch.error is not None)
-    assert silent.watch.silent is None, "what becomes of the line is said instead"
+    assert silent.watch.overdue_seconds is None, "what becomes of the line is said instead"
 
 
 def test_no_place_tells_the_pace_of_what_nobody_hears(silent: _Silent):
@@ -218,7 +221,7 @@ def test_a_terminal_has_it_in_the_line_of_progress(silent: _Silent, monkeypatch:
     assert "\n" not in terminal.getvalue()
 
 
-def test_run_says_it_while_it_waits_for_the_far_side(
+def test_run_says_it_while_it_waits_for_the_remote_host(
     silent: _Silent, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ):
     """The thread that prints events is the one that waits."""

@@ -1,4 +1,4 @@
-"""Addresses, what the far side says of itself, rights, and who we are there."""
+"""Addresses, what the remote host says of itself, rights, and who we are there."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from kernel.remote.bootstrap import Greeting, read_greeting, start_dialect
 from kernel.remote.connect import open_ssh
 from kernel.remote.control_master import ControlMaster
 from kernel.remote.protocol.shell_dialect import ShellDialect
-from tests.pure.far_sides import KINDS, eventually, far_side, runs
+from tests.pure.remote_hosts import KINDS, eventually, remote_host, runs
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_what_is_no_address(text: str) -> None:
 
 
 class LocalDoor:
-    """A far side on this machine where programs of ours stand before the real ones."""
+    """A remote host on this machine where programs of ours stand before the real ones."""
 
     may_ask = True
 
@@ -241,7 +241,7 @@ def test_a_start_that_was_killed_leaves_nothing() -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_our_name_and_our_line(kind: str) -> None:
-    with far_side(kind) as far:
+    with remote_host(kind) as far:
         stat = Path(f"/proc/{far.dialect.pid}/stat").read_bytes()
         assert own_processes.owner(far.dialect, far.dialect.pid) == owner_name(stat)
         line = own_processes.own_chain(far.dialect, far.dialect.pid)

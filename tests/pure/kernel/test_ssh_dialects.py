@@ -1,4 +1,4 @@
-"""Both dialects of a far side, on this machine's files: the same questions, the same answers."""
+"""Both dialects of a remote host, on this machine's files: the same questions, the same answers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 from kernel.errors import FileRefused, TargetLost
 from kernel.target import Effect, Step
 from tests.descriptors import descriptors
-from tests.pure.far_sides import KINDS, SHELLS, FarSide, eventually, far_side, runs
+from tests.pure.remote_hosts import KINDS, SHELLS, RemoteHost, eventually, remote_host, runs
 
 BYTES = bytes(range(256)) * 300
 NAMES = [
@@ -34,8 +34,8 @@ NAMES = [
 
 
 @pytest.fixture(params=KINDS)
-def far(request: pytest.FixtureRequest) -> Iterator[FarSide]:
-    with far_side(request.param) as side:
+def far(request: pytest.FixtureRequest) -> Iterator[RemoteHost]:
+    with remote_host(request.param) as side:
         yield side
 
 
@@ -45,7 +45,7 @@ def refusal(call: object, *args: object) -> int:
     return caught.value.errno
 
 
-def test_reads_any_bytes_up_to_the_limit(far: FarSide, tmp_path: Path) -> None:
+def test_reads_any_bytes_up_to_the_limit(far: RemoteHost, tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(BYTES)
     assert far.dialect.read(str(path), 1 << 20) == BYTES
@@ -55,7 +55,7 @@ def test_reads_any_bytes_up_to_the_limit(far: FarSide, tmp_path: Path) -> None:
     assert far.dialect.read("/proc/version", 4096) == Path("/proc/version").read_bytes()
 
 
-def test_reads_from_an_offset(far: FarSide, tmp_path: Path) -> None:
+def test_reads_from_an_offset(far: RemoteHost, tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(BYTES)
     for offset, limit in ((1, 10), (4095, 2), (4096, 4096), (5000, 1 << 20), (len(BYTES) - 3, 10), (len(BYTES), 10)):
@@ -68,13 +68,13 @@ def test_reads_from_an_offset(far: FarSide, tmp_path: Path) -> None:
     assert refusal(far.dialect.read, str(tmp_path / "none"), 10, 4096) == errno.ENOENT
 
 
-def test_reads_what_is_larger_than_any_buffer(far: FarSide, tmp_path: Path) -> None:
+def test_reads_what_is_larger_than_any_buffer(far: RemoteHost, tmp_path: Path) -> None:
     data = os.urandom(1 << 20) + b"x" * (2 << 20)
     (tmp_path / "large").write_bytes(data)
     assert far.dialect.read(str(tmp_path / "large"), 64 << 20) == data
 
 
-def test_writes_any_bytes(far: FarSide, tmp_path: Path) -> None:
+def test_writes_any_bytes(far: RemoteHost, tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(b"longer than what comes next")
     far.dialect.perform(Step(Effect.WRITE, str(path), BYTES[:4000]))
@@ -87,7 +87,7 @@ def test_writes_any_bytes(far: FarSide, tmp_path: Path) -> None:
     assert path.read_bytes() == b""
 
 
-def test_says_what_went_wrong(far: FarSide, tmp_path: Path) -> None:
+def test_says_what_went_wrong(far: RemoteHost, tmp_path: Path) -> None:
     none, file = str(tmp_path / "none"), str(tmp_path / "file")
     Path(file).write_text("x")
     (tmp_path / "full/inside").mkdir(parents=True)
@@ -110,7 +110,7 @@ def test_says_what_went_wrong(far: FarSide, tmp_path: Path) -> None:
     assert dialect.read(file, 10) == b"x"  # and goes on
 
 
-def test_names_are_never_understood(far: FarSide, tmp_path: Path) -> None:
+def test_names_are_never_understood(far: RemoteHost, tmp_path: Path) -> None:
     for name in NAMES:
         far.dialect.perform(Step(Effect.MKDIR, f"{tmp_path}/{name}"))
     assert far.dialect.list(str(tmp_path)) == sorted(NAMES)
@@ -137,20 +137,20 @@ def test_a_shell_reads_no_journal_that_may_be_someone_elses(kind: str, tmp_path:
         (folder / "7-8").write_text("theirs")
         os.chown(folder / "7-8", 12345, 12345)
         names.append("7-8")
-    with far_side(kind) as far:
+    with remote_host(kind) as far:
         assert far.dialect.read(str(folder / "1-2"), 100) == b"ours"
         for name in names:
             assert refusal(far.dialect.read, str(folder / name), 100) == errno.EPERM, name
 
 
-def test_links_of_a_folder(far: FarSide, tmp_path: Path) -> None:
+def test_links_of_a_folder(far: RemoteHost, tmp_path: Path) -> None:
     (tmp_path / "a").symlink_to("socket:[12]")
     (tmp_path / "b").symlink_to("/x y")
     (tmp_path / "c").write_text("no link")
     assert sorted(far.dialect.links(str(tmp_path))) == ["/x y", "socket:[12]"]
 
 
-def test_holds_until_we_remove_the_folder(far: FarSide, tmp_path: Path) -> None:
+def test_holds_until_we_remove_the_folder(far: RemoteHost, tmp_path: Path) -> None:
     """As the kernel's instances: what is held there cannot be removed by anyone but us."""
     for name in ("one", "one more"):
         (tmp_path / name).mkdir()
@@ -173,25 +173,25 @@ def test_holds_until_we_remove_the_folder(far: FarSide, tmp_path: Path) -> None:
     far.process.wait(60)
 
 
-def end_by_close(far: FarSide) -> None:
+def end_by_close(far: RemoteHost) -> None:
     far.dialect.close()
 
 
-def end_by_eof(far: FarSide) -> None:
+def end_by_eof(far: RemoteHost) -> None:
     assert far.process.stdin
     far.process.stdin.close()
 
 
-def end_by_sigterm(far: FarSide) -> None:
+def end_by_sigterm(far: RemoteHost) -> None:
     os.kill(far.dialect.pid, signal.SIGTERM)
 
 
-def end_by_sighup(far: FarSide) -> None:
+def end_by_sighup(far: RemoteHost) -> None:
     os.kill(far.dialect.pid, signal.SIGHUP)
 
 
 @pytest.mark.parametrize("end", [end_by_close, end_by_eof, end_by_sigterm, end_by_sighup])
-def test_undoes_what_is_guarded_when_we_vanish(far: FarSide, tmp_path: Path, end: object) -> None:
+def test_undoes_what_is_guarded_when_we_vanish(far: RemoteHost, tmp_path: Path, end: object) -> None:
     log, inner = tmp_path / "log", tmp_path / "it's\nhere"
     log.write_text("")
     dialect = far.dialect
@@ -221,7 +221,7 @@ def test_what_someone_else_has_made_meanwhile_is_left_alone(kind: str, theirs: b
     ours = "s:synthetic/it's\tu64 lat; $(touch x)"
     made = f"{'s:synthetic/other' if theirs else ours}\np:a/b vfs_read\n"
     events.write_text(made)
-    with far_side(kind) as far:
+    with remote_host(kind) as far:
         far.dialect.guard(Step(Effect.APPEND, str(events), b"-:synthetic/it's\n", ours.encode()))
         assert far.process.stdin is not None
         far.process.stdin.close()
@@ -232,7 +232,7 @@ def test_what_someone_else_has_made_meanwhile_is_left_alone(kind: str, theirs: b
 @pytest.mark.parametrize("kind", SHELLS)
 def test_what_is_guarded_no_more_takes_no_room(kind: str, tmp_path: Path) -> None:
     """A long watch arms and disarms without end."""
-    with far_side(kind) as far:
+    with remote_host(kind) as far:
         dialect, shell = far.dialect, far.dialect._shell
         kept, passing = (Step(Effect.APPEND, str(tmp_path / "log"), data) for data in (b"kept", b"passing"))
         (tmp_path / "log").write_text("")
@@ -250,10 +250,10 @@ def test_what_is_guarded_no_more_takes_no_room(kind: str, tmp_path: Path) -> Non
 def test_undoes_after_too_long_a_silence(kind: str, tmp_path: Path) -> None:
     log = tmp_path / "log"
     log.write_text("")
-    with far_side(kind, silence=2) as far:
+    with remote_host(kind, silence=2) as far:
         far.dialect.guard(Step(Effect.WRITE, str(log), b"undone"))
         assert not eventually(lambda: far.process.poll() is not None, 4.0), "we talk, so it has to stay"
-        line = far.dialect._line if kind == "agent" else far.dialect._shell
+        line = far.dialect._client if kind == "agent" else far.dialect._shell
         line._quiet.set()  # as if we hung
         assert eventually(lambda: far.process.poll() is not None)
         assert log.read_text() == "undone"
@@ -265,7 +265,7 @@ def test_a_shell_whose_line_takes_nothing_any_more_undoes(kind: str, tmp_path: P
     log, big = tmp_path / "log", tmp_path / "big"
     log.write_text("")
     big.write_bytes(bytes(1 << 20))
-    with far_side(kind, silence=2) as far:
+    with remote_host(kind, silence=2) as far:
         shell = far.dialect._shell  # type: ignore[union-attr]
         far.dialect.guard(Step(Effect.WRITE, str(log), b"undone"))
         with shell._turn:  # nobody talks from here on, and nobody reads
@@ -276,7 +276,7 @@ def test_a_shell_whose_line_takes_nothing_any_more_undoes(kind: str, tmp_path: P
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_leaves_no_process(kind: str, tmp_path: Path) -> None:
-    with far_side(kind) as far:
+    with remote_host(kind) as far:
         session = os.getsid(far.process.pid)
         far.dialect.read("/proc/version", 10)
         far.dialect.close()
@@ -293,7 +293,7 @@ def test_leaves_no_process(kind: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", SHELLS)
 def test_the_watcher_of_a_killed_shell_harms_nobody(kind: str) -> None:
     """It must not signal whoever gets the process id next, nor stay."""
-    with far_side(kind, silence=24) as far:
+    with remote_host(kind, silence=24) as far:
         session = os.getsid(far.process.pid)
 
         def left() -> str:

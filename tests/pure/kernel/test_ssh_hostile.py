@@ -1,4 +1,4 @@
-"""A far side that sends what makes no sense: the target is lost with a reason, nothing grows, nothing hangs."""
+"""A remote host that sends what makes no sense: the target is lost with a reason, nothing grows, nothing hangs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from kernel.remote.bootstrap import read_until
 from kernel.remote.protocol.agent_client import AgentClient
 from kernel.remote.protocol.shell_client import ShellClient, errno_of
 from kernel.target import Effect, Step
-from tests.pure.far_sides import eventually, far_side, spawn
+from tests.pure.remote_hosts import eventually, remote_host, spawn
 
 HELLO = frames.frame(0, frames.OK, b"1", b"77", b"0")
 PONG = frames.frame(1, frames.OK)
@@ -140,7 +140,7 @@ def test_a_pass_that_makes_no_sense(fields: tuple[bytes, ...]) -> None:
         end(process)
 
 
-def test_a_far_side_that_sends_more_than_was_asked_for() -> None:
+def test_a_remote_host_that_sends_more_than_was_asked_for() -> None:
     """The window is a promise of the agent's; the near side counts."""
     body = frames.pack(b"0", bytes(8 << 20))
     one = frames.frame(2, frames.PASS, b"0", b"%d" % (8 << 20), b"z", zlib.compress(body, 9))
@@ -179,7 +179,7 @@ def test_garbage_to_the_agent_is_the_end_with_undo(garbage: bytes) -> None:
     log = Path(f"/tmp/pw-test-garbage-{os.getpid()}")
     log.write_text("armed")
     try:
-        with far_side("agent") as far:
+        with remote_host("agent") as far:
             far.dialect.guard(Step(Effect.WRITE, str(log), b"undone"))
             assert far.process.stdin
             far.process.stdin.write(b"\xff" + garbage)  # a length of at least 4 GB
@@ -238,7 +238,7 @@ def test_a_login_that_ends() -> None:
 
 
 def test_a_shell_command_that_is_interrupted_leaves_no_mess(monkeypatch: pytest.MonkeyPatch) -> None:
-    with far_side("dash") as far:
+    with remote_host("dash") as far:
         shell = far.dialect._shell
         receive = shell._receive
 

@@ -1,4 +1,4 @@
-"""A watch whose line was cut: the same probes in another session, what came stays, the gap is seen and counted."""
+"""A watch whose connection was lost: the same probes in another session, old events stay, the outage is counted."""
 
 from __future__ import annotations
 
@@ -29,15 +29,16 @@ from kernel.remote.target import RemoteConnection, RemoteTarget
 from kernel.session.arm_steps import Mode
 from kernel.target import Effect, Step
 from kernel.watch import reconnect
-from kernel.watch.reconnect import ReconnectAbandoned, ReconnectAttempt, Reconnected, can_come_back
+from kernel.watch.reconnect import ReconnectAbandoned, ReconnectAttempt, Reconnected, can_reconnect
 from kernel.watch.watch import Watch
 from probes.command import Armable
 from probes.plans.plan import Plan, PlannedEvent
 from tests.fake_target import FACTS, ROOT, Served
-from tests.pure.far_sides import eventually
 from tests.pure.kernel.test_watch import Anything, Stream, Target, id_of, probe, replay_of
 from tests.pure.probes.test_instance_groups import planned
-from tui.present.status import losses_of, note_of_gap
+from tests.pure.remote_hosts import eventually
+from tui.present.loss_totals import losses_of
+from tui.present.status import note_of_gap
 
 BOOT = "/proc/sys/kernel/random/boot_id"
 
@@ -56,11 +57,11 @@ class Fed(Stream):
 
 
 class Side(Served, Target):
-    """A kernel with a dialect in front of it, and a line that can be cut."""
+    """A kernel with a dialect in front of it, and a connection that can be lost."""
 
     def __init__(self) -> None:
         super().__init__(facts=replace(FACTS, boot_id="one"))
-        self.heard = time.monotonic()
+        self.last_received = time.monotonic()
         self.hung_up = 0
         self.refuse: Exception | None = None
         self.asked: list[bool] = []
@@ -82,7 +83,7 @@ class Side(Served, Target):
         if self.refuse is not None:
             raise self.refuse
         self.lost = False
-        self.heard = time.monotonic()
+        self.last_received = time.monotonic()
         self._be(self.pid + 100)
         return self._reached()
 
@@ -91,12 +92,12 @@ class Side(Served, Target):
         return self.pages
 
     def cut(self) -> None:
-        """The far side undoes; nobody here hears of it."""
+        """The remote host undoes; nobody here hears of it."""
         self.vanish()
         self.lost = True
 
     def kill(self) -> None:
-        """The far side is killed: nobody undoes, and its files are closed."""
+        """The remote host is killed: nobody undoes, and its files are closed."""
         self.held.clear()
         self.guarded.clear()
         del self.files[f"/proc/{self.pid}/stat"]
@@ -123,7 +124,7 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 def cut(side: Side, watch: Watch) -> None:
     side.cut()
     assert eventually(lambda: watch.error is not None)
-    assert can_come_back(watch)
+    assert can_reconnect(watch)
 
 
 def shown(watch: Watch, number: int) -> list[str]:
@@ -145,8 +146,8 @@ def test_what_came_stays_and_the_gap_stands_between(side: Side, watch: Watch) ->
     group = watch.session.group
     cut(side, watch)
     back = ReconnectAttempt(watch).run()
-    assert [was for was, _ in back.again] == [old] and not back.refused
-    ((_, new),) = back.again
+    assert [was for was, _ in back.rearmed] == [old] and not back.rejected_probes
+    ((_, new),) = back.rearmed
     assert watch.armed.probes == (new,) and watch.session.group != group
     assert [event.path for event in new.plan.events] == [f"{watch.session.group}/vfs_read"]
     assert len(side.traces) == 2, "one instance and one event, of the new session"
@@ -155,13 +156,13 @@ def test_what_came_stays_and_the_gap_stands_between(side: Side, watch: Watch) ->
     store = watch.store
     assert store is not None
     mark = store.record(1)
-    assert outage_of_record(mark) == back.cut
-    assert mark.values["seconds"] == f"{back.cut.seconds:.3f}"
+    assert outage_of_record(mark) == back.outage
+    assert mark.values["seconds"] == f"{back.outage.seconds:.3f}"
     assert "lost" in str(mark.values["note"])
-    assert mark.comm == f"{seconds_text(back.cut.seconds)} lost"
-    assert store.lost_between(1000, 2000), "no call is paired across it"
+    assert mark.comm == f"{seconds_text(back.outage.seconds)} lost"
+    assert store.may_lack_ends(1000, 2000), "no call is paired across it"
     assert [store.record(seq).ts for seq in (0, 2)] == [1000, 2000]
-    assert watch.cuts == (back.cut,) and watch.error is None and watch.live
+    assert watch.outages == (back.outage,) and watch.error is None and watch.live
     assert watch.close() == []
     assert side.traces == []
 
@@ -174,7 +175,7 @@ def test_no_event_is_missing_where_nothing_was_recorded(side: Side, watch: Watch
     watch.armed.disarm(old) if how == "disarmed" else watch.armed.switch(old, Mode.OFF)
     cut(side, watch)
     back = ReconnectAttempt(watch).run()
-    assert "nothing was recorded" in back.text and not back.cut.missing and watch.cuts == ()
+    assert "nothing was recorded" in back.text and not back.outage.missing and watch.outages == ()
     new = watch.armed.arm(probe("vfs_write"))
     side.event(2000, id_of(new))
     assert shown(watch, 2) == ["vfs_read", "vfs_write"], "the rows stay, and nothing stands between"
@@ -190,11 +191,11 @@ def test_a_machine_that_was_booted_anew_while_nothing_was_armed_has_its_mark(sid
     cut(side, watch)
     side.files[BOOT] = b"two\n"
     back = ReconnectAttempt(watch).run()
-    assert shown(watch, 2) == ["vfs_read", OUTAGE_EVENT] and watch.cuts == (back.cut,)
+    assert shown(watch, 2) == ["vfs_read", OUTAGE_EVENT] and watch.outages == (back.outage,)
     store = watch.store
     assert store is not None
     mark = store.record(1)
-    assert outage_of_record(mark) == back.cut and store.anew
+    assert outage_of_record(mark) == back.outage and store.clock_resets
     assert mark.comm.endswith(" cut") and "lost" not in str(mark.values["note"])
     assert losses_of(watch, None).gap == 0 and not note_of_gap(watch)
 
@@ -208,7 +209,7 @@ def test_modes_triggers_filters_and_the_buffer_come_back(side: Side, watch: Watc
     cut(side, watch)
     back = ReconnectAttempt(watch).run()
     session = watch.session
-    assert session is not None and not back.refused
+    assert session is not None and not back.rejected_probes
     off, on = watch.armed.probes
     assert (session.probes.mode(off), session.probes.mode(on)) == (Mode.OFF, Mode.RECORD)
     assert [text for _, text in session.probes.triggers(on)] == ["stacktrace"]
@@ -232,7 +233,7 @@ def test_a_probe_that_is_refused_then_is_told_and_the_others_come_back(side: Sid
     side.before = gone
     back = ReconnectAttempt(watch).run()
     assert [armed.plan.probe.subject for armed in watch.armed.probes] == ["vfs_read"]
-    (refused,) = back.refused
+    (refused,) = back.rejected_probes
     assert refused.startswith("ext4_sync: ")
 
 
@@ -267,8 +268,8 @@ def test_a_line_that_is_cut_again_while_it_comes_back(side: Side, watch: Watch) 
     reconnecting = ReconnectAttempt(watch)
     back = reconnecting.run()
     assert reconnecting.tries == 2
-    assert len(back.again) == 1 and len(watch.armed.probes) == 1 and len(side.traces) == 2
-    assert watch.cuts == (back.cut,), "it was one gap"
+    assert len(back.rearmed) == 1 and len(watch.armed.probes) == 1 and len(side.traces) == 2
+    assert watch.outages == (back.outage,), "it was one gap"
 
 
 def test_a_machine_that_was_booted_anew(side: Side, watch: Watch) -> None:
@@ -279,7 +280,7 @@ def test_a_machine_that_was_booted_anew(side: Side, watch: Watch) -> None:
     cut(side, watch)
     side.files[BOOT] = b"two\n"
     back = ReconnectAttempt(watch).run()
-    assert back.cut.booted
+    assert back.outage.booted
     assert side.target.facts().boot_id == "two"
     for ts in (10, 20, 30):
         side.event(ts, id_of(watch.armed.probes[0]))
@@ -288,7 +289,7 @@ def test_a_machine_that_was_booted_anew(side: Side, watch: Watch) -> None:
     assert isinstance(store, Store)
     assert "booted anew" in str(store.record(1).values["note"])
     assert [store.record(seq).ts for seq in (0, 2, 3, 4)] == [90_000, 10, 20, 30]
-    assert store.late == 0
+    assert store.late_events == 0
 
 
 def test_a_boot_in_a_recording_is_one_when_it_is_replayed(side: Side, watch: Watch, tmp_path: Path) -> None:
@@ -300,7 +301,7 @@ def test_a_boot_in_a_recording_is_one_when_it_is_replayed(side: Side, watch: Wat
     shown(watch, 3)
     cut(side, watch)
     side.files[BOOT] = b"two\n"
-    assert ReconnectAttempt(watch).run().cut.booted
+    assert ReconnectAttempt(watch).run().outage.booted
     for ts in (10, 11, 12):
         side.event(ts * second, id_of(watch.armed.probes[0]))
     shown(watch, 7)
@@ -315,7 +316,14 @@ def test_a_boot_in_a_recording_is_one_when_it_is_replayed(side: Side, watch: Wat
         counts = Counter[tuple[str, int]]()  # a recording has the group of each session
         for kind in line.kinds:
             counts.update({(exported_name(kind), at): count for at, count in enumerate(line.counts(kind)) if count})
-        return store.anew, store.late, len(store), store.at_time(11 * second), line.used * line.width, counts
+        return (
+            store.clock_resets,
+            store.late_events,
+            len(store),
+            store.at_time(11 * second),
+            line.used * line.width,
+            counts,
+        )
 
     assert told(replayed.store) == told(watch.store)
     assert told(replayed.store)[:4] == ((4,), 0, 7, 5)
@@ -454,7 +462,7 @@ def test_who_left_meanwhile_is_not_reached_again(side: Side, watch: Watch) -> No
     cut(side, watch)
     reconnecting = ReconnectAttempt(watch)
     side.target.close()
-    assert not can_come_back(watch)
+    assert not can_reconnect(watch)
     threading.Timer(0.1, reconnecting.give_up).start()
     with pytest.raises(ReconnectAbandoned):
         reconnecting.run()
@@ -487,8 +495,8 @@ class Latencies(Anything):
         return planned("lat:slow {f vfs_read%return file:x64} to {f vfs_write file:x64} by file", group)
 
 
-def test_a_latency_comes_back_while_the_far_side_of_before_has_its_own(side: Side) -> None:
-    """That may take as long as nobody has told it that its line is cut."""
+def test_a_latency_comes_back_while_the_remote_host_of_before_has_its_own(side: Side) -> None:
+    """That may take as long as nobody has told it that its connection is lost."""
     watch = Watch(Latencies(KernelInfo(side.target)))
     old = watch.armed.arm(probe("slow"))
     assert watch.session is not None
@@ -498,8 +506,8 @@ def test_a_latency_comes_back_while_the_far_side_of_before_has_its_own(side: Sid
     side.lost = True
     assert eventually(lambda: watch.error is not None)
     back = ReconnectAttempt(watch).run()
-    assert not back.refused and of_before < set(side.traces)
-    ((_, new),) = back.again
+    assert not back.rejected_probes and of_before < set(side.traces)
+    ((_, new),) = back.rearmed
     group = watch.session.group
     assert [event.path for event in new.plan.events] == [
         f"synthetic/{group}__slow",
@@ -508,7 +516,7 @@ def test_a_latency_comes_back_while_the_far_side_of_before_has_its_own(side: Sid
     ]
     side.event(2000, id_of(new))
     assert shown(watch, 3) == [f"{group}__slow", OUTAGE_EVENT, f"{group}__slow"]
-    assert before not in repr((watch.known.plans, watch.session.probes.triggers(new)))
+    assert before not in repr((watch.event_fields.plans, watch.session.probes.triggers(new)))
     assert watch.store is not None and watch.store.by_event(dict(watch.store.totals))[f"synthetic/{group}__slow"] == 2
     watch.close()
     assert set(side.traces) == of_before
@@ -528,7 +536,7 @@ def test_a_name_that_a_person_chose_is_waited_for(side: Side, monkeypatch: pytes
     assert ended(watch)
     monkeypatch.setattr(abandoned_processes.time, "sleep", lambda _: side.vanish())
     back = ReconnectAttempt(watch).run()
-    assert len(back.again) == 1 and not back.refused
+    assert len(back.rearmed) == 1 and not back.rejected_probes
     assert len(side.traces) == 2, "one instance and one event, of the new session"
     assert watch.close() == [] and not side.traces
 
@@ -546,7 +554,7 @@ def ended(watch: Watch) -> bool:
     return eventually(lambda: watch.error is not None)
 
 
-def test_what_a_killed_far_side_left_is_gone_before_anything_is_armed_again(side: Side, watch: Watch) -> None:
+def test_what_a_killed_remote_host_left_is_gone_before_anything_is_armed_again(side: Side, watch: Watch) -> None:
     with_others(side)
     watch.armed.arm(probe("vfs_read"))
     assert watch.session is not None
@@ -558,7 +566,7 @@ def test_what_a_killed_far_side_left_is_gone_before_anything_is_armed_again(side
         assert ended(watch)
         seen.clear()
         back = ReconnectAttempt(watch).run()
-        assert not back.refused and seen and not any(before in trace for trace in seen)
+        assert not back.rejected_probes and seen and not any(before in trace for trace in seen)
         assert not side.target.predecessors
         before = watch.session.group.removeprefix("pw_")
     assert len(side.traces) == 4 and set(OTHERS) < set(side.traces)
@@ -566,7 +574,9 @@ def test_what_a_killed_far_side_left_is_gone_before_anything_is_armed_again(side
     assert set(side.traces) == set(OTHERS), "those of others are theirs to remove"
 
 
-def test_a_far_side_that_was_killed_after_another_one_came_is_cleaned_up_at_the_end(side: Side, watch: Watch) -> None:
+def test_a_remote_host_that_was_killed_after_another_one_came_is_cleaned_up_at_the_end(
+    side: Side, watch: Watch
+) -> None:
     watch.armed.arm(probe("vfs_read"))
     first, there = side.pid, set(side.traces)
     side.lost = True  # it has not noticed
@@ -578,7 +588,7 @@ def test_a_far_side_that_was_killed_after_another_one_came_is_cleaned_up_at_the_
     assert watch.close() == [] and not side.traces and not side.target.predecessors
 
 
-def test_a_far_side_that_lives_is_left_alone_waited_for_and_told(
+def test_a_remote_host_that_lives_is_left_alone_waited_for_and_told(
     side: Side, watch: Watch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     watch.armed.arm(probe("vfs_read"))
@@ -595,7 +605,7 @@ def test_a_far_side_that_lives_is_left_alone_waited_for_and_told(
     assert watch.close() == [] and not side.traces
 
 
-def test_what_someone_uses_of_a_killed_far_side_is_told(side: Side, watch: Watch) -> None:
+def test_what_someone_uses_of_a_killed_remote_host_is_told(side: Side, watch: Watch) -> None:
     watch.armed.arm(probe("vfs_read"))
     first = side.pid
     side.kill()

@@ -17,7 +17,7 @@ from kernel.remote.address import Address
 from kernel.remote.connect import open_connection
 from kernel.remote.control_master import ControlMaster
 from kernel.remote.ssh_stderr import LONGEST_LINE, MOST_LINES, StandardError
-from tests.pure.far_sides import eventually
+from tests.pure.remote_hosts import eventually
 
 ESCAPES = r"\033]0;owned\007\033]52;c;cm0gLXJmIC8K\007\033[2J\033[H[sudo] password for jo: "
 FAKE = r"""#!/bin/sh

@@ -27,14 +27,14 @@ from kernel.remote.protocol.page_stream import AgentStream
 from kernel.remote.protocol.text_stream import TextStream
 from kernel.target import Effect, Step, Stream
 from tests.descriptors import descriptors
-from tests.pure.far_sides import KINDS, SHELLS, FarSide, Instance, eventually, far_side, runs, spawn
+from tests.pure.remote_hosts import KINDS, SHELLS, Instance, RemoteHost, eventually, remote_host, runs, spawn
 
 PAGE = 4096
 
 
 @pytest.fixture
-def agent() -> Iterator[FarSide]:
-    with far_side("agent") as side:
+def agent() -> Iterator[RemoteHost]:
+    with remote_host("agent") as side:
         yield side
 
 
@@ -45,7 +45,7 @@ def instance(tmp_path: Path) -> Iterator[Instance]:
     made.close()
 
 
-def stream_of(far: FarSide, path: str, window: int = 1 << 20) -> Stream:
+def stream_of(far: RemoteHost, path: str, window: int = 1 << 20) -> Stream:
     assert isinstance(far.dialect, AgentDialect)
     return far.dialect.stream(path, window)
 
@@ -61,7 +61,7 @@ def read_all(stream: Stream, size: int, seconds: float = 60.0) -> list[Batch]:
     return batches
 
 
-def test_pages_come_as_they_are(agent: FarSide, instance: Instance) -> None:
+def test_pages_come_as_they_are(agent: RemoteHost, instance: Instance) -> None:
     stream = stream_of(agent, instance.path)
     pages = {0: [os.urandom(PAGE) for _ in range(5)], 1: [bytes(PAGE) for _ in range(4)]}
     for cpu, data in pages.items():
@@ -78,7 +78,7 @@ def test_pages_come_as_they_are(agent: FarSide, instance: Instance) -> None:
     assert read_all(stream, PAGE)
 
 
-def test_an_idle_stream_costs_nothing(agent: FarSide, instance: Instance) -> None:
+def test_an_idle_stream_costs_nothing(agent: RemoteHost, instance: Instance) -> None:
     stream = stream_of(agent, instance.path)
 
     def reads() -> int:
@@ -113,7 +113,7 @@ def test_silence_is_asked_about_after_a_step_that_was_performed_meanwhile() -> N
 
         def request(self, op: int, *fields: bytes) -> list[bytes]:
             self.asked.append(op)
-            stream.put((Batch((), drained=True), 0))  # what the far side still had
+            stream.put((Batch((), drained=True), 0))  # what the remote host still had
             return [b"1"]
 
     class Passes(queue.SimpleQueue[tuple[Batch, int] | None]):
@@ -130,7 +130,7 @@ def test_silence_is_asked_about_after_a_step_that_was_performed_meanwhile() -> N
 
 
 @pytest.mark.parametrize("window", [1 << 14, 1 << 18])
-def test_a_slow_reader_fills_the_buffer_there(agent: FarSide, instance: Instance, window: int) -> None:
+def test_a_slow_reader_fills_the_buffer_there(agent: RemoteHost, instance: Instance, window: int) -> None:
     """Nobody reads, so no more than the window leaves the kernel; then everything comes, in order."""
     stream = stream_of(agent, instance.path, window)
     capacity = 1 << 16  # of a pipe
@@ -148,7 +148,7 @@ def test_a_slow_reader_fills_the_buffer_there(agent: FarSide, instance: Instance
     assert got == 2 << 20
 
 
-def test_requests_overtake_a_stream_that_runs(agent: FarSide, instance: Instance) -> None:
+def test_requests_overtake_a_stream_that_runs(agent: RemoteHost, instance: Instance) -> None:
     stream = stream_of(agent, instance.path)
     stop = threading.Event()
 
@@ -170,7 +170,7 @@ def test_requests_overtake_a_stream_that_runs(agent: FarSide, instance: Instance
         thread.join()
 
 
-def test_close_from_another_thread_wakes_the_reader(agent: FarSide, instance: Instance) -> None:
+def test_close_from_another_thread_wakes_the_reader(agent: RemoteHost, instance: Instance) -> None:
     stream = stream_of(agent, instance.path)
     threading.Timer(0.2, stream.close).start()
     with pytest.raises(StreamClosed):
@@ -182,7 +182,7 @@ def test_close_from_another_thread_wakes_the_reader(agent: FarSide, instance: In
     assert agent.dialect.read("/proc/version", 10)
 
 
-def test_a_killed_agent_is_noticed(agent: FarSide, instance: Instance) -> None:
+def test_a_killed_agent_is_noticed(agent: RemoteHost, instance: Instance) -> None:
     stream = stream_of(agent, instance.path)
     threading.Timer(0.2, agent.process.kill).start()
     with pytest.raises(TargetLost):
@@ -200,7 +200,7 @@ def test_text_comes_in_whole_lines(shell: str, tmp_path: Path) -> None:
     os.mkfifo(folder / "trace_pipe")
     pipe = os.open(folder / "trace_pipe", os.O_RDWR)
     try:
-        with far_side(shell) as far:
+        with remote_host(shell) as far:
             stream = far.dialect.stream(str(folder))
             assert stream.read(0.05) is None
             os.write(pipe, b"one\ntwo\nthr")
@@ -232,7 +232,7 @@ def test_text_comes_in_whole_lines(shell: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("shell", SHELLS)
 def test_text_waits_in_the_kernel_too(shell: str, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "trace_pipe")
-    with far_side(shell) as far:
+    with remote_host(shell) as far:
         stream = far.dialect.stream(str(tmp_path))
         pipe = os.open(tmp_path / "trace_pipe", os.O_RDWR | os.O_NONBLOCK)
         try:
@@ -262,7 +262,7 @@ def test_a_cut_text_stream_is_noticed(shell: str, which: int, tmp_path: Path) ->
     os.mkfifo(tmp_path / "trace_pipe")
     pipe = os.open(tmp_path / "trace_pipe", os.O_RDWR)
     try:
-        with far_side(shell) as far:
+        with remote_host(shell) as far:
             stream = far.dialect.stream(str(tmp_path))
             pids = far.dialect.stream_pids()
             os.kill(pids[which], signal.SIGKILL)
@@ -283,7 +283,7 @@ def test_a_killed_shell_ends_the_stream_beside_it(shell: str, tmp_path: Path) ->
     os.mkfifo(tmp_path / "trace_pipe")
     pipe = os.open(tmp_path / "trace_pipe", os.O_RDWR)
     try:
-        with far_side(shell, silence=3600) as far:
+        with remote_host(shell, silence=3600) as far:
             stream = far.dialect.stream(str(tmp_path))
             pids = far.dialect.stream_pids()
             os.kill(far.dialect.pid, signal.SIGKILL)
@@ -308,12 +308,12 @@ def test_a_killed_shell_ends_the_stream_beside_it(shell: str, tmp_path: Path) ->
 def test_a_stream_that_does_not_begin_is_not_waited_for_by_who_leaves(way: str, tmp_path: Path) -> None:
     (tmp_path / "trace_pipe").touch()
     asleep = spawn(["sleep", "1000"])
-    with far_side("dash") as far, ThreadPoolExecutor(1) as pool:
+    with remote_host("dash") as far, ThreadPoolExecutor(1) as pool:
         far.dialect._another = lambda: asleep  # type: ignore[union-attr]
         begun = pool.submit(far.dialect.stream, str(tmp_path))
         assert eventually(lambda: asleep.stdin is not None and _holds_bytes(asleep.stdin.fileno()))
         if way == "hurry":
-            far.dialect.hurry(time.monotonic())
+            far.dialect.set_deadline(time.monotonic())
         elif way == "lose":
             far.dialect.lose("given up")
         else:
@@ -329,7 +329,7 @@ def _holds_bytes(pipe: int) -> bool:
     return int.from_bytes(held, sys.byteorder) > 0
 
 
-def test_nothing_means_nothing_after_an_effect(agent: FarSide, instance: Instance, tmp_path: Path) -> None:
+def test_nothing_means_nothing_after_an_effect(agent: RemoteHost, instance: Instance, tmp_path: Path) -> None:
     """Once a probe is switched off, the first silence has to say that all its events are here."""
     (tmp_path / "enable").write_text("1")
     stream = stream_of(agent, instance.path)
@@ -350,7 +350,7 @@ def test_a_pump_ends_with_the_target_that_is_closed_under_it(kind: str, instance
     os.mkfifo(tmp_path / "trace_pipe")
     pipe = os.open(tmp_path / "trace_pipe", os.O_RDWR)
     try:
-        with far_side(kind) as far:
+        with remote_host(kind) as far:
             pump = Pump(far.dialect.stream(instance.path))
             pump.start()
             far.dialect.close()

@@ -12,15 +12,14 @@ import pytest
 
 import kernel.watch.recorder
 from events.batch import Batch, Chunk
+from events.loss_counts import LossCounts
 from events.recording.reader import Recording
 from events.store.outage_mark import Outage
 from kernel.connection.kernel_info import KernelInfo
 from kernel.connection.planner import Planner
 from kernel.errors import KernelError, ProbeRefused, TargetLost, TargetUnusable
-from kernel.guards.loss_counts import LossCounts
 from kernel.recording.target import RecordingTarget
 from kernel.session.arm_steps import Mode
-from kernel.watch.recording_control import _since
 from kernel.watch.watch import Watch
 from probes.command import Armable, parse_armable
 from probes.plans.plan import Plan, PlanColumn, PlannedEvent
@@ -125,15 +124,15 @@ def test_a_tick_without_time_leaves_the_rest_in_the_queue(watch, target):
     watch.queue.on_data = lambda: told.append(1)
     watch.tick(0.0)  # the formats
     watch.tick(0.0)
-    assert 0 < watch.store.next_seq + watch.store.held < 600
-    assert watch.intake.behind
+    assert 0 < watch.store.next_seq + watch.store.held_events < 600
+    assert watch.intake.has_backlog
     assert watch.intake.unsettled
     assert told
     held_back = watch.store.next_seq
     assert rows(watch, 600) == ["vfs_read"] * 600
     assert held_back < 600
     watch.tick()
-    assert not watch.intake.behind
+    assert not watch.intake.has_backlog
 
 
 def test_a_name_that_the_user_chose_means_one_probe_while_its_rows_are_there():
@@ -253,7 +252,7 @@ def test_events_of_one_probe_under_several_ids_are_its_own(watch, target):
         target.event(ts, id_of(write))
     target.event(5000, id_of(read))
     rows(watch, 5)
-    assert {path.rpartition("/")[2]: seen for path, seen in watch.intake.seen().items()} == {
+    assert {path.rpartition("/")[2]: seen for path, seen in watch.intake.stored_counts().items()} == {
         "vfs_write": 4,
         "vfs_read": 1,
     }
@@ -303,7 +302,7 @@ def test_a_recording_has_formats_and_events_in_the_order_of_the_kernel(watch, ta
     watch.stop_recording()
     replayed = replay_of(path)
     assert [replayed.store.record(seq).event.rpartition("/")[2] for seq in range(2)] == ["vfs_read", "vfs_write"]
-    assert [plan.probe.subject for plan in replayed.known.plans] == ["vfs_read", "vfs_write"]
+    assert [plan.probe.subject for plan in replayed.event_fields.plans] == ["vfs_read", "vfs_write"]
 
 
 def test_what_waits_when_a_recording_begins_is_read_under_its_own_formats(watch, target, tmp_path):
@@ -500,7 +499,7 @@ def test_what_begins_anew_while_it_is_recorded_is_not_less_than_nothing():
     before = replace(zeros, nmissed={"pw/a": 5, "pw/b": None}, dropped=3, hits={"pw/a": 100, "pw/b": 100})
     now = replace(zeros, nmissed={"pw/a": 9, "pw/b": None, "pw/c": 1}, dropped=5, hits={"pw/a": 130, "pw/b": 20})
     before, now = replace(before, passed={"pw/a": 50}), replace(now, passed={"pw/a": 55})
-    since = _since(before, now)
+    since = now.since(before)
     assert since == replace(
         zeros,
         nmissed={"pw/a": 4, "pw/b": None, "pw/c": 1},
@@ -508,7 +507,7 @@ def test_what_begins_anew_while_it_is_recorded_is_not_less_than_nothing():
         hits={"pw/a": 30, "pw/b": 20},
         passed={"pw/a": 5},
     )
-    assert _since(None, now) is now and _since(before, None) is None
+    assert now.since(None) is now
 
 
 def test_a_full_disk_leaves_nothing_in_the_kernel(watch, target):

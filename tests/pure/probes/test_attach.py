@@ -50,8 +50,8 @@ TABLE = {
     "half.part.0": [SymbolEntry(0x1200)],
     "uid_eq.isra.0": [SymbolEntry(0x1300)],
     "listed_twin": [
-        SymbolEntry(0x2000, before="a_open", after="a_close"),
-        SymbolEntry(0x3000, module="mod", after="m_exit"),
+        SymbolEntry(0x2000, previous="a_open", next="a_close"),
+        SymbolEntry(0x3000, module="mod", next="m_exit"),
     ],
     "one_of_two": [SymbolEntry(0x4000), SymbolEntry(0x5000, code=False)],
     "kprobe_busy": [SymbolEntry(0x6000)],
@@ -72,8 +72,8 @@ TABLE = {
 
 def absent(name: str) -> list[AbsentModule]:
     return {
-        "nf_log": [AbsentModule("nf_tables", certain=True)],
-        "xfs_open": [AbsentModule("xfs", certain=False)],
+        "nf_log": [AbsentModule("nf_tables", is_proven=True)],
+        "xfs_open": [AbsentModule("xfs", is_proven=False)],
     }.get(name, [])
 
 
@@ -89,7 +89,7 @@ def about(name: str, facts: TargetFacts = FACTS, ground: SymbolLookups = GROUND)
 
 
 def whys(found: Attachability) -> list[ReasonKind]:
-    return [reason.why for reason in found.reasons]
+    return [reason.kind for reason in found.reasons]
 
 
 @pytest.mark.parametrize(
@@ -122,10 +122,10 @@ def test_nothing_can_attach(name: str, why: ReasonKind, says: str) -> None:
 
 def test_everything_can_attach() -> None:
     catalog = Catalog(kernel("7.2")[0], FACTS)
-    catalog.ground = GROUND
+    catalog.sources = GROUND
     found = catalog.attachability("vfs_read")
     assert found.kinds == {ProbeKind.FPROBE, ProbeKind.KPROBE, ProbeKind.KRETPROBE}
-    assert not (found.reasons or found.instead or found.called)
+    assert not (found.reasons or found.alternatives or found.has_code)
 
 
 def test_types_alone_do_not_make_code() -> None:
@@ -137,7 +137,7 @@ def test_types_alone_do_not_make_code() -> None:
 
 def test_copies_and_their_originals() -> None:
     renamed = about("uid_eq")
-    assert [(str(way.place), way.how) for way in renamed.instead] == [("uid_eq.isra.0", Relation.COPY)]
+    assert [(str(way.place), way.relation) for way in renamed.alternatives] == [("uid_eq.isra.0", Relation.COPY)]
     copy = about("uid_eq.isra.0")
     assert copy.kinds == {ProbeKind.FPROBE, ProbeKind.KPROBE, ProbeKind.KRETPROBE}
     assert whys(copy) == [ReasonKind.COPY]
@@ -145,10 +145,12 @@ def test_copies_and_their_originals() -> None:
     part = about("half")
     assert part.kinds
     assert ReasonKind.COPIES in whys(part)
-    assert [str(way.place) for way in part.instead] == ["half.part.0"]
-    assert [(str(way.place), way.how) for way in about("half.part.0").instead] == [("half", Relation.ORIGINAL)]
-    assert [str(way.place) for way in about("vfs_read.cold").instead] == ["vfs_read"]
-    assert [str(way.place) for way in about("__pfx_vfs_read").instead] == ["vfs_read"]
+    assert [str(way.place) for way in part.alternatives] == ["half.part.0"]
+    assert [(str(way.place), way.relation) for way in about("half.part.0").alternatives] == [
+        ("half", Relation.ORIGINAL)
+    ]
+    assert [str(way.place) for way in about("vfs_read.cold").alternatives] == ["vfs_read"]
+    assert [str(way.place) for way in about("__pfx_vfs_read").alternatives] == ["vfs_read"]
 
 
 def test_a_kprobe_may_sit_on_what_is_named_after_a_traceable_function() -> None:
@@ -185,11 +187,11 @@ def test_twins() -> None:
     assert "fprobe" not in old.text
     for found in (new, old):
         assert whys(found)[0] is ReasonKind.TWINS
-        assert [(str(way.place), way.how, way.note) for way in found.instead] == [
+        assert [(str(way.place), way.relation, way.note) for way in found.alternatives] == [
             ("0x2000", Relation.TWIN, "between a_open and a_close"),
             ("0x3000", Relation.TWIN, "in mod, beside m_exit"),
         ]
-        assert all(way.kinds == {ProbeKind.KPROBE, ProbeKind.KRETPROBE} for way in found.instead)
+        assert all(way.kinds == {ProbeKind.KPROBE, ProbeKind.KRETPROBE} for way in found.alternatives)
     assert where_is(SymbolEntry(1)) == "beside ?"
 
 
@@ -211,7 +213,7 @@ def test_a_name_shared_with_something_else_is_no_name_for_a_kprobe() -> None:
     found = about("one_of_two")
     assert found.kinds == {ProbeKind.FPROBE}
     assert "2 symbols" in found.text
-    assert found.instead == ()
+    assert found.alternatives == ()
     assert about("one_of_two", ground=SymbolLookups()).kinds == {
         ProbeKind.FPROBE,
         ProbeKind.KPROBE,
@@ -219,13 +221,13 @@ def test_a_name_shared_with_something_else_is_no_name_for_a_kprobe() -> None:
     }
     hidden = about("hidden_twin")
     assert whys(hidden) == [ReasonKind.NOTRACE, ReasonKind.TWINS]
-    assert hidden.instead == (), "an address is no way round notrace"
+    assert hidden.alternatives == (), "an address is no way round notrace"
 
 
 def test_the_blacklist_is_for_kprobes() -> None:
     assert about("kprobe_busy").kinds == {ProbeKind.FPROBE}
     assert about("kprobe_busy", OLD).kinds == frozenset()
-    assert about("kprobe_busy", OLD).called
+    assert about("kprobe_busy", OLD).has_code
     copies = replace(FACTS, functions=("kprobe_busy", "kprobe_busy.isra.0", "uid_eq.isra.0"))
     assert about("kprobe_busy.isra.0", copies).kinds == {ProbeKind.FPROBE}, "with its function"
     assert whys(about("kprobe_busy.cold", copies, SymbolLookups(symbols=lambda _: [SymbolEntry(1)]))) == [
@@ -264,7 +266,7 @@ def test_what_is_in_the_way_of_every_probe_comes_first(why: ReasonKind) -> None:
     facts = replace(FACTS, troubles=(Trouble("only a pity", fatal=False), trouble))
     found = about("vfs_read", facts)
     assert found.kinds == frozenset()
-    assert [(r.why, r.text, r.remedy) for r in found.reasons[:1]] == [
+    assert [(r.kind, r.text, r.remedy) for r in found.reasons[:1]] == [
         (why, "something is in the way", "take it away")
     ]
     assert whys(about("strcmp", facts)) == [why, ReasonKind.NOTRACE]
@@ -318,7 +320,7 @@ def test_another_name_of_a_traceable_function() -> None:
         found = about("__x64_sys_getpid", facts)
         assert found.kinds == kinds
         assert whys(found)[0] is ReasonKind.ALIAS and "another name of vfs_read" in found.text
-        assert [(str(way.place), way.how) for way in found.instead] == [("vfs_read", Relation.ALIAS)]
+        assert [(str(way.place), way.relation) for way in found.alternatives] == [("vfs_read", Relation.ALIAS)]
     assert about("__x64_sys_barred", newer).kinds == {ProbeKind.FPROBE}
     assert whys(about("__x64_sys_silent"))[0] is ReasonKind.NOTRACE
 
@@ -336,16 +338,16 @@ def test_many_at_once_are_answered_as_one_by_one(facts: TargetFacts, with_types:
         lone = {n: s[0] for n, s in TABLE.items() if len(s) == 1 and s[0].code and not s[0].module and "." not in n}
         lone = {name: symbol for name, symbol in lone.items() if not symbol.aliases}
         sections = {name: symbol.section for name, symbol in lone.items()}
-        catalog.ground = SymbolLookups(
+        catalog.sources = SymbolLookups(
             lambda name: TABLE.get(name, []), sections=lambda names: {n: sections[n] for n in sections.keys() & names}
         )
     names = [*catalog.names, *TABLE, "nobody", "__pfx_half", "half"]
-    assert [*map(catalog.survey(names).about, names)] == [catalog.attachability(name) for name in names]
+    assert [*map(catalog.survey(names).attachability, names)] == [catalog.attachability(name) for name in names]
 
 
 def test_functions_of_a_recording_are_answered_at_once_as_one_by_one() -> None:
     with contextlib.closing(KernelInfo(open_target(str(shipped_recording())))) as info:
         catalog = info.catalog
         names = [*catalog.names, "nobody", catalog.names[0]]
-        AttachExplainer(info).about(names[0])
-        assert [*map(catalog.survey(names).about, names)] == [catalog.attachability(name) for name in names]
+        AttachExplainer(info).attachability(names[0])
+        assert [*map(catalog.survey(names).attachability, names)] == [catalog.attachability(name) for name in names]

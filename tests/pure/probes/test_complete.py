@@ -116,8 +116,8 @@ def test_a_path_by_taking_what_is_offered() -> None:
 def test_what_ends_the_path_is_offered_with_its_best_type_first() -> None:
     found = offered("f vfs_read file->f_path.dentry->d_name.name")
     assert [item.label for item in found.items] == ["name:string", "name:ustring", "name:x64"]
-    assert found.items[0].what is ItemKind.TYPE
-    assert found.items[0].about == "text in the kernel's memory"
+    assert found.items[0].kind is ItemKind.TYPE
+    assert found.items[0].description == "text in the kernel's memory"
     assert found.urge is Priority.USUAL
     assert [item.label for item in offered("f vfs_read count").items] == ["count", "count:s64", "count:x64"]
     assert offered("f vfs_read count").urge is Priority.STANDS
@@ -127,7 +127,7 @@ def test_a_member_shows_its_c_type_and_where_it_is() -> None:
     item = offered("f vfs_read file->f_pos").items[0]
     assert (item.label, item.c_type) == ("f_pos", "loff_t")
     assert item.offset is not None and item.offset > 0
-    assert next(i for i in offered("f vfs_read file->").items if i.label == "f_mode").about == "u32"
+    assert next(i for i in offered("f vfs_read file->").items if i.label == "f_mode").description == "u32"
 
 
 @pytest.mark.parametrize("typed", ["file->f_po", "file.f_po", "file->F_PO", "x=file->f_po", "count file->f_po"])
@@ -306,7 +306,7 @@ def test_a_cast_of_any_expression() -> None:
     assert "(file)file->f_mode" in [item.text for item in complete(text, len(text), newer).items]
     text = "f vfs_read (file)file->f_mode"
     for item in complete(text, len(text), newer).items:
-        if item.what is ItemKind.TYPE:
+        if item.kind is ItemKind.TYPE:
             whole = f"f vfs_read {item.text}"
             assert check_typed(whole, newer.btf(""), newer.facts).verdict.ok, whole
 
@@ -316,7 +316,7 @@ def test_values_of_an_enum_have_names() -> None:
     assert offered(name).items
     found = [item for item in _enum_values() if item.label]
     assert found
-    assert all(item.text.strip() == item.label and item.about.lstrip("-").isdigit() for item in found)
+    assert all(item.text.strip() == item.label and item.description.lstrip("-").isdigit() for item in found)
 
 
 def test_names_of_errors_are_completed_where_something_was_returned() -> None:

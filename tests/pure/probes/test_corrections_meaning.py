@@ -8,7 +8,7 @@ from probes.check import check_plan, check_typed, refuse_unknown_tracepoint
 from probes.command import CommandText
 from probes.corrections.corrections import corrected
 from probes.facts.lookups import Environment, StaticEventField
-from probes.rules.messages.guesses import type_meant
+from probes.rules.messages.guesses import guess_type
 from probes.rules.messages.hints import hint_for
 from probes.verdict import Refusal, Verdict
 from tests.probes_data import kernel
@@ -129,11 +129,11 @@ def test_a_type_is_as_wide(wrong: str, right: str) -> None:
 
 
 def test_a_type_without_types_of_the_kernel() -> None:
-    assert type_meant("gfp_t", 64) == ""
-    assert (type_meant("ptr", 32), type_meant("ulong", 32), type_meant("x", 64)) == ("x32", "u32", "")
-    assert [type_meant(kind, 32) for kind in ("%p", "%lld", "%lu")] == ["x32", "s64", "u32"]
-    assert [type_meant(kind, 64) for kind in ("%p", "%lld", "%lu")] == ["x64", "s64", "u64"]
-    assert type_meant("u_int8_t", 64) == type_meant("uint8_t", 64) == "u8"
+    assert guess_type("gfp_t", 64) == ""
+    assert (guess_type("ptr", 32), guess_type("ulong", 32), guess_type("x", 64)) == ("x32", "u32", "")
+    assert [guess_type(kind, 32) for kind in ("%p", "%lld", "%lu")] == ["x32", "s64", "u32"]
+    assert [guess_type(kind, 64) for kind in ("%p", "%lld", "%lu")] == ["x64", "s64", "u64"]
+    assert guess_type("u_int8_t", 64) == guess_type("uint8_t", 64) == "u8"
     assert hint_for("BAD_TYPE", "u128", ("u8", "u64"))[1] == ()
 
 

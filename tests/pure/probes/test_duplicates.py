@@ -41,9 +41,9 @@ def test_each_is_armed_once(wanted, there):
         return min(next((same for same in SAME if number in same), {number}))
 
     found = split_duplicates((parse_armable(TEXTS[n]) for n in wanted), (parse_armable(TEXTS[n]) for n in there))
-    assert len(found.fresh) + len(found.again) == len(wanted)
-    assert len(found.fresh) == len({one(n) for n in wanted} - {one(n) for n in there})
-    assert not split_duplicates(found.again, [*found.fresh, *(parse_armable(TEXTS[n]) for n in there)]).fresh
+    assert len(found.new) + len(found.duplicates) == len(wanted)
+    assert len(found.new) == len({one(n) for n in wanted} - {one(n) for n in there})
+    assert not split_duplicates(found.duplicates, [*found.new, *(parse_armable(TEXTS[n]) for n in there)]).new
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_a_second_one_has_a_name_of_its_own(text, taken, named):
     assert (None if other is None else str(other)) == named
     if other is not None and named is not None:
         assert parse_armable(named) == other  # what is told can be typed
-        assert split_duplicates([other], [parse_armable(text)]).fresh
+        assert split_duplicates([other], [parse_armable(text)]).new
         assert named in duplicate_note(parse_armable(text)) or taken
 
 

@@ -44,7 +44,7 @@ def test_which_function_a_refusal_is_about(command: str, code: str, token: str, 
 def test_the_reason_and_the_names_to_take() -> None:
     refused = Verdict("p helper", Refusal("BAD_PROBE_ADDR", "Invalid", 2, "helper", "general", ("old",)))
     ways = tuple(Alternative(ProbePlace(f"copy.{n}"), Relation.COPY) for n in range(4))
-    about = Attachability("helper", reasons=(Reason(ReasonKind.RENAMED, "made a copy"),), instead=ways)
+    about = Attachability("helper", reasons=(Reason(ReasonKind.RENAMED, "made a copy"),), alternatives=ways)
     better = explain_refusal(refused, about, ["near"]).error
     assert better is not None
     assert (better.hint, better.nearest) == ("Made a copy", ("copy.0", "copy.1", "copy.2"))
@@ -81,7 +81,7 @@ def test_a_verdict_of_a_real_kernel() -> None:
     btf, facts, _ = kernel("7.2")
     verdict = check("p ext4_readdir", btf, facts)
     assert refused_function(verdict) == "ext4_readdir"
-    ground = SymbolLookups(absent=lambda _: [AbsentModule("ext4", certain=True)])
+    ground = SymbolLookups(absent=lambda _: [AbsentModule("ext4", is_proven=True)])
     error = explain_refusal(verdict, attachability("ext4_readdir", facts, btf, ground), []).error
     assert error is not None
     assert error.hint.endswith("; modprobe ext4")
@@ -97,7 +97,7 @@ def test_relatives_take_the_same_structure() -> None:
         function = btf.function(way.place.symbol)
         assert function is not None
         assert "struct file *" in catalog.function(way.place.symbol).prototype
-        assert (way.how, way.note) == (Relation.SAME_TYPE, "takes struct file")
+        assert (way.relation, way.note) == (Relation.SAME_TYPE, "takes struct file")
         assert way.kinds == catalog.attachability(way.place.symbol).kinds
     assert "vfs_read" not in [way.place.symbol for way in found]
     assert found[0].place.symbol.startswith("vfs_"), "names most like its own first"

@@ -122,7 +122,7 @@ def test_no_playbook_is_broken_out_of(text):
     assert play == plain, "nothing else depends on what a probe says"
 
 
-def test_what_is_done_there_is_text_of_the_far_side_only():
+def test_what_is_done_there_is_text_of_the_remote_host_only():
     play = play_of(text_of("ansible", "f vfs_read%both count $retval"))
     values = play["vars"]
     for name in ("look", "begin", "wait", "fetch", "end", "unpack"):

@@ -15,7 +15,7 @@ from probes.facts.lookups import UNKNOWN, StaticEventField
 from probes.lowering.check_planned import lowered_trigger, trigger_refusal
 from probes.lowering.filters.field_names import names_in
 from probes.lowering.filters.filter_words import kernel_filter, written_column
-from probes.rules.events.filter_meaning import misread, pattern_as_meant
+from probes.rules.events.filter_meaning import kernel_pattern, misread
 from probes.rules.events.predicate import Predicate
 from tests.probes_data import KERNELS, environment, kernel
 
@@ -73,10 +73,10 @@ def kernels_way(pattern: str, in_record: bool) -> tuple[str, bool]:
 @given(PATTERNS, st.booleans())
 def test_a_pattern_is_put_in_a_form_that_the_kernel_reads_as_meant(pattern, in_record):
     field = StaticEventField("x", "char[16]" if in_record else "__data_loc char[]", 16)
-    meant = pattern_as_meant(pattern, field)
+    meant = kernel_pattern(pattern, field)
     assert kernels_way(meant, in_record)[1]
     assert (meant == pattern) or not kernels_way(pattern, in_record)[1]
-    assert pattern_as_meant(meant, field) == meant
+    assert kernel_pattern(meant, field) == meant
     for text in ("", "a", "1", "1a", "ab", "b1", "*a", "[a]", "aab", "1*"):
         assert Glob(meant).matches(text) == Glob(pattern).matches(text)
 

@@ -204,6 +204,6 @@ def test_a_function_by_its_distance() -> None:
         assert (probe.place.offset, str(probe)) == (0, text)
     twin = Probe(ProbePlace("c_start", base=SymbolBase("_text", 4096), address=1), ProbeEnds.BOTH)
     assert str(twin) == "p _text+4096%both"
-    assert twin.place.told == "_text+4096"
-    assert replace(twin.place, offset=8).told == "_text+4104"
-    assert ProbePlace("f", "virtio", base=SymbolBase("g", 16)).told == "virtio:g+16"
+    assert twin.place.kernel_text == "_text+4096"
+    assert replace(twin.place, offset=8).kernel_text == "_text+4104"
+    assert ProbePlace("f", "virtio", base=SymbolBase("g", 16)).kernel_text == "virtio:g+16"

@@ -137,7 +137,7 @@ PROGRAM = 'uprobe:/bin/sh:main /arg0 == 2/ { printf("%s", str(arg1)); }'
 def test_arguments_of_programs_are_in_the_registers_of_the_machine(machine, probe, told, form):
     found = translate(form.format(PROGRAM), machine)
     assert found is not None and found.probes == (probe,)
-    assert told in found.told and bool(told) == bool(found.told)
+    assert told in found.notes_text and bool(told) == bool(found.notes_text)
     assert found.whole == (machine != "s390x")
 
 
@@ -198,7 +198,7 @@ def test_what_is_simple_is_translated(planner: Planner, text: str, probe: str, t
 def test_where_buckets_differ_is_told() -> None:
     for function, told in (("hist(arg2)", "up to 2^n"), ("lhist(arg2, 0, 2000, 200)", "out of its bounds")):
         found = translate(f"kprobe:vfs_read {{ @ = {function}; }}")
-        assert found is not None and found.whole and told in found.told
+        assert found is not None and found.whole and told in found.notes_text
 
 
 @pytest.mark.parametrize(("text", "probes", "missing"), IN_PART)
@@ -206,7 +206,7 @@ def test_what_is_not_is_said(planner: Planner, text: str, probes: tuple[str, ...
     found = translate(text)
     assert found is not None and not found.whole
     assert found.probes == probes
-    assert missing in found.told
+    assert missing in found.notes_text
     shown = specification.typed(planner, CommandText.parse(text)).shown.verdict
     assert shown is not None and shown.error is not None and missing in shown.error.hint
 
@@ -246,7 +246,7 @@ def test_several_probes_of_a_program_are_several() -> None:
     found = translate('kprobe:vfs_read,kprobe:vfs_write /pid == 1/ { printf("%d", arg2); }')
     assert found is not None
     assert found.probes == tuple(f"p {name} arg2=$arg3 if common_pid == 1" for name in ("vfs_read", "vfs_write"))
-    assert "pid is the thread" in found.told
+    assert "pid is the thread" in found.notes_text
 
 
 def test_each_of_several_probes_has_its_own_triggers() -> None:
@@ -259,7 +259,7 @@ def test_each_of_several_probes_has_its_own_triggers() -> None:
         "p vfs_write $comm": ("hist:keys=comm",),
         "p vfs_open": ("hist:keys=common_pid",),
     }
-    assert "each probe counts into a table of its own" in found.told
+    assert "each probe counts into a table of its own" in found.notes_text
 
 
 def test_times_of_tracepoints_are_between_their_events() -> None:

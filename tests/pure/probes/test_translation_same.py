@@ -201,7 +201,7 @@ def test_what_is_printed_without_a_format_is_recorded() -> None:
 def test_only_texts_of_system_calls_lie_in_the_program(name: str, text: str) -> None:
     found = of(f'tracepoint:{name} {{ printf("%s", str(args.filename)); }}')
     assert found.probes == (f"e {name.replace(':', '.')} filename={text}",)
-    assert ("(fault) on Linux 6.1" in found.told) == ("syscalls" in name)
+    assert ("(fault) on Linux 6.1" in found.notes_text) == ("syscalls" in name)
 
 
 def test_more_probes_than_are_translated_are_refused_in_a_line() -> None:
@@ -210,7 +210,7 @@ def test_more_probes_than_are_translated_are_refused_in_a_line() -> None:
         found = of(program)
         assert (
             not found.probes
-            and found.told == f"not translated: more than {MOST} probes of one program; paste fewer at a time"
+            and found.notes_text == f"not translated: more than {MOST} probes of one program; paste fewer at a time"
         )
 
 

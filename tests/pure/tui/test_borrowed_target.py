@@ -9,14 +9,14 @@ from tui.hosts.control import BorrowedTarget
 
 
 class Link:
-    heard = 0.0
-    can_come_back = True
+    last_received = 0.0
+    can_reconnect = True
     has_ended = False
 
     def lose(self, reason: str) -> None:
         raise AssertionError(reason)
 
-    def come_back(self, cancel: object = None, *, asking: bool = False) -> bool:
+    def reconnect(self, cancel: object = None, *, asking: bool = False) -> bool:
         raise AssertionError(cancel, asking)
 
 

@@ -13,7 +13,7 @@ from kernel.target import Effect, Step
 from tests.pure.kernel.test_watch import id_of, probe, rows, target, watch
 from tui.cli.follow.follow import disarm_all, print_losses
 from tui.cli.main import print_error
-from tui.present.status import losses_of
+from tui.present.loss_totals import losses_of
 
 __all__ = ["target", "watch"]  # fixtures
 

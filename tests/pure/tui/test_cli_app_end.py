@@ -19,7 +19,7 @@ from tui.cli.commands.app import _take_away
 
 def said(watch: Watch | None, capsys: pytest.CaptureFixture[str]) -> str:
     app = SimpleNamespace(
-        watching=watch,
+        current_watch=watch,
         tracing=SimpleNamespace(last=lambda: None, busy=False),
         opening=SimpleNamespace(cancel=threading.Event()),
         planner=None,

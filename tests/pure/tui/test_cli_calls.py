@@ -44,7 +44,7 @@ def filled(*numbers: int, limit_bytes: int = 1 << 20) -> Store:
 
 def calls_in(store: Store, others: list[Record]) -> CallPrinter:
     known = SimpleNamespace(plans=PLANS, values=lambda _: [])
-    return CallPrinter(SimpleNamespace(known=known, store=store), others.append, PATHS, {}, as_json=False)
+    return CallPrinter(SimpleNamespace(event_fields=known, store=store), others.append, PATHS, {}, as_json=False)
 
 
 @pytest.fixture(autouse=True)
@@ -70,7 +70,7 @@ def test_events_are_paired_also_while_no_call_ends(monkeypatch):
     store = filled(ENTRY, *[OTHER] * (_MOST_BEHIND + 1))
     calls = calls_in(store, [])
     calls.show(store.record(store.next_seq - 1))
-    assert calls._calls is not None and calls._calls.calls.behind == 0 and calls._calls.calls.open == 1
+    assert calls._calls is not None and calls._calls.calls.backlog == 0 and calls._calls.calls.open == 1
 
 
 def test_what_was_dropped_before_it_could_be_printed_is_counted(capsys):

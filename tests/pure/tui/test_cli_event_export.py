@@ -273,8 +273,10 @@ def test_a_signal_ends_a_run_and_the_file_is_whole(tmp_path, form):
             export._writer.take = take
             for ts in range(1000, 1000 + 40):
                 target.event(ts, number)
-            follow(watch, argparse.Namespace(seconds=20, count=None), events, export.take, passing=export.passing)
-    assert export.passing.number == len(taken) == 40
+            follow(
+                watch, argparse.Namespace(seconds=20, count=None), events, export.take, passing=export.export_filter
+            )
+    assert export.export_filter.number == len(taken) == 40
     assert [one.name for one in tmp_path.iterdir()] == ["x"]
     if form == "parquet":
         assert pyarrow.parquet.read_metadata(path).num_rows == 40
@@ -294,7 +296,7 @@ def test_a_signal_while_names_are_looked_up_discards_nothing(tmp_path, monkeypat
     asked: list[signal.Signals] = []
 
     def slow(**how: bool) -> object:
-        if export.passing.number:
+        if export.export_filter.number:
             asked.append(signal.SIGTERM)
             os.kill(os.getpid(), signal.SIGTERM)
         return names(**how)
@@ -306,14 +308,14 @@ def test_a_signal_while_names_are_looked_up_discards_nothing(tmp_path, monkeypat
         events = arm(watch, [probe("vfs_read")])
         with opened_watch_export(watch, ExportRequest(form, str(tmp_path / "x"), False), events) as export:
             target.event(1000, next(iter(watch.armed.probes[0].formats)))
-            follow(watch, argparse.Namespace(seconds=20, count=1), events, export.take, passing=export.passing)
+            follow(watch, argparse.Namespace(seconds=20, count=1), events, export.take, passing=export.export_filter)
     assert asked == [signal.SIGTERM]
     assert [json.loads(line)["ts"] for line in (tmp_path / "x").read_text().splitlines()] == [1000]
     watch.close()
 
 
 def test_calls_of_probes_that_are_armed_later_have_their_ends(tmp_path):
-    """As after a line was cut, in another group."""
+    """As after a connection was lost, in another group."""
     watch = Watch(Anything(KernelInfo(Target())))
     arm(watch, [probe("vfs_read")])
     source = source_of(watch)
@@ -334,7 +336,7 @@ def test_a_file_comes_under_its_name_when_it_is_whole(tmp_path):
     assert path.read_bytes() == b"half"
     with pytest.raises(ExportRefused) as error:
         ExportFile(path)
-    assert error.value.taken
+    assert error.value.file_exists
     with pytest.raises(ZeroDivisionError), ExportFile(path, overwrite=True) as file:
         file.out.write(b"other")
         _ = 1 / 0
@@ -350,7 +352,7 @@ def test_a_file_comes_under_its_name_when_it_is_whole(tmp_path):
 def test_notes_of_a_format_are_told(capsys):
     class Writer:
         notes = ("something is left out",)
-        left_out = 0
+        omitted = 0
 
         def take(self, record):
             pass
@@ -362,7 +364,7 @@ def test_notes_of_a_format_are_told(capsys):
     assert wanted is not None
     export = Export(wanted, Writer(), ExportFilter())
     record = record_of({"n": 1})
-    assert export.passing.gives(record)
+    assert export.export_filter.gives(record)
     export.take(record)
     assert export.tell() == 1
     assert (export.written, capsys.readouterr().err) == (1, "probewright: something is left out\n")

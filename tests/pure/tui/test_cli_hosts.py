@@ -16,6 +16,7 @@ import pytest
 
 import tui.cli.commands.hosts
 import tui.cli.host_stream.stream
+from events.loss_counts import LossTotals
 from events.store.outage_mark import Outage
 from kernel.errors import TargetLost, TargetUnusable
 from kernel.guards.limits import Limits
@@ -31,7 +32,7 @@ from tests.pure.tui.test_otlp import Collector, value_of
 from tui.cli.args.parser import parse
 from tui.cli.main import run
 from tui.hosts.host_text import HostAccount
-from tui.present.loss_totals import LossSums, hit_lines
+from tui.present.loss_totals import hit_lines
 
 SECOND = 10**9
 RELEASE = "7.2.0-no_vfs_open"
@@ -353,9 +354,9 @@ def test_a_host_that_falls_silent_is_told_once_and_so_is_its_answer(lan, capsys,
     def freeze() -> None:
         while not two.pages.taken:
             threading.Event().wait(0.01)
-        two.heard = two.unanswered = time.monotonic() - 7
+        two.last_received = two.unanswered = time.monotonic() - 7
         assert silent.wait(60)
-        two.heard, two.unanswered = time.monotonic(), None
+        two.last_received, two.unanswered = time.monotonic(), None
         assert answered.wait(60)
         feed(lan, ("one", 1))
 
@@ -418,7 +419,7 @@ def test_what_its_store_dropped_while_it_waited_is_counted_as_not_shown(lan, cap
         (host,) = fleet.hosts
         for waiting in (3000, 6000):
             for _ in range(10):
-                lan.hosts["one"].event(fleet.now(), times=300)
+                lan.hosts["one"].event(fleet.clock(), times=300)
             end = time.monotonic() + 60
             while host.watch.store.next_seq < waiting:
                 assert time.monotonic() < end
@@ -437,9 +438,9 @@ def test_hits_of_all_hosts_are_by_one_name():
     names = []
     for group in ("pw_169_8p", "pw_136_a9"):
         hits = {f"{group}/read__entry": 7, f"synthetic/{group}__slow_open": 2, "sched/sched_switch": 1}
-        account = HostAccount(0, LossSums(), 0, 0, None, hits)
+        account = HostAccount(0, LossTotals(), 0, 0, None, hits)
         names.append(account.json(Host("ssh://one", "one", Limits()))["hits"])
-    told = HostAccount(0, LossSums(), 0, 0, None, {"g/a": 3, "g/b": 9}, {"g/a": 1_111, "g/b": 9})
+    told = HostAccount(0, LossTotals(), 0, 0, None, {"g/a": 3, "g/b": 9}, {"g/a": 1_111, "g/b": 9})
     assert list(hit_lines(told.hits, told.all_hits)) == ["a: 3 hits that pass the filter, of 1,111", "b: 9 hits"]
     assert told.json(Host("ssh://one", "one", Limits()))["all_hits"] == {"g/a": 1_111, "g/b": 9}
     assert names == [{"read__entry": 7, "slow_open": 2, "sched/sched_switch": 1}] * 2

@@ -20,7 +20,7 @@ from kernel.guards.limits import Limits
 from kernel.hosts.fleet import Fleet
 from kernel.hosts.host import Host
 from kernel.remote.target import RemoteConnection, RemoteTarget
-from kernel.watch.reconnect import what_becomes
+from kernel.watch.reconnect import effects_note
 from tests.pure.fake_hosts import AnyProbe, FakeHost, Lan, ReturningHost
 from tui.__main__ import main
 from tui.cli.args.parser import parse
@@ -115,17 +115,17 @@ def test_what_can_be_a_target_alone_only_is_wrong_usage_before_any_is_opened(
 def test_a_guest_that_has_ended_has_nothing_to_be_cleaned():
     ended = False
     guest = RemoteTarget(RemoteConnection(ReturningHost("guest"), "agent"), "lab:6.12 (a note)", ended=lambda: ended)
-    assert "`clean` there checks again" in what_becomes(guest), "its line alone is cut"
+    assert "`clean` there checks again" in effects_note(guest), "its connection alone is lost"
     ended = True
     said = "the guest has ended, and nothing is left of it; `-t lab:6.12` starts a new one"
-    assert what_becomes(guest) == said
-    assert "`clean` there checks again" in what_becomes(
+    assert effects_note(guest) == said
+    assert "`clean` there checks again" in effects_note(
         RemoteTarget(RemoteConnection(FakeHost("far"), "agent"), "ssh://far")
     )
 
     host = Host("lab:6.12", "lab:6.12", Limits())
     host.open(lambda *_: Planner(KernelInfo(guest)), lambda: 0, threading.Event())
-    assert host.watch is not None, host.why
-    host.lost(TargetLost("lab:6.12 has ended"))
+    assert host.watch is not None, host.reason
+    host.mark_lost(TargetLost("lab:6.12 has ended"))
     assert (str(host.state), host.remedy) == ("lost", said)
     host.close()

@@ -143,7 +143,7 @@ def test_probes_are_recorded_from_one_time_on_and_the_time_counts_from_there(tar
     told = _told(target)
     assert told.count("enable") == 2 and told.count("tracing_on") == 1, "nothing is recorded yet"
     ends: list[list[str]] = []
-    monkeypatch.setattr(watch, "hurry", lambda _: ends.append(_told(target)))
+    monkeypatch.setattr(watch, "set_deadline", lambda _: ends.append(_told(target)))
     assert follow(watch, argparse.Namespace(seconds=0.01, count=None, reconnect=0), {}, lambda _: None) == 0
     assert ends[0] == [*told, "tracing_on"] and target.steps[-1].data != b"0"
     watch.close()
@@ -151,7 +151,7 @@ def test_probes_are_recorded_from_one_time_on_and_the_time_counts_from_there(tar
 
 def test_an_order_is_recorded_from_one_time_on_but_costs_those_nothing_that_are_armed(target, monkeypatch):
     watch = Watch(Anything(KernelInfo(target)))
-    monkeypatch.setattr(arm_request, "probes_for", lambda _, wanted, *__: ([*map(probe, wanted.wanted)], []))
+    monkeypatch.setattr(arm_request, "probes_for", lambda _, wanted, *__: ([*map(probe, wanted.specifications)], []))
     arm_on_host(watch, ArmRequest(("vfs_read", "vfs_write")))
     assert [name for name in _told(target) if name in ("enable", "tracing_on")] == [
         "tracing_on", "enable", "enable", "tracing_on"

@@ -49,7 +49,7 @@ def store() -> Store:
 @pytest.fixture
 def shown(store, monkeypatch) -> FilteredTable[EventItems]:
     monkeypatch.setattr(filters, "sorts_of_fields", lambda _: OWN)
-    return event_table(SimpleNamespace(known=None), store)
+    return event_table(SimpleNamespace(event_fields=None), store)
 
 
 @pytest.mark.parametrize("chosen", ["", "cpu == 1"])
@@ -124,7 +124,7 @@ def test_a_condition_on_a_field_that_went_is_kept_when_tasks_get_names(monkeypat
     monkeypatch.setattr(filters, "sorts_of_fields", lambda _: {})
     monkeypatch.setattr(store, "cmdlines", {**store.cmdlines, pid: "nobody"})
     assert found.names_changed()
-    assert found.chosen_by == "count > 100 && comm == nobody"
+    assert found.filter_text == "count > 100 && comm == nobody"
     assert not found.names_changed()
     found.choose("")
 
@@ -142,6 +142,6 @@ def test_what_was_dropped_before_it_was_paired_is_told(store):
     assert store.first_seq > seen
     pairing.tick(60)
     graph.tick(60, following=True)
-    assert pairing.unseen == graph.growing.unseen == before + store.first_seq - seen
-    assert note_of_calls(pairing) == f"0 pairs, {pairing.unseen:,} events dropped before"
-    assert f"{pairing.unseen:,} events dropped before" in graph.note()
+    assert pairing.skipped_events == graph.live_tree.skipped_events == before + store.first_seq - seen
+    assert note_of_calls(pairing) == f"0 pairs, {pairing.skipped_events:,} events dropped before"
+    assert f"{pairing.skipped_events:,} events dropped before" in graph.note()

@@ -10,13 +10,13 @@ from types import SimpleNamespace
 import pytest
 
 from events.kernel_time import seconds
+from events.loss_counts import LossCounts, LossTotals
 from events.recording.reader import Recording
 from events.search.text_match import TextMatch
 from events.store.cgroups import TaskCgroup
 from kernel.connection.kernel_info import KernelInfo
 from kernel.connection.open_target import shipped_recording
 from kernel.connection.planner import Planner
-from kernel.guards.loss_counts import LossCounts
 from kernel.recording.target import RecordingTarget
 from kernel.watch.watch import Watch
 from probes.plans.plan import titles_of
@@ -25,7 +25,6 @@ from tui.present.status import detail_of, fields_of, losses_of
 from tui.views.events.model import EventItems, event_table
 from tui.views.filtered_table import FilteredTable
 from widgets.events.event_rows import FIXED, MARK, EventColumn, EventRows
-from widgets.events.values import LossTotals
 
 
 @functools.cache
@@ -37,7 +36,7 @@ def shown() -> tuple[Watch, FilteredTable[EventItems], list[str]]:
     store = watch.store
     assert store is not None
     rows = range(store.first_seq, min(store.next_seq, store.first_seq + 3000))
-    return watch, event_table(watch, store), [watch.known.text(store.record(seq)) for seq in rows]
+    return watch, event_table(watch, store), [watch.event_fields.text(store.record(seq)) for seq in rows]
 
 
 def test_lines_have_what_the_cells_have():
@@ -78,7 +77,7 @@ def test_no_row_is_missed():
         line = rng.choice(lines)
         start = rng.randrange(len(line))
         needle = line[start : start + rng.randrange(1, 12)]
-        match = TextMatch(needle, watch.known, watch.store.comm, watch.store.comms)
+        match = TextMatch(needle, watch.event_fields, watch.store.comm, watch.store.comms)
         candidates = match.candidates(columns).tolist()
         folded = needle.lower() == needle
         for text, may in zip(lines, candidates, strict=True):
@@ -104,15 +103,15 @@ def test_a_comparison_with_no_such_field_is_a_text():
 
 def test_losses_that_only_the_events_tell_of_are_told():
     """As of a recording that was cut before its counts were written, or whose counts are damaged."""
-    store = SimpleNamespace(lost=3, undecodable=5)
-    watch = SimpleNamespace(store=store, cuts=())
+    store = SimpleNamespace(lost_events=3, undecodable=5)
+    watch = SimpleNamespace(store=store, outages=())
     assert losses_of(watch, None) == LossTotals(lost=3, unread=5)
     zeros = LossCounts(overrun={}, full={}, nmissed={}, dropped=0, dropped_bytes=0, read_errors=0)
     assert losses_of(watch, zeros) == LossTotals(lost=3, unread=5)
 
 
 def test_several_probes_of_one_function_are_told_apart():
-    first = shown()[0].known.plans[0]
+    first = shown()[0].event_fields.plans[0]
     other = replace(first, events=tuple(replace(one, event=one.event.replace("__", "_2__")) for one in first.events))
     name = first.probe.subject
     assert titles_of([first]) == [name]

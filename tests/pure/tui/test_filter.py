@@ -142,9 +142,9 @@ def test_every_view_shows_the_same_events(text):
     assert {record.seq for record in records if selected.passes(record.seq)} == wanted
 
     summary = Summary(store, chosen=selected)
-    summary.use(ends_of(watch.known.plans))
+    summary.use(ends_of(watch.event_fields.plans))
     summary.tick(60)
-    assert (summary.seen, summary.of) == (len(wanted), len(records))
+    assert (summary.counted, summary.of) == (len(wanted), len(records))
     assert (
         sum(one.hits for one in summary.top_tasks(1000))
         == sum(summary.timeline.total(kind) for kind in summary.timeline.kinds)
@@ -158,7 +158,9 @@ def test_every_view_shows_the_same_events(text):
         pass
     ends = [calls.items.calls.call(calls.number(row)) for row in range(calls.first, calls.next)]
     assert all({one.entry, one.exit} & wanted for one in ends)
-    assert [(one.entry, one.exit) for one in ends if one.alone is None] == [pair[:2] for pair in shown_pairs]
+    assert [(one.entry, one.exit) for one in ends if one.unpaired_reason is None] == [
+        pair[:2] for pair in shown_pairs
+    ]
 
     graph = GraphModel(watch, store, GraphNames(watch.info), chosen=selected)
     while graph.tick(60, following=True)[0]:
@@ -247,10 +249,10 @@ def test_names_of_an_enum_are_offered_before_a_value_was_seen(signed, wanted):
         namer=SimpleNamespace(enumerators=lambda kind: names if kind == 99 else ()),
     )
     store = SimpleNamespace(decoder=SimpleNamespace(formats={1: fmt}), next_seq=0, first_seq=0)
-    found = values_seen(SimpleNamespace(known=known), store, "state")
+    found = values_seen(SimpleNamespace(event_fields=known), store, "state")
     assert found == tuple(CandidateValue(text, name) for text, (name, _) in zip(wanted, names, strict=True))
     offered_ = complete_filter("state == bu", 11, {"state": ValueKind.NUMBER}, lambda _: found)
-    assert [(item.text, item.about) for item in offered_.items] == [("7", "BUSY")]
+    assert [(item.text, item.description) for item in offered_.items] == [("7", "BUSY")]
 
 
 SORTS = {"count": ValueKind.NUMBER, "ret": ValueKind.NUMBER, "name": ValueKind.TEXT, LATENCY: ValueKind.NUMBER}
@@ -338,7 +340,7 @@ def passing(watch, text: str) -> set[int]:
 @pytest.mark.parametrize("least", [1_000, 20_000, 300_000])
 def test_a_call_of_the_tracer_has_the_latency_that_the_tree_shows(traced, least):
     watch, rows = traced
-    calls = [row for row in rows if row.what == 0 and row.leave >= 0 and row.duration >= 0]
+    calls = [row for row in rows if row.kind == 0 and row.leave >= 0 and row.duration >= 0]
     wanted = {row.leave for row in calls if row.duration >= least}
     told = passing(watch, f"latency >= {least}ns")
     assert told & {row.leave for row in calls} == wanted and 0 < len(wanted) < len(calls)
@@ -350,7 +352,7 @@ def test_what_a_call_of_the_tracer_returned_is_below_zero_where_it_is_an_error(t
         with pytest.raises(ConditionError, match="no field retval"):
             passing(watch, "retval < 0")
         return
-    failed = {row.leave for row in rows if row.what == 0 and row.flags & CallRowFlag.FAILED}
+    failed = {row.leave for row in rows if row.kind == 0 and row.flags & CallRowFlag.FAILED}
     told = passing(watch, "retval < 0")
     assert failed and failed <= told
     names = GraphNames(watch.info)

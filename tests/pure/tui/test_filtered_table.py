@@ -18,7 +18,7 @@ class Numbers:
     """Items `first` to `next - 1`: the numbers themselves, ten nanoseconds apart; every fifth is a mark."""
 
     def __init__(self, first: int = 0, after: int = 40) -> None:
-        self.first, self.next, self.behind = first, after, 0
+        self.first, self.next, self.backlog = first, after, 0
 
     @property
     def marks(self):
@@ -71,7 +71,7 @@ class Even:
         return self._kept.next
 
     @property
-    def behind(self):
+    def backlog(self):
         return self._numbers.next - self._looked
 
     marks = 0
@@ -122,14 +122,14 @@ def items(table: FilteredTable[Numbers]) -> list[int]:
 
 def even(table: FilteredTable[Numbers]) -> None:
     table.choose("even")
-    assert table.behind == 40 and not items(table)
+    assert table.backlog == 40 and not items(table)
     assert not table.tick(1.0)
 
 
 def test_all_items_are_rows_until_there_is_a_filter(table):
-    assert items(table) == list(range(40)) and table.chosen_by == "" and table.counts == (32, 32)
+    assert items(table) == list(range(40)) and table.filter_text == "" and table.counts == (32, 32)
     even(table)
-    assert items(table) == list(range(0, 40, 2)) and table.chosen_by == "even" and table.counts == (20, 32)
+    assert items(table) == list(range(0, 40, 2)) and table.filter_text == "even" and table.counts == (20, 32)
     table.choose("")
     assert items(table) == list(range(40))
 

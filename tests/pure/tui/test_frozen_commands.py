@@ -1,4 +1,4 @@
-"""Commands on a far side that stands still: each is over in the documented time, with one line and its status."""
+"""Commands on a remote host that stands still: each is over in the documented time, with one line and its status."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from kernel.hosts.fleet import Fleet
 from kernel.remote import answer_limit, bootstrap
 from kernel.remote.bootstrap import read_greeting, read_until
 from kernel.remote.target import RemoteConnection, RemoteTarget
-from tests.pure.far_sides import FarSide, spawn
+from tests.pure.remote_hosts import RemoteHost, spawn
 from tui.__main__ import main
 from tui.cli.console import output
 
@@ -40,10 +40,10 @@ COMMANDS = {
     "several hosts": ["run", "f vfs_read", "-t", "ssh://other", "--reconnect", "0"],
 }
 ASKING = ("read", "ahead", "list", "links", "perform", "guard", "hold", "stream")
-"""What a dialect asks the far side."""
+"""What a dialect asks the remote host."""
 
 
-class Stopping(FarSide):
+class Stopping(RemoteHost):
     """Its process is stopped in front of a question; 0: of none."""
 
     def __init__(self, kind: str, stop_at: int) -> None:
@@ -71,7 +71,7 @@ class Stopping(FarSide):
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Look often; how long an answer is waited for is cut short by who stops the far side (`Stopping`)."""
+    """Look often; how long an answer is waited for is cut short by who stops the remote host (`Stopping`)."""
     for module in (answer_limit, kernel.remote.protocol.agent_client, kernel.remote.protocol.shell_client):
         monkeypatch.setattr(module, "CHECK_INTERVAL", 0.05)
     monkeypatch.setattr(kernel.remote.protocol.agent_client, "_FAREWELL", 0.1)
@@ -82,7 +82,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 def told(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> Iterator[Callable[[str, str, int], tuple[int, str, int]]]:
-    """Return a function that runs a command on a far side: its status, what it says, how often it asked."""
+    """Return a function that runs a command on a remote host: its status, what it says, how often it asked."""
     made: list[Stopping] = []
     usual = answer_limit.SILENCE_LIMIT
 
@@ -112,7 +112,7 @@ def told(
 
 @pytest.mark.parametrize("name", COMMANDS)
 @pytest.mark.parametrize("kind", ["agent", "dash"])
-def test_a_command_ends_whenever_its_far_side_stands_still(name, kind, told) -> None:
+def test_a_command_ends_whenever_its_remote_host_stands_still(name, kind, told) -> None:
     several = name == "several hosts"  # of which nobody knows who asks how often
     questions = 2 if several else told(kind, name, 0)[2]
     for at in sorted({1, questions // 2 + 1, questions}):
@@ -124,7 +124,7 @@ def test_a_command_ends_whenever_its_far_side_stands_still(name, kind, told) -> 
 
 
 class Door:
-    """A far side that says nothing; `typed` is over when nobody is asked for a password any more."""
+    """A remote host that says nothing; `typed` is over when nobody is asked for a password any more."""
 
     def __init__(self, looks: int) -> None:
         self.process = spawn(["sh", "-c", "sleep 60"])

@@ -204,7 +204,7 @@ def test_nothing_is_kept_of_calls_that_were_shown(target):
     calls = CallTexts(watch, watch.store, SMALL.calls)
 
     def take(_: Record) -> None:
-        while calls.calls.behind:
+        while calls.calls.backlog:
             calls.tick()
 
     paths = {event.path: frozenset[str]() for armed in watch.armed.probes for event in armed.plan.events}

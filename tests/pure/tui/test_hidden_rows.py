@@ -47,15 +47,15 @@ def test_it_is_told_while_events_of_the_probe_came_and_none_passes(events, hidde
     rows.begin(PLAN, 0)
     while rows.look(seen, seen):
         pass
-    assert rows.told == (f"hides vfs_*: {NO_FILTER}" if hidden else "")
+    assert rows.note == (f"hides vfs_*: {NO_FILTER}" if hidden else "")
     rows.look(seen, None)  # the filter is taken away
-    assert not rows.told
+    assert not rows.note
 
 
 def test_events_before_it_was_armed_and_those_the_filter_did_not_look_at_yet_do_not_count():
     rows, seen = HiddenRows(), Events((OWN, False), (OTHER, True), (OWN, False), looked=2)
     rows.begin(PLAN, 1)
-    assert rows.look(seen, seen) and not rows.told
+    assert rows.look(seen, seen) and not rows.note
     seen.looked = 3
     assert not rows.look(seen, seen)
-    assert rows.told
+    assert rows.note

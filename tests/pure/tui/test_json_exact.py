@@ -29,7 +29,7 @@ OPENS = "f do_sys_openat2%both dfd filename:ustring how->flags $retval"
 FOR_PEOPLE = re.compile(r"[≤≥~]?\s*-?\d[\d.,]*\s*(?:ns|us|µs|ms|s|k|M|G|T|[kMG]i?B)(?:/s)?|-?\d{1,3}(?:,\d{3})+|.*…")
 """`1.23 ms`, `12.5k`, `1.2 MB/s`, `1,234`, and what was cut."""
 PARTS = {"gaps", "seconds"}
-"""Names of values that have parts of one: seconds of a cut line."""
+"""Names of values that have parts of one: seconds of a lost connection."""
 TYPED = {"parameters"}
 """Names of what a person wrote."""
 COMMANDS = [

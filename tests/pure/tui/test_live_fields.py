@@ -142,13 +142,13 @@ def test_a_measured_time_reads_as_times_do_and_is_found_so(watch, target):
     assert shown.find("lat > 1000000", 0, budget=60).seq == 0, "it is a number still"
     (lat,) = (field for field in detail_of(watch, shown.item(0)) if field.name == "lat")
     assert lat.value == "2.34 ms  (2341017)"
-    assert dict(watch.known.values(shown.item(0)))["lat"] == "2341017", "what is printed stays a number"
+    assert dict(watch.event_fields.values(shown.item(0)))["lat"] == "2341017", "what is printed stays a number"
 
     from events.summary.summary import Summary
 
     summary = Summary(watch.store)
     summary.choose(shown.item(0).event, "lat")
-    while summary.behind:
+    while summary.backlog:
         summary.tick()
     found = {one.label: one.condition for one in values_of(watch, summary.values)}
     assert found["2.34 ms"] == "event == io && lat == 2341017" and set(found) == {"2.34 ms", "812 ns", wrong}
@@ -169,7 +169,7 @@ def test_a_field_that_is_called_as_a_column_of_all_hosts_has_its_own():
     known = SimpleNamespace(plans=(), values=lambda _: [("time", "50"), ("host", "7"), ("count", "3")])
     merged = MergedEvent(0, 1000, "web1", False, 0, SimpleNamespace(cpu=1, pid=2, comm="cat", event="g/ev"))
     events = SimpleNamespace(
-        watch=lambda _: SimpleNamespace(known=known), first_seq=0, next_seq=1, record=lambda _: merged
+        watch=lambda _: SimpleNamespace(event_fields=known), first_seq=0, next_seq=1, record=lambda _: merged
     )
     table = HostRows(SimpleNamespace(events=events)).rows(("time", "host", "count"))
     table.prepare(0, 1)
@@ -189,7 +189,7 @@ def test_times_that_read_the_same_are_one_row_with_all_their_events(watch, targe
 
     summary = Summary(watch.store)
     summary.choose(watch.store.record(0).event, "lat")
-    while summary.behind:
+    while summary.backlog:
         summary.tick()
     found = values_of(watch, summary.values)
     assert [(one.label, one.hits) for one in found] == [("169 us", 3), ("168 us", 1), ("2.34 ms", 1)]

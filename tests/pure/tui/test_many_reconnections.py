@@ -14,9 +14,9 @@ from kernel.connection.kernel_info import KernelInfo
 from kernel.watch import reconnect
 from kernel.watch.reconnect import ReconnectAttempt
 from kernel.watch.watch import Watch
-from tests.pure.far_sides import eventually
 from tests.pure.kernel.test_ssh_reconnect import Side
 from tests.pure.kernel.test_watch import Anything, id_of, probe
+from tests.pure.remote_hosts import eventually
 from tui.cli.follow.reconnect import _replace_paths
 from tui.cli.follow.summary_printer import _Counter
 from tui.filter.filter import Filter
@@ -41,7 +41,7 @@ def soon(look: Callable[[], bool]) -> bool:
 
 def kept(watch: Watch, store: Store, *others: Any) -> Mapping[str, int]:
     """Return how many objects there are of each kind that once grew with the sessions."""
-    intake, known = store._inflow.intake, watch.known
+    intake, known = store._inflow.intake, watch.event_fields
     counts = {
         "formats": store.decoder.formats,
         "layouts": store.decoder._layouts,
@@ -81,8 +81,8 @@ def test_a_thousand_sessions_leave_no_more_than_a_few(monkeypatch: pytest.Monkey
         calls.learn()
         record = store.record(store.next_seq - 1)
         assert record.event.endswith("/vfs_read") and record.event == watch.armed.probes[0].plan.events[0].path
-        assert record.event in source.about and record.event in events
-        assert watch.known.text(record)
+        assert record.event in source.probe_notes and record.event in events
+        assert watch.event_fields.text(record)
         return record
 
     first, sizes = add(0), list[Mapping[str, int]]()
@@ -94,7 +94,14 @@ def test_a_thousand_sessions_leave_no_more_than_a_few(monkeypatch: pytest.Monkey
         if number in (2, TIMES):
             summary = counting._summary
             assert summary is not None
-            others = events, source.about, source.ends, summary.timeline.kinds, summary._latencies, calls._columns
+            others = (
+                events,
+                source.probe_notes,
+                source.ends,
+                summary.timeline.kinds,
+                summary._latencies,
+                calls._columns,
+            )
             sizes.append(kept(watch, store, *others))
     assert sizes[0] == sizes[1]
     before = store.record(0)
@@ -103,7 +110,7 @@ def test_a_thousand_sessions_leave_no_more_than_a_few(monkeypatch: pytest.Monkey
     assert before.format is not None and before.format.fields == last.format.fields  # type: ignore[union-attr]
     totals = store.by_event(store.totals)
     assert totals[last.event] == TIMES + 1
-    assert len(watch.cuts) == TIMES and watch.armed.probes[0].key is armed.key
+    assert len(watch.outages) == TIMES and watch.armed.probes[0].key is armed.key
     assert watch.close() == []
 
 

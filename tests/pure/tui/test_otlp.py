@@ -184,7 +184,7 @@ def test_a_number_in_other_digits_is_no_name(value, text, is_one):
     assert is_name(value, text) is is_one
     record = record_of({"n": 1})
     record.__dict__["values"] = {"n": value}
-    encoder = LogEncoder(Source(shown=lambda _: [("n", text)]), {})
+    encoder = LogEncoder(Source(field_texts=lambda _: [("n", text)]), {})
     assert (b'"n.text"' in encoder.record(record, None, 1)) is is_one
 
 
@@ -263,16 +263,16 @@ def test_what_is_refused_is_not_sent_again(collector):
     collector.replies = [(400, {}, b'{"code":3,"message":"bad \x1b[2J"}'), (500, {}, b"not json")]
     sink = Sink(collector.url)
     sink.give(1)
-    assert until(lambda: sink.sink.refused == 1)
+    assert until(lambda: sink.sink.rejected == 1)
     sink.give(2)
-    assert until(lambda: sink.sink.refused == 2)
+    assert until(lambda: sink.sink.rejected == 2)
     sink.give(3)
     sink.sink.finish()
     assert (len(collector.times), [record["n"] for record in collector.records()]) == (3, [3])
     assert len(sink.said) == 1 and "1 event dropped: 400 Bad Request" in sink.said[0]
     (note,) = sink.sink.notes
     assert note.startswith("2 events dropped: the collector refused them: 500")
-    assert not sink.sink.told().failed
+    assert not sink.sink.report().failed
 
 
 def test_a_redirect_is_no_answer(collector):
@@ -281,8 +281,8 @@ def test_a_redirect_is_no_answer(collector):
     sink = Sink(collector.url)
     sink.give(1)
     sink.sink.finish()
-    assert (sink.sink.refused, collector.paths) == (1, ["/v1/logs"])
-    assert sink.sink.told().failed
+    assert (sink.sink.rejected, collector.paths) == (1, ["/v1/logs"])
+    assert sink.sink.report().failed
 
 
 def test_retry_after_is_honoured(collector):
@@ -298,15 +298,15 @@ def test_retry_after_is_honoured(collector):
     sink.give(3)
     sink.sink.finish()
     assert len(collector.times) == 3, "nor is it at the end"
-    assert (sink.sink.sent, sink.sink.given_up) == (1, 2)
+    assert (sink.sink.sent, sink.sink.abandoned) == (1, 2)
     assert sink.sink.notes == ("2 events dropped: not sent in time: 429 Too Many Requests",)
 
 
 def test_retry_after_holds_for_what_comes_after_a_batch_that_was_given_up(collector):
     collector.replies = [(503, {"Retry-After": "3"}, b"")]
-    sink = Sink(collector.url, QUICK._replace(patience=1.0, age=0.01))
+    sink = Sink(collector.url, QUICK._replace(max_age=1.0, age=0.01))
     sink.give(1)
-    assert until(lambda: sink.sink.given_up == 1)
+    assert until(lambda: sink.sink.abandoned == 1)
     assert len(collector.times) == 1
     while not sink.sink.sent and len(collector.times) < 2:
         sink.give(2)
@@ -320,24 +320,24 @@ def test_retry_after_holds_for_what_comes_after_a_batch_that_was_given_up(collec
 def test_one_batch_waits_as_long_as_its_own_patience(collector):
     """The collector asks for longer: that batch is lost, and none is tried before."""
     collector.replies = [(503, {"Retry-After": "600"}, b"")]
-    sink = Sink(collector.url, QUICK._replace(patience=1.0, age=0.01))
+    sink = Sink(collector.url, QUICK._replace(max_age=1.0, age=0.01))
     began = time.monotonic()
     sink.give(1)
-    assert until(lambda: sink.sink.given_up == 1)
+    assert until(lambda: sink.sink.abandoned == 1)
     assert time.monotonic() - began >= 1.0, "it is not dropped at once"
     sink.give(2)
-    assert until(lambda: sink.sink.given_up == 2)
+    assert until(lambda: sink.sink.abandoned == 2)
     sink.give(3)
-    assert until(lambda: sink.sink.given_up == 3)
+    assert until(lambda: sink.sink.abandoned == 3)
     sink.sink.finish()
     assert len(collector.times) == 1
 
 
 def test_a_collector_that_always_says_now_is_given_up_too(collector):
     collector.replies = [(503, {"Retry-After": "0"}, b"")] * 1000
-    sink = Sink(collector.url, QUICK._replace(patience=0.3))
+    sink = Sink(collector.url, QUICK._replace(max_age=0.3))
     sink.give(1)
-    assert until(lambda: sink.sink.given_up == 1)
+    assert until(lambda: sink.sink.abandoned == 1)
     assert len(collector.times) < 50, "as often as without it"
     sink.sink.finish()
 
@@ -345,7 +345,7 @@ def test_a_collector_that_always_says_now_is_given_up_too(collector):
 def test_what_no_request_can_hold_is_refused_and_the_thread_goes_on(collector):
     sink = Sink(collector.url, headers={"a:b": "c"})
     sink.give(1)
-    assert until(lambda: sink.sink.refused == 1)
+    assert until(lambda: sink.sink.rejected == 1)
     sink.http._settings = sink.http._settings._replace(headers={})
     sink.give(2)
     assert until(lambda: sink.sink.sent == 1)
@@ -360,7 +360,7 @@ def test_what_is_taken_in_part_is_counted(collector):
     sink.give(1, 2, 3)
     assert until(lambda: sink.said)
     sink.sink.finish()
-    assert (sink.sink.sent, sink.sink.refused, len(collector.times)) == (1, 2, 1)
+    assert (sink.sink.sent, sink.sink.rejected, len(collector.times)) == (1, 2, 1)
     assert sink.said == [f"{collector.url}/v1/logs: 2 events dropped: too old"]
 
 
@@ -381,7 +381,7 @@ def test_a_collector_that_was_not_there_gets_what_waited(collector):
 def test_memory_is_bounded_and_what_found_no_room_is_counted(collector):
     go = threading.Event()
     collector.before = lambda: go.wait(60)
-    sink = Sink(collector.url, QUICK._replace(held=20_000, batch=2_000))
+    sink = Sink(collector.url, QUICK._replace(max_bytes=20_000, batch=2_000))
     sink.give(*range(1000))
     assert sink.sink._held <= 20_000
     kept = 1000 - sink.sink.overfull
@@ -402,17 +402,17 @@ def test_the_end_does_not_wait_for_a_server_that_hangs(collector):
     sink.give(2, 3)
     sink.sink.finish()
     assert until(lambda: not sink.sink._thread.is_alive())
-    assert (sink.sink.sent, sink.sink.given_up) == (0, 3)
-    assert sink.sink.told().failed
+    assert (sink.sink.sent, sink.sink.abandoned) == (0, 3)
+    assert sink.sink.report().failed
     go.set()
 
 
 def test_a_server_that_never_answers_is_given_up_in_time(collector):
     go = threading.Event()
     collector.before = lambda: go.wait(60)
-    sink = Sink(collector.url, QUICK._replace(patience=0.4), timeout=0.1)
+    sink = Sink(collector.url, QUICK._replace(max_age=0.4), timeout=0.1)
     sink.give(1)
-    assert until(lambda: sink.sink.given_up == 1 and sink.said)
+    assert until(lambda: sink.sink.abandoned == 1 and sink.said)
     assert "no answer in time" in sink.said[0]
     go.set()
     sink.sink.finish()
@@ -463,11 +463,11 @@ def test_nobody_there_is_a_failure_that_is_told(capsys, monkeypatch):
 
 def test_the_environment_says_where():
     logs, both = "OTEL_EXPORTER_OTLP_LOGS_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"
-    assert settings_of("", {}).shown == "http://localhost:4318/v1/logs"
-    assert settings_of("", {both: "https://a:1/base/"}).shown == "https://a:1/base/v1/logs"
-    assert settings_of("", {both: "https://a", logs: "http://b/own"}).shown == "http://b/own"
-    assert settings_of("http://c", {both: "https://a"}).shown == "http://c/v1/logs"
-    assert settings_of("http://c/x?y=1", {}).shown == "http://c/x?y=1"
+    assert settings_of("", {}).url_text == "http://localhost:4318/v1/logs"
+    assert settings_of("", {both: "https://a:1/base/"}).url_text == "https://a:1/base/v1/logs"
+    assert settings_of("", {both: "https://a", logs: "http://b/own"}).url_text == "http://b/own"
+    assert settings_of("http://c", {both: "https://a"}).url_text == "http://c/v1/logs"
+    assert settings_of("http://c/x?y=1", {}).url_text == "http://c/x?y=1"
     found = settings_of("", {"OTEL_EXPORTER_OTLP_TIMEOUT": "2500", "OTEL_EXPORTER_OTLP_COMPRESSION": "none"})
     assert (found.timeout, found.gzip) == (2.5, False)
     about = resource_of({"OTEL_SERVICE_NAME": "mine"}, host="", machine="aarch64", release="6.1", title="t")
@@ -545,7 +545,7 @@ def test_when_an_event_happened_is_known_where_its_clock_is_ours():
 
 
 def test_events_of_another_clock_have_their_time_by_its_offset():
-    """Behind a cut line too, where that clock may have begun again."""
+    """Behind a lost connection too, where that clock may have begun again."""
     host = FakeHost("far", behind=50 * 10**9)
     watch = Watch(Anything(KernelInfo(host)))
     watch.armed.arm(probe("vfs_read"))
@@ -556,7 +556,7 @@ def test_events_of_another_clock_have_their_time_by_its_offset():
         first, later = wall(1_000), wall(2_000)
         assert first is not None and later == first + 1_000
         host.behind = 5000 * 10**9
-        watch.intake.cuts = (Outage(1.0, booted=True),)
+        watch.intake.outages = (Outage(1.0, booted=True),)
         now = wall(time.time_ns() - host.behind)
         assert now is not None and abs(now - time.time_ns()) < 30 * 10**9
     finally:

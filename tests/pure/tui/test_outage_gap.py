@@ -1,4 +1,4 @@
-"""The gap that a cut line leaves: measured no longer than it was, and in each export and view the same."""
+"""The gap that a lost connection leaves: measured no longer than it was, and in each export and view the same."""
 
 from __future__ import annotations
 
@@ -33,15 +33,17 @@ from kernel.connection.kernel_info import KernelInfo
 from kernel.watch import reconnect
 from kernel.watch.reconnect import ReconnectAttempt
 from kernel.watch.watch import Watch
-from tests.pure.far_sides import Instance, far_side
 from tests.pure.kernel.test_ssh_reconnect import Side, at_once, cut, shown, side
 from tests.pure.kernel.test_watch import Anything, id_of, probe, replay_of
+from tests.pure.remote_hosts import Instance, remote_host
 from tests.pure.tui.test_otlp import value_of
 from tui.__main__ import main
 from tui.output.event_source import source_of
 from tui.present.first_rows import first_rows
-from tui.present.status import detail_of, losses_of, status_of
+from tui.present.loss_totals import losses_of
+from tui.present.status import detail_of, status_of
 from tui.views.summary.text import _head
+from widgets.events.status_bar import loss_runs
 
 __all__ = ["at_once", "side"]
 
@@ -80,7 +82,7 @@ def test_no_length_is_longer_than_what_it_is_of(lost: int, back: int) -> None:
     gap = Outage.between(lost, back)
     assert gap.lost == lost and gap.back == max(lost, back)
     assert 0 <= gap.seconds * SECOND <= max(0, back - lost) * (1 + 1e-15)
-    assert float(gap.shown.removesuffix(" s").replace(",", "")) <= gap.seconds + 1e-6
+    assert float(gap.duration_text.removesuffix(" s").replace(",", "")) <= gap.seconds + 1e-6
 
 
 def test_a_mark_of_an_older_recording_has_its_seconds() -> None:
@@ -126,16 +128,16 @@ class Clocked(Side):
 @pytest.mark.parametrize("kind", [Clocked, Side])
 @pytest.mark.parametrize("triggered", [False, True])
 def test_a_gap_is_no_longer_than_the_events_around_it_are_apart(kind: type[Side], triggered: bool) -> None:
-    """Probes are armed one after the other over a slow line: the first one sees events before the last is there."""
+    """Probes are armed one by one over a slow connection: the first one sees events before the last is there."""
     side = kind()
     watch = Watch(Anything(KernelInfo(side.target)))
     try:
         armed = [watch.armed.arm(probe(name)) for name in ("vfs_read", "vfs_write", "vfs_open")]
         if triggered:
             watch.armed.add_trigger(armed[0], armed[0].plan.events[0], "stacktrace")
-        side.heard = time.monotonic()
+        side.last_received = time.monotonic()
         side.event(time.monotonic_ns(), id_of(armed[0]))
-        side.heard = time.monotonic()
+        side.last_received = time.monotonic()
         shown(watch, 1)
         cut(side, watch)
         Clocked.happens_when_on(side, slow=0.1)  # type: ignore[arg-type]
@@ -145,12 +147,12 @@ def test_a_gap_is_no_longer_than_the_events_around_it_are_apart(kind: type[Side]
         assert store is not None
         before, mark, after = (store.record(seq) for seq in range(3))
         gap = outage_of_record(mark)
-        assert gap == back.cut == watch.cuts[0]
+        assert gap == back.outage == watch.outages[0]
         assert 0 < gap.seconds * SECOND <= after.ts - before.ts
         if kind is Clocked:
             assert gap.lost is not None and gap.back is not None
             assert before.ts <= gap.lost <= gap.back <= after.ts, "both times are right"
-        assert store.lost_between(before.ts, after.ts)
+        assert store.may_lack_ends(before.ts, after.ts)
         on = [step.path.rpartition("/")[2] for step in side.steps if step.data == b"1"]
         assert on[-4:] == ["enable", "enable", "enable", "tracing_on"], "all are recorded from one time on"
     finally:
@@ -165,21 +167,21 @@ def test_where_the_clock_began_again_only_its_end_is_known(side: Side) -> None:
     shown(watch, 1)
     cut(made, watch)
     made.files["/proc/sys/kernel/random/boot_id"] = b"two\n"
-    gap = ReconnectAttempt(watch).run().cut
+    gap = ReconnectAttempt(watch).run().outage
     assert gap.booted and gap.lost is None and gap.back is not None and gap.seconds >= 0
     watch.close()
 
 
 def test_what_a_shell_reads_for_us_is_heard(tmp_path: Path) -> None:
-    """Its text comes through a shell of its own: what it gave last was there before the line was cut."""
+    """Its text comes through a shell of its own: what it gave last was there before the connection was lost."""
     (tmp_path / "i").mkdir()
     instance = Instance(tmp_path / "i", cpus=0)
     (tmp_path / "i/trace_pipe").write_text(" cat-812 [000] 1.000000: vfs_read: count=1\n")
-    with far_side("dash") as far:
+    with remote_host("dash") as far:
         stream = far.dialect.stream(instance.path)
-        asked = far.dialect._shell.heard  # type: ignore[union-attr]
+        asked = far.dialect._shell.last_received  # type: ignore[union-attr]
         assert stream.read(60.0) is not None
-        assert far.dialect.heard >= stream.heard > asked  # type: ignore[union-attr]
+        assert far.dialect.last_received >= stream.last_received > asked  # type: ignore[union-attr]
         stream.close()
 
 
@@ -200,7 +202,7 @@ def taped(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[tuple[Pat
     shown(watch, 1)
     cut(made, watch)
     made.happens_when_on(slow=0.0)
-    gap = ReconnectAttempt(watch).run().cut
+    gap = ReconnectAttempt(watch).run().outage
     shown(watch, 3)
     watch.stop_recording()
     watch.close()
@@ -227,7 +229,7 @@ def test_a_recording_that_ends_while_the_line_is_cut_says_so(monkeypatch: pytest
         watch.record_to(tmp_path / "two.pwr")
         assert shown(watch, 3)[:3] == ["vfs_read", OUTAGE_EVENT, "vfs_read"]
         watch.stop_recording()
-        assert watch.end_mark is None and len(watch.cuts) == 1
+        assert watch.end_mark is None and len(watch.outages) == 1
         kept = [gap for batch in Recording.open(tmp_path / "two.pwr").batches() if (gap := outage_of_batch(batch))]
         assert not any(gap.for_good for gap in kept)
     finally:
@@ -294,7 +296,7 @@ def test_folded_stacks_say_that_they_have_no_place_for_it(taped, tmp_path, capsy
     path, gap = taped
     assert main([str(path), "--export", f"folded:{tmp_path / 'x.folded'}"]) == 1
     told = capsys.readouterr().err
-    assert f"disconnected for {gap.shown}: folded stacks have no place for that" in told
+    assert f"disconnected for {gap.duration_text}: folded stacks have no place for that" in told
 
 
 def test_a_log_record_has_the_gap(taped) -> None:
@@ -317,12 +319,12 @@ def test_a_log_record_has_the_gap(taped) -> None:
 def test_a_recording_says_of_its_gap_what_was_said_live(taped, capsys) -> None:
     path, gap = taped
     watch = replay_of(path)
-    assert watch.cuts == (gap,)
+    assert watch.outages == (gap,)
     assert losses_of(watch, None).gap == gap.seconds
     status = status_of(watch.info, watch, None, tracing=False)
-    assert [text for text, _ in status.losses.runs(quiet=True)][-1] == f"  ! gap {seconds_text(gap.seconds)}"
-    assert first_rows(watch.info.target).gap == gap.seconds, "from the first paint on"
-    assert f"disconnected for {gap.shown}" in _head(watch, Summary(watch.store))
+    assert [text for text, _ in loss_runs(status.losses, quiet=True)][-1] == f"  ! gap {seconds_text(gap.seconds)}"
+    assert first_rows(watch.info.target).losses.gap == gap.seconds, "from the first paint on"
+    assert f"disconnected for {gap.duration_text}" in _head(watch, Summary(watch.store))
     told = {field.name: field.value for field in detail_of(watch, watch.store.record(1))}
     assert told == {"lost": str(gap.lost), "back": str(gap.back), "seconds": str(gap.seconds), "note": gap.text}
     capsys.readouterr()

@@ -118,7 +118,7 @@ def test_order_by_the_field_is_not_that_by_what_every_event_has(store):
 
 
 def test_the_table_is_sorted_by_the_column_that_was_meant(store):
-    shown = event_table(SimpleNamespace(known=None), store)
+    shown = event_table(SimpleNamespace(event_fields=None), store)
     shown.sort(EventColumn("cpu"), descending=False)
     assert [shown.item(row).values["cpu"] for row in range(shown.next)] == [1, 2, 3]
     shown.sort(FIXED[1], descending=False)

@@ -60,10 +60,10 @@ def test_of_ticks_that_are_not_enough_few_are_shown_and_the_last_always(monkeypa
 
     def tick(_):
         left[0] -= 1
-        watching.intake.behind = watching.intake.unsettled = left[0] > 0
+        watching.intake.has_backlog = watching.intake.unsettled = left[0] > 0
 
     watching = SimpleNamespace(
-        intake=SimpleNamespace(behind=False, unsettled=False), queue=SimpleNamespace(), tick=tick
+        intake=SimpleNamespace(has_backlog=False, unsettled=False), queue=SimpleNamespace(), tick=tick
     )
     app = SimpleNamespace(
         set_timer=lambda wait, work: due.append((wait, work)), call_after_refresh=lambda _: None, screen_stack=["one"]
@@ -71,7 +71,7 @@ def test_of_ticks_that_are_not_enough_few_are_shown_and_the_last_always(monkeypa
     monkeypatch.setattr("tui.refresh.time.monotonic", lambda: now[0])
     feed = RefreshLoop(app, lambda: shown.append(left[0]), lambda: None)
     feed.follow(watching)
-    feed.data_came()
+    feed.schedule_tick()
     while due:
         wait, work = due.pop()
         now[0] += wait

@@ -40,9 +40,9 @@ def closed() -> dict[str, bytes]:
 
 
 class Closed:
-    """The far side of a user."""
+    """The remote host of a user."""
 
-    pid, heard = 1, 0.0
+    pid, last_received = 1, 0.0
 
     def __init__(self, files: dict[str, bytes]) -> None:
         self._files = FakeTarget(files, facts=NOWHERE)
@@ -130,7 +130,7 @@ def test_what_nobody_could_look_at_is_not_denied(text: str) -> None:
 def test_a_function_of_a_closed_tracefs_is_not_denied() -> None:
     facts = look(closed())
     about = attachability("vfs_read", facts, None)
-    assert [reason.why for reason in about.reasons] == [ReasonKind.PRIVILEGES]
+    assert [reason.kind for reason in about.reasons] == [ReasonKind.PRIVILEGES]
     found = complete("p /bin/ls", 9, NameSources(facts, lambda _: None, lambda _: (), pytest.fail))
     assert "cannot be seen" in found.note, found
     bare = replace(facts, troubles=())
@@ -179,7 +179,7 @@ def test_old_files_of_keys(tmp_path: Path, name: str) -> None:
         assert locked_keys(Address("box"), ["-F", "none", "-i", str(key)]) == []
 
 
-def test_what_a_far_side_says_is_no_reason_of_ssh() -> None:
+def test_what_a_remote_host_says_is_no_reason_of_ssh() -> None:
     """A login that ends with such words has nothing to do with keys."""
     error = connect_error(Address("box"), "", "sh: /etc/profile: Permission denied", TargetLost("cut"))
     assert "Permission denied" in str(error) and "key" not in error.remedy
@@ -220,6 +220,6 @@ def test_doctor_says_where_it_has_looked_for_libbpf() -> None:
 
 def test_a_trouble_is_one_of_what_keeps_from_looking() -> None:
     facts = TargetFacts("x86_64", "7.2", troubles=(Trouble("slow", fatal=False), Trouble("closed")))
-    assert facts.unseen == Trouble("closed")
-    assert replace(facts, readme="tracing mini-HOWTO").unseen is None
-    assert replace(facts, troubles=facts.troubles[:1]).unseen is None
+    assert facts.unreadable == Trouble("closed")
+    assert replace(facts, readme="tracing mini-HOWTO").unreadable is None
+    assert replace(facts, troubles=facts.troubles[:1]).unreadable is None

@@ -50,7 +50,7 @@ def test_a_file_ends_when_it_is_large(tmp_path):
     got = numbers(tmp_path / "new")
     assert [n for part in got for n in part] == [*range(10)]
     assert len(got) > 1 and all(name.startswith("probewright-a_b-2") for name in names(tmp_path / "new"))
-    told = row.told()
+    told = row.report()
     assert told.values["files"] == len(got) and told.values["events"] == 10
     assert told.values["bytes"] == sum(path.stat().st_size for path in (tmp_path / "new").iterdir())
 
@@ -151,7 +151,7 @@ def test_run_into_a_folder(tmp_path, capsys):
 
 def test_what_is_left_out_is_summed_up_over_the_files(tmp_path):
     class Noting:
-        left_out = 0
+        omitted = 0
         notes: tuple[str, ...] = ("1,200 values are left out: why", "a word without a number")
 
         def take(self, record):

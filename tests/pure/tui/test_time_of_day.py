@@ -139,7 +139,7 @@ def watch(tmp_path: Path) -> Iterator[Watch]:
 def test_events_are_shown_by_the_clock_that_was_measured(watch: Watch) -> None:
     assert watch.store is not None
     record = watch.store.record(0)
-    assert not watch.clock.known
+    assert not watch.clock.is_known
     assert stamp_of(lambda: watch, ClockFace.UTC)(record.ts, 0) == stamp_of(lambda: watch, ClockFace.KERNEL)(
         record.ts, 0
     )
@@ -149,7 +149,7 @@ def test_events_are_shown_by_the_clock_that_was_measured(watch: Watch) -> None:
     assert offset is not None and abs(record.ts + offset.ns - time.time_ns()) < 600 * SECOND
     text = wall_clock(record.ts + offset.ns, utc=True)
     assert stamp_of(lambda: watch, ClockFace.UTC)(record.ts, 0).startswith(f"{text} 1000.")
-    assert offset.sureness in day_of(watch, record.ts, 0)
+    assert offset.uncertainty_text in day_of(watch, record.ts, 0)
     assert day_in_front(watch, record.ts, 0, ClockFace.KERNEL) == ""
 
 
@@ -192,7 +192,7 @@ def test_a_recording_holds_it_and_gives_it_out(watch: Watch, tmp_path: Path, cap
     assert watch.stop_recording() == path
     assert Recording.open(path).meta[META_KEY][0]
     replayed = replay_of(path)
-    assert replayed.store is not None and replayed.clock.known
+    assert replayed.store is not None and replayed.clock.is_known
     last = replayed.store.record(replayed.store.next_seq - 1)
     offset = watch.clock.offset(watch.store, last.ts, 1)
     assert replayed.clock.offset(replayed.store, last.ts, last.seq) == offset and offset is not None
@@ -207,7 +207,7 @@ def test_a_recording_holds_it_and_gives_it_out(watch: Watch, tmp_path: Path, cap
 def test_an_old_recording_says_that_it_has_none(capsys) -> None:
     old = Path(__file__).parents[3] / "tui/default.pwr"
     planner = Planner(KernelInfo(RecordingTarget(Recording.open(old), str(old))))
-    assert not Watch(planner).clock.known
+    assert not Watch(planner).clock.is_known
     assert main([str(old), "--export", "csv", "--clock", "local"]) == 0
     told = capsys.readouterr()
     assert "does not say at what time of day it was made" in told.err

@@ -86,7 +86,7 @@ def app(monkeypatch: pytest.MonkeyPatch) -> Workers:
 def graphing(app: Workers, monkeypatch: pytest.MonkeyPatch) -> TraceControl:
     made = TraceControl(app, None, None, lambda: None, lambda: None)  # type: ignore[arg-type]
     app.threads = made.threads
-    for name in ("follow", "count", "data_came"):
+    for name in ("follow", "count", "schedule_tick"):
         monkeypatch.setattr(made._refresh_loop, name, lambda *_: None)
     return made
 
@@ -101,11 +101,11 @@ def test_of_two_quick_starts_the_last_runs_alone(app: Workers, graphing: TraceCo
     Tracer.go_on.set()
     app.join()
     assert running() == ["third"]
-    told = [message.watching for message in app.told if isinstance(message, GraphStarted)]
+    told = [message.watch for message in app.told if isinstance(message, GraphStarted)]
     for watching in told:
         graphing.started(watching)
     app.join()
-    assert graphing.watching is told[-1] and running() == ["third"]
+    assert graphing.current_watch is told[-1] and running() == ["third"]
     graphing.stop()
     app.join()
     assert running() == [] and told[-1].settled  # type: ignore[attr-defined]
@@ -146,7 +146,7 @@ def test_what_the_screen_never_heard_of_is_there_to_be_closed(app: Workers, grap
     Tracer.go_on.set()
     graphing.start(Symbols(), "begun")  # type: ignore[arg-type]
     app.join()
-    assert graphing.watching is None
+    assert graphing.current_watch is None
     last = graphing.last()
     assert last is not None and [str(last.plan)] == running() == ["begun"]
 
@@ -225,9 +225,9 @@ def test_quitting_says_that_it_waits_for_the_end_and_leaves_nothing(
         return "taking the call graph's tracer away" in "".join(told)
 
     monkeypatch.setattr(tracer.queue, "settle", lambda: until(said))
-    monkeypatch.setattr(tracer, "hurry", lambda _: until(said) if not stopped else None, raising=False)
+    monkeypatch.setattr(tracer, "set_deadline", lambda _: until(said) if not stopped else None, raising=False)
     opening = SimpleNamespace(cancel=threading.Event())
-    over = SimpleNamespace(tracing=graphing, watching=None, opening=opening, planner=None, hosts=None)
+    over = SimpleNamespace(tracing=graphing, current_watch=None, opening=opening, planner=None, hosts=None)
     if stopped:
         graphing.stop()
     assert _take_away(over) == 0  # type: ignore[arg-type]

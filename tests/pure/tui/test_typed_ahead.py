@@ -20,7 +20,7 @@ class Typist:
     def press(self, key: str, after: float = SOON, *, in_text: bool = False, careful: str = "cdD") -> KeyRoute:
         self.now += after
         character = key if len(key) == 1 else {"enter": "\r"}.get(key)
-        return self.rule.fate(self.rule.stroke(key, character), in_text=in_text, careful=key in careful)
+        return self.rule.route(self.rule.stroke(key, character), in_text=in_text, careful=key in careful)
 
     def fates(self, keys: str, **how: bool) -> list[KeyRoute]:
         return [self.press(key, **how) for key in keys]

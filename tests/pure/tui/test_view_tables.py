@@ -196,7 +196,7 @@ def test_where_the_ring_buffer_lost_events_a_row_stands_between_the_calls(comman
     assert [row["call"] for row in rows].index("events_lost") == place
     found = rows[place]
     assert (found["cpu"], found["note"], found["events"], found["pid"]) == (str(loss["cpu"]), note, "", "")
-    assert "seconds" not in found, "no line was cut"
+    assert "seconds" not in found, "no connection was lost"
     whole = command(HERE, "--view", "calls", "--export", "csv").out
     assert "events" not in whole.splitlines()[0].split(",")
 

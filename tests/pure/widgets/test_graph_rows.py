@@ -26,7 +26,7 @@ class One:
 
 @given(FOREIGN, FOREIGN, FOREIGN, FOREIGN, st.integers(0, 40), st.integers(60, 160))
 def test_wide_letters_move_no_column(name, arguments, task, note, level, columns):
-    rows = GraphRows(One(GraphText(1, task, level, None, name, arguments, "0", took=1_234, note=note)))  # type: ignore[arg-type]
+    rows = GraphRows(One(GraphText(1, task, level, None, name, arguments, "0", duration=1_234, note=note)))  # type: ignore[arg-type]
     rows.prepare(0, 1)
     texts = [piece.text for piece in rows.pieces(0, columns)]
     assert sum(map(width, texts)) == columns

@@ -6,12 +6,13 @@ from dataclasses import replace
 
 import pytest
 
+from events.loss_counts import LossTotals
 from widgets.events.status_bar import live_line, top_line
-from widgets.events.values import LiveState, LossTotals, Status
+from widgets.events.values import LiveState, Status
 from widgets.number_format import rate, short
 
 STATUS = Status("lab", "Linux 7.2.13 x86-64", 43859, 1)
-LIVE = LiveState(per_second=12_300, shown=1_204_332)
+LIVE = LiveState(per_second=12_300, row_count=1_204_332)
 LOSSES = LossTotals(9199, 2, 3)
 
 
@@ -43,7 +44,7 @@ def test_what_stays_at_80_columns():
 
 
 def test_there_is_no_rate_where_nothing_is_recorded():
-    line = live_line(replace(LIVE, per_second=0.0, instead="counting in the kernel"), 118).plain
+    line = live_line(replace(LIVE, per_second=0.0, no_events_text="counting in the kernel"), 118).plain
     assert "■ counting in the kernel  shown 1,204,332" in line and "/s" not in line
 
 
@@ -90,9 +91,9 @@ def test_the_other_views_stay_in_sight_however_long_the_note_is(note, columns, n
 
 
 def test_what_is_left_out_is_told_with_what_is_shown():
-    state = replace(LIVE, shown=0, of=176)
+    state = replace(LIVE, row_count=0, total=176)
     assert "shown 0 of 176" in live_line(state, 78).plain
-    assert "shown" not in live_line(replace(LIVE, shown=None), 78).plain
+    assert "shown" not in live_line(replace(LIVE, row_count=None), 78).plain
 
 
 def test_a_tracer_that_is_on_is_told():
@@ -115,9 +116,9 @@ def test_short_figures(number, text):
 
 
 def test_an_urgent_note_is_read_whole_before_other_views_are() -> None:
-    """The way out of a line that is cut stands at its end."""
+    """The way out of a lost connection stands at its end."""
     note = "disconnected: trying again in 4 s; F7 now, F8 give up"
-    state = LiveState(views=("events", "graph", "entry→exit", "summary"), per_second=None, shown=1, note=note)
+    state = LiveState(views=("events", "graph", "entry→exit", "summary"), per_second=None, row_count=1, note=note)
     assert "F8" not in live_line(state, 78).plain
     urgent = live_line(replace(state, urgent=True), 78).plain
     assert "[events]" in urgent and note in urgent

@@ -17,13 +17,13 @@ def add_export(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--export",
         metavar="FORMAT[:PATH]",
-        help=f"give the events out as {formats}; without a path: printed; FOLDER/: a row of files; otlp[:URL]: as "
-        "log records to a collector of OpenTelemetry",
+        help=f"export the events as {formats}; without a path: to standard output; FOLDER/: to rotating files; "
+        "otlp[:URL]: as log records to an OpenTelemetry collector",
     )
     parser.add_argument(
-        "-o", "--output", metavar="PATH", help="the file for it (- prints), whose name may say the format"
+        "-o", "--output", metavar="PATH", help="output file (-: standard output); its suffix may set the format"
     )
-    parser.add_argument("--overwrite", action="store_true", help="also where the file is there already")
+    parser.add_argument("--overwrite", action="store_true", help="overwrite an existing file")
     parser.add_argument(
         "--rotate-size",
         type=types.megabytes,
@@ -53,7 +53,7 @@ def add_filter(parser: argparse.ArgumentParser, where: str = "") -> None:
         "--filter",
         metavar="CONDITION",
         default="",
-        help=f"{where}give out only the events that pass, as f does in the application: "
+        help=f"{where}print and export only events that pass the condition, as f does in the application: "
         "'count > 4096 && comm == cat'",
     )
 
@@ -63,14 +63,14 @@ def add_view(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--view",
         choices=VIEWS,
-        help="with --export jsonl or csv: give out the table of a view in place of events, as o does in that view; "
-        "histograms are those of hist triggers, hosts how each of several hosts was",
+        help="with --export jsonl or csv: export the table of a view in place of events, as o does in that view; "
+        "histograms: the tables of hist triggers; hosts: the state of each of several hosts",
     )
 
 
 def add_common(parser: argparse.ArgumentParser, default_text: str = "auto", default: str | None = None) -> None:
     """Add --target and --version, which nearly every command has."""
-    text = f"what to probe, see below (default: {default_text})"
+    text = f"target to probe, see below (default: {default_text})"
     parser.add_argument("-t", "--target", action=_Target, default=default, metavar="TARGET", help=text)
     parser.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
 
@@ -101,7 +101,7 @@ def add_hosts(parser: argparse.ArgumentParser) -> None:
         "--window",
         type=types.seconds,
         metavar="SECONDS",
-        help="how long an event waits for older ones of other hosts, where there are several (default: 1)",
+        help="with several hosts: seconds that an event waits for older ones of other hosts (default: 1)",
     )
 
 
@@ -164,7 +164,7 @@ def add_line(parser: argparse.ArgumentParser) -> None:
         type=types.natural,
         default=60,
         metavar="SECONDS",
-        help="how long to try to reconnect after the connection is lost (default: 60; 0: end then)",
+        help="seconds of attempts to reconnect after the connection is lost (default: 60; 0: none)",
     )
 
 
@@ -174,13 +174,13 @@ def add_rates(parser: argparse.ArgumentParser) -> None:
         "--max-rate",
         type=types.natural,
         metavar="N",
-        help="ask, or refuse, before a probe brings more than N events a second (default: 50000; 0: do not measure)",
+        help="ask, or refuse, before arming a probe above N events a second (default: 50000; 0: do not measure)",
     )
     parser.add_argument(
         "--storm",
         type=types.natural,
         metavar="N",
-        help="stop a probe that brings more than N events a second (default: 2000000; 0: never)",
+        help="stop a probe with more than N events a second (default: 2000000; 0: never)",
     )
 
 
@@ -188,7 +188,7 @@ def add_limits(parser: argparse.ArgumentParser) -> None:
     """Add the limits of event rates, and what is done when a probe is armed."""
     add_rates(parser)
     parser.add_argument("--force", action="store_true", help="arm it at any rate")
-    parser.add_argument("--count-only", action="store_true", help="have the kernel count the hits, record nothing")
+    parser.add_argument("--count-only", action="store_true", help="count the hits in the kernel, and record nothing")
     parser.add_argument(
         "--trigger",
         dest="triggers",
@@ -196,7 +196,7 @@ def add_limits(parser: argparse.ArgumentParser) -> None:
         default=[],
         type=types.trigger,
         metavar="TRIGGER",
-        help="put a trigger on each event that takes it: stacktrace, traceoff:1, 'hist:keys=common_pid if count > 9'",
+        help="add a trigger to each event that takes it: stacktrace, traceoff:1, 'hist:keys=common_pid if count > 9'",
     )
     parser.set_defaults(counting={})  # triggers by probe, see `tui.cli.follow.preset_specs.requested_probes`
 
@@ -208,8 +208,8 @@ def add_summary(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         const="",
         metavar="FIELD",
-        help="print no events but their sum at the end: latencies, rates, processes, and the values of a field",
+        help="print a summary at the end in place of events: latencies, rates, processes, and the values of a field",
     )
     parser.add_argument(
-        "--hist", action="store_true", help="the same, counted in the kernel, which then records nothing"
+        "--hist", action="store_true", help="the same summary, counted in the kernel, which then records no event"
     )

@@ -119,7 +119,7 @@ def _application() -> argparse.ArgumentParser:
         epilog=f"commands: {', '.join(COMMANDS)} (each with --help)\n\n{_TARGETS}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("recording", nargs="?", metavar="TARGET", help="what to open (as --target)")
+    parser.add_argument("recording", nargs="?", metavar="TARGET", help="target to open (as --target)")
     add_common(parser)
     add_hosts(parser)
     add_export(parser)
@@ -155,32 +155,34 @@ def _commands() -> argparse.ArgumentParser:
     add_bounds(sub, "stop after N calls; else Ctrl+C does")
     sub = printing("preset", "List, show, check, compare and save presets: probes that answer a question.")
     _preset(sub)
-    sub = printing("export", "Say probes in the words of another tool: a script or text that arms them without us.")
+    sub = printing("export", "Export probes for another tool: a script or text that arms them without probewright.")
     add_specs(sub, preset=True)
-    sub.add_argument("--as", dest="dialect", required=True, choices=DIALECTS, help="what to make")
-    sub.add_argument("-o", "--output", metavar="FILE", help="must not be there yet; else it is printed")
-    printing("doctor", "Say what this machine or target can do, what it can not, and what would help.")
-    printing("clean", "Remove what a session that died has left in the kernel.")
+    sub.add_argument("--as", dest="dialect", required=True, choices=DIALECTS, help="tool or format to export for")
+    sub.add_argument("-o", "--output", metavar="FILE", help="new file; without it the text is printed")
+    printing("doctor", "Report the features that this machine or target has and lacks, with remedies.")
+    printing("clean", "Remove the probes and settings that a dead session left in the kernel.")
     sub = command("lab", "Boot a kernel in a throw-away machine and open the application on it.", _STATUS)
     kernels = "6.1, 6.12, 7.2, arm64:6.12, full, or an image's path (default: %(default)s)"
     sub.add_argument("--kernel", default="7.2", metavar="KERNEL", help=kernels)
-    sub = command("completion", "Print what has a shell complete the words of probewright.", _STATUS)
-    sub.add_argument("shell", choices=SHELLS, help="which shell; how it is installed stands in what is printed")
+    sub = command("completion", "Print a completion script for a shell.", _STATUS)
+    sub.add_argument("shell", choices=SHELLS, help="shell; the script begins with the way to install it")
     return parser
 
 
 def _about_the_kernel(printing: Callable[[str, str], argparse.ArgumentParser]) -> None:
-    sub = printing("list", "List functions and what kind of probe can attach to them.")
+    sub = printing("list", "List functions and the kinds of probes that can attach to them.")
     sub.add_argument("pattern", nargs="?", default="", help="words that the name must hold, in any order")
     sub.add_argument("--limit", type=types.natural, default=0, metavar="N", help="at most N (0: all)")
     sub = printing("show", "Show a function's signature and fields, or a type with its offsets.")
     sub.add_argument("name", type=types.name, metavar="FUNCTION|TYPE", help="vfs_read, file, 'struct file'")
-    sub.add_argument("--callers", action="store_true", help="who calls the function, by the kernel's own code")
+    sub.add_argument(
+        "--callers", action="store_true", help="also the callers of the function, found in the kernel's code"
+    )
     sub.add_argument("--vmlinux", metavar="FILE", help="debug information of that kernel, to see what was inlined")
-    sub = printing("check", "Say what the kernel would answer to a specification, and what would be written.")
+    sub = printing("check", "Show the kernel's verdict on a specification, and the lines that would be written.")
     add_specs(sub, required=False)
     sub.add_argument("--stdin", action="store_true", help="read specifications from standard input, one a line")
-    sub.add_argument("--matrix", action="store_true", help="also what other kernels would be given, by these types")
+    sub.add_argument("--matrix", action="store_true", help="also the lines for other kernels, by these types")
 
 
 def _arming(printing: Callable[[str, str], argparse.ArgumentParser]) -> None:
@@ -197,12 +199,10 @@ def _arming(printing: Callable[[str, str], argparse.ArgumentParser]) -> None:
     add_line(sub)
     sub = printing("record", "Arm probes and write everything to a recording.")
     add_specs(sub, preset=True)
-    add_bounds(
-        sub, "stop when N events have come, else Ctrl+C does; the file holds the pages they are in, and so more"
-    )
+    add_bounds(sub, "stop after N events, else with Ctrl+C; the file holds whole pages, and so a few more")
     add_limits(sub)
     add_line(sub)
-    sub.add_argument("-o", "--output", required=True, metavar="FILE.pwr", help="must not be there yet")
+    sub.add_argument("-o", "--output", required=True, metavar="FILE.pwr", help="new file")
 
 
 def _graph(parser: argparse.ArgumentParser) -> None:
@@ -218,7 +218,7 @@ def _graph(parser: argparse.ArgumentParser) -> None:
         help="only calls of at least so many microseconds",
     )
     add_line(parser)
-    parser.add_argument("-o", "--output", metavar="FILE.pwr", help="write a recording too; must not be there yet")
+    parser.add_argument("-o", "--output", metavar="FILE.pwr", help="also write a recording, to a new file")
 
 
 def _preset(parser: argparse.ArgumentParser) -> None:
@@ -231,12 +231,12 @@ def _preset(parser: argparse.ArgumentParser) -> None:
         sub.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help="one JSON object a line")
         return sub
 
-    sub = action("list", "Name the presets there are.")
+    sub = action("list", "List the presets.")
     sub.add_argument("names", nargs="*", metavar="WORD", help="words that occur in it; #TAG is one of its tags")
-    sub.add_argument("--tags", default="", metavar="TAG,…", help="only those that have all of these")
+    sub.add_argument("--tags", default="", metavar="TAG,…", help="only presets with all of these tags")
     sub = action("show", "Print a preset's file.")
     sub.add_argument("names", nargs="+", metavar="PRESET", help=name)
-    sub = action("check", "Say what a target makes of a preset: what is accepted, written and lost.")
+    sub = action("check", "Check a preset against a target: verdict, lines and losses.")
     sub.add_argument("names", nargs="+", metavar="PRESET", help=name)
     add_values(sub)
     sub = action("diff", "Compare two presets; the exit status is 1 where they differ.")
@@ -244,7 +244,7 @@ def _preset(parser: argparse.ArgumentParser) -> None:
     sub = action("save", "Save specifications, or another preset, under a new name.")
     sub.add_argument("name", metavar="NAME", help="small letters, digits, - and _")
     sub.add_argument("names", nargs="+", metavar="SPEC|PRESET", help="specifications, or the preset to copy")
-    sub.add_argument("--title", default="", help="one line of what it is for")
-    sub.add_argument("--tags", default="", metavar="TAG,…", help="words to find it by")
+    sub.add_argument("--title", default="", help="purpose, in one line")
+    sub.add_argument("--tags", default="", metavar="TAG,…", help="tags to find it by")
     sub.add_argument("--project", action="store_true", help="into the project's .probewright folder")
-    sub.add_argument("--replace", action="store_true", help="also where the file is there already")
+    sub.add_argument("--replace", action="store_true", help="overwrite an existing file")

@@ -109,11 +109,11 @@ def _take_away(app: Probewright) -> int:
 
     left = 0
     try:
-        if app.watching is not None:
+        if app.current_watch is not None:
             with contextlib.suppress(OSError):
-                if app.watching.live:  # probes recorded in a file are not armed in a kernel
+                if app.current_watch.live:  # probes recorded in a file are not armed in a kernel
                     print("taking the probes away ...", file=sys.stderr, flush=True)
-            left = disarm_all(app.watching)
+            left = disarm_all(app.current_watch)
         with contextlib.suppress(OSError):
             if app.tracing.busy:
                 print(
@@ -143,4 +143,4 @@ def _close_hosts(fleet: Fleet) -> int:
     with contextlib.suppress(OSError):  # the terminal may be gone
         for host in fleet.all_hosts:
             print_leftovers(host)
-    return int(any(host.left for host in fleet.all_hosts))
+    return int(any(host.undo_errors for host in fleet.all_hosts))

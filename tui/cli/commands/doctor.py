@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from kernel.cleanup import leftovers
 from kernel.connection.kernel_info import KernelInfo
 from kernel.facts.gather import read_config
-from kernel.facts.missing_features import explain_missing, unseen
+from kernel.facts.missing_features import explain_missing, features_unknown
 from probes.facts.facts import Feature, TargetFacts
 from probes.facts.json_values import facts_to_dict
 from tui.cli.console.output import connect, emit, plain, require_connection
@@ -79,7 +79,7 @@ def _print_features(facts: TargetFacts, missing: Mapping[Feature, str], *, is_li
     for feature in Feature:
         # A feature disabled in the kernel's configuration is missing even if tracefs can't be read.
         why = missing.get(feature, "")
-        word = "yes" if not why else "?" if unseen(facts) and "CONFIG_" not in why else "no"
+        word = "yes" if not why else "?" if features_unknown(facts) and "CONFIG_" not in why else "no"
         print(plain(f"  {word:<5}{feature:<26}{why}".rstrip()))
     for trouble in facts.troubles:
         print(plain(f"\n{'!' if trouble.fatal else '-'} {trouble.what}"))

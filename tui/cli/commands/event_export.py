@@ -52,12 +52,12 @@ def _all_of(planner: Planner, wanted: ExportRequest, text: str) -> int:
     watch = Watch(planner, HEADLESS._replace(tasks=SCREEN.tasks, moves=SCREEN.moves))
     watch.begin()
     load_symbols(watch, wanted.form)
-    if wanted.timed and not watch.clock.known:
+    if wanted.timed and not watch.clock.is_known:
         print(plain(f"probewright: {planner.info.target.name}: {UNKNOWN}: no event has a `time`"), file=sys.stderr)
     try:
         with opened_watch_export(watch, wanted, {}, filter_of(watch, text)) as export:
             export.take_all(watch)
     except REFUSALS as error:
         return print_export_error(wanted, error)
-    print_losses(watch, unshown=watch.unshown)
+    print_losses(watch, unshown=watch.evicted)
     return export.tell()

@@ -69,13 +69,17 @@ def run(arguments: argparse.Namespace) -> int:
         with waiting("reading symbols"):
             retry_after_reconnect(watch, arguments, partial(planner.info.load_symbols, by_name=False))
         imported.join()  # while waiting for the import, many calls would arrive
-        with stoppable(watch.hurry):
+        with stoppable(watch.set_deadline):
             failed = _start(watch, arguments, path)
             if not failed:
                 measure_clock(watch, arguments)
                 printer = GraphPrinter(watch, arguments)
                 printer.run()
-        lost = watch.lost if isinstance(watch.lost, TargetLost) and not (printer and printer.enough) else None
+        lost = (
+            watch.connection_error
+            if isinstance(watch.connection_error, TargetLost) and not (printer and printer.has_reached_count)
+            else None
+        )
         if lost is not None and printer is not None:
             printer.mark_end()
         recorder = watch.recording.recorder
@@ -85,7 +89,7 @@ def run(arguments: argparse.Namespace) -> int:
             watch,
             printer.dropped if printer else 0,
             recorder.dropped if recorder else 0,
-            unvalued=printer.unvalued if printer else 0,
+            unvalued=printer.rows_without_values if printer else 0,
         )
     except BrokenPipeError as error:
         broken_pipe = error
@@ -167,7 +171,7 @@ class GraphPrinter:
         return self._printer.printed if self._printer else 0
 
     @property
-    def enough(self) -> bool:
+    def has_reached_count(self) -> bool:
         """True if as many calls were printed as were requested."""
         return bool(self._arguments.count) and self.printed >= self._arguments.count
 
@@ -177,9 +181,9 @@ class GraphPrinter:
         return self._printer.dropped if self._printer else 0
 
     @property
-    def unvalued(self) -> int:
+    def rows_without_values(self) -> int:
         """Number of rows that were printed without their values."""
-        return self._printer.unvalued if self._printer else 0
+        return self._printer.rows_without_values if self._printer else 0
 
     def run(self) -> None:
         """Print calls until the end; events read before a signal are printed too."""
@@ -187,10 +191,12 @@ class GraphPrinter:
             return
         seconds = self._arguments.seconds
         end = time.monotonic() + seconds if seconds else float("inf")
-        self._watch.hurry(end)
+        self._watch.set_deadline(end)
         with contextlib.suppress(SignalStop), reporting_silence(self._watch):
             self._until_over(end)
-            while self._watch.ended and not self.enough and reconnect(self._watch, self._arguments, (), end):
+            while (
+                self._watch.ended and not self.has_reached_count and reconnect(self._watch, self._arguments, (), end)
+            ):
                 self._until_over(end)
         for _ in range(2):  # a second signal may arrive meanwhile, once
             with contextlib.suppress(SignalStop):
@@ -209,11 +215,11 @@ class GraphPrinter:
                 break
 
     def _finish(self) -> None:
-        self._watch.hurry(time.monotonic())
+        self._watch.set_deadline(time.monotonic())
         with signals_deferred():
             self._watch.end_reading()
         self._names_read_at = 0.0
-        while not self._tick() and self._watch.intake.behind:
+        while not self._tick() and self._watch.intake.has_backlog:
             pass
         with signals_deferred():
             if self._watch.store is not None:
@@ -260,7 +266,7 @@ class GraphPrinter:
         """Print outages before a call with time `ts` (nanoseconds of the kernel's clock); None: every known
         outage.
         """
-        for outage in self._watch.cuts[self._outages_printed :] if self._arguments.json else ():
+        for outage in self._watch.outages[self._outages_printed :] if self._arguments.json else ():
             from tui.views.graph.objects import object_of_cut
 
             if ts is not None and (outage.lost is None or ts <= outage.lost):
@@ -284,9 +290,9 @@ class GraphPrinter:
         from tui.views.graph.objects import object_of_loss
 
         self._print_outages()
-        if store.lost > self._losses_printed:
-            emit(object_of_loss(store.lost - self._losses_printed))
-            self._losses_printed = store.lost
+        if store.lost_events > self._losses_printed:
+            emit(object_of_loss(store.lost_events - self._losses_printed))
+            self._losses_printed = store.lost_events
 
 
 class _Printer:
@@ -307,7 +313,7 @@ class _Printer:
         """
         self._bounds = GraphBounds(levels, arguments.slower * 1000)
         self.printed = 0
-        self.unvalued = 0
+        self.rows_without_values = 0
         """Rows that were printed without their values, as their events were dropped before."""
         self._before = before
         self._watch = watch
@@ -320,7 +326,7 @@ class _Printer:
     @property
     def dropped(self) -> int:
         """Number of calls, and of events of calls, that were dropped before they were printed."""
-        return self._dropped + self._model.growing.unseen
+        return self._dropped + self._model.live_tree.skipped_events
 
     @property
     def _enough(self) -> bool:
@@ -330,7 +336,7 @@ class _Printer:
         """Print new calls; return True if enough were printed."""
         more = True
         while more and not self._enough:
-            more = self._model.growing.tick(0.0)  # only a part: new calls are printed before they could be dropped
+            more = self._model.live_tree.tick(0.0)  # only a part: new calls are printed before they could be dropped
             self._print_new()
         return self._enough
 
@@ -356,14 +362,14 @@ class _Printer:
                 self._before(row.ts)
                 self._print(row)
         self._roots = waiting
-        self._model.growing.let_go(waiting[0] if waiting else tree.next)
+        self._model.live_tree.let_go(waiting[0] if waiting else tree.next)
 
     def _roots_from(self, start: int) -> list[int]:
         """Return outermost rows from `start` on: calls, and interrupts, which may contain calls."""
         from events.graph.begin_end_columns import RowKind
 
         columns = self._model.tree.columns
-        level, what = (columns.column(name)[start - columns.first :] for name in ("level", "what"))
+        level, what = (columns.column(name)[start - columns.first :] for name in ("level", "kind"))
         rows: list[int] = (((level == 0) & (what <= RowKind.SOFTIRQ)).nonzero()[0] + start).tolist()
         return rows
 
@@ -374,7 +380,7 @@ class _Printer:
         number = root.row
         while number < root.after:
             row = self._model.tree.row(number)
-            is_call = row.what == RowKind.CALL and row.task == root.task
+            is_call = row.kind == RowKind.CALL and row.task == root.task
             if is_call:
                 yield row
             number = max(number + 1, row.after) if is_call else number + 1
@@ -396,7 +402,7 @@ class _Printer:
             self._print_row(row)
 
     def _print_row(self, row: CallRow) -> None:
-        self.unvalued += self._model.lines.lacks_values(row)
+        self.rows_without_values += self._model.lines.lacks_values(row)
         if self._arguments.json:
             from tui.views.graph.objects import object_of_row
 
@@ -409,7 +415,7 @@ class _Printer:
             emit({**times, **object_of_row(self._model, row)})
             return
         text = self._model.line(row)
-        took = "" if text.took is None else duration(text.took)
+        took = "" if text.duration is None else duration(text.duration)
         kind = f"{text.kind} " if text.kind else ""
         returned = f" = {text.returned}" if text.returned else ""
         note = f"  ({text.note})" if text.note else ""

@@ -184,7 +184,7 @@ def order_of(arguments: argparse.Namespace) -> ArmRequest:
 
 def status_of(hosts: Sequence[Host]) -> int:
     """Return the exit status: all hosts succeeded, some did, or none and why."""
-    if any(host.left for host in hosts):
+    if any(host.undo_errors for host in hosts):
         return REFUSED
     failed = [host for host in hosts if host.state.failed]
     if not failed:
@@ -211,7 +211,7 @@ def _follow(fleet: Fleet, stream: HostStream, seconds: float | None) -> None:
         stream.tick()
         flush_output()
         stream.idle()
-        if stream.enough or (fleet.settled and not fleet.armed):
+        if stream.has_reached_count or (fleet.settled and not fleet.armed):
             break
         if fleet.settled and seconds and end == float("inf"):
             end = now + seconds

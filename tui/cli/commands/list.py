@@ -32,14 +32,14 @@ def run(arguments: argparse.Namespace) -> int:
         attaching = AttachExplainer(info)
         if hits and attaching.near:
             with waiting("reading symbols"):
-                attaching.about(names[hits[0]])  # from here on the reasons are exact
+                attaching.attachability(names[hits[0]])  # from here on the reasons are exact
         wanted = [names[index] for index in hits[: arguments.limit or len(hits)]]
         survey = info.catalog.survey(wanted)
         if arguments.json:
-            lines = (_json(survey.about(name)) for name in wanted)
+            lines = (_json(survey.attachability(name)) for name in wanted)
         else:  # most functions take every probe and need no reason
             usual, alike = survey.traced, f" {_letters(ALL)}\n"
-            lines = (f"{name:<48}{alike}" if name in usual else _text(survey.about(name)) for name in wanted)
+            lines = (f"{name:<48}{alike}" if name in usual else _text(survey.attachability(name)) for name in wanted)
         sys.stdout.writelines(lines)
         require_connection(info)
         return DONE if hits else REFUSED

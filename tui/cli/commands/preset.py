@@ -39,7 +39,7 @@ def _list(arguments: argparse.Namespace) -> int:
         what = entry.preset.title if entry.preset else f"can't be used: {entry.error}"
         origin = "" if entry.origin is Origin.SHIPPED else f"  [{entry.origin}]"
         hidden = "  (another of this name is taken)" if entry.shadowed else ""
-        hidden += "  (instead of the one that comes along)" if entry.shadows else ""
+        hidden += "  (instead of the one that comes along)" if entry.replaces_shipped else ""
         print(plain(f"{entry.name:<{width}}  {what}{origin}{hidden}"))
     if not entries:
         print("probewright: no preset fits", file=sys.stderr)
@@ -57,7 +57,7 @@ def _entry(entry: PresetFile) -> dict[str, object]:
         "tags": list(preset.tags) if preset else [],
         "error": entry.error or None,
         "shadowed": entry.shadowed,
-        "shadows": entry.shadows,
+        "shadows": entry.replaces_shipped,
     }
 
 

@@ -57,10 +57,10 @@ def _finish(watch: Watch, *, enough: bool = False) -> int:
     if watch.store is None:
         return 0
     watch.tick()
-    while watch.intake.behind:
+    while watch.intake.has_backlog:
         watch.tick()
     watch.store.flush()
-    paths = {event.path for plan in watch.known.plans for event in plan.events}
+    paths = {event.path for plan in watch.event_fields.plans for event in plan.events}
     total = sum(number for event, number in watch.store.totals.items() if watch.store.event(event) in paths)
     return max(0, total - recorder.dropped) if recorder is not None else total
 
@@ -84,7 +84,7 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         armed = retry_after_reconnect(watch, arguments, lambda: expand(requested, planner))
         probes = retry_after_reconnect(watch, arguments, lambda: probes_of(armed.specs, planner))
-        with stoppable(watch.hurry):
+        with stoppable(watch.set_deadline):
             # Before anything is armed: events are in the file then, whatever becomes of the connection.
             retry_after_reconnect(watch, arguments, lambda: watch.recording.prepare(path))
             events = arm(watch, probes, arm_options_of(arguments), arguments)
@@ -116,6 +116,6 @@ def run(arguments: argparse.Namespace) -> int:
         print(plain(f"{path}: {counted(held)}, {size_of(size)}"))
     if connection_error is not None:
         raise connection_error
-    if armed.least:
+    if armed.longest_min_duration:
         print("probewright: calls of any duration are recorded: a recording holds all events", file=sys.stderr)
     return REFUSED if left else DONE

@@ -83,9 +83,11 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         armed = retry_after_reconnect(watch, arguments, lambda: expand(requested, planner))
         probes = retry_after_reconnect(watch, arguments, lambda: probes_of(armed.specs, planner))
-        if armed.least and (export_request is not None or arguments.summary is not None or arguments.hist):
+        if armed.longest_min_duration and (
+            export_request is not None or arguments.summary is not None or arguments.hist
+        ):
             print(f"probewright: {plain(any_duration_note(requested))}", file=sys.stderr)
-        with stoppable(watch.hurry):
+        with stoppable(watch.set_deadline):
             events = arm(watch, probes, arm_options_of(arguments), arguments)
             measure_clock(watch, arguments)
             event_filter = filter_of(watch, arguments.filter)
@@ -103,7 +105,7 @@ def run(arguments: argparse.Namespace) -> int:
             print_hit_counts(watch)
         if arguments.view != "histograms":
             print_tables(watch, as_json=arguments.json, aside=export_request is not None)
-        print_losses(watch, unprinted, unshown=watch.unshown)
+        print_losses(watch, unprinted, unshown=watch.evicted)
     except FilterRefused as error:
         print_filter_error(error)
         status = USAGE
@@ -172,7 +174,7 @@ def _export(
 
 
 def _line(watch: Watch, record: Record, unasked: Container[str]) -> str:
-    values = " ".join(f"{name}={value}" for name, value in watch.known.values(record) if name not in unasked)
+    values = " ".join(f"{name}={value}" for name, value in watch.event_fields.values(record) if name not in unasked)
     event = record.event.rpartition("/")[2]
     task = task_text(record.comm, record.pid, record.event)
     return f"{seconds(record.ts)} [{record.cpu:03}] {task} {event} {values}"

@@ -59,9 +59,9 @@ def _function(info: KernelInfo, name: str, arguments: argparse.Namespace) -> int
     vmlinux = Path(arguments.vmlinux) if arguments.vmlinux else None
     attaching, about = AttachExplainer(info, vmlinux), info.catalog.attachability(name)
     if not about.kinds or about.has(ReasonKind.TWINS):
-        about = attaching.about(name)
+        about = attaching.attachability(name)
     unseen = (about.has(ReasonKind.INLINED) or about.has(ReasonKind.UNKNOWN)) and attaching.debug_info
-    wanted = arguments.callers or unseen or (about.called and not about.kinds)
+    wanted = arguments.callers or unseen or (about.has_code and not about.kinds)
     found = attach_text.find_callers(attaching, name) if wanted else None
     if about.has(ReasonKind.UNKNOWN) and not (found and found.reasons):
         return REFUSED

@@ -57,7 +57,7 @@ def _open(spec: str, arming: bool) -> KernelInfo:
             plain(f"probewright: {target.name} ({info.facts.title}), not this machine: {reason}"),
             file=sys.stderr,
         )
-    if info.cut_short:
+    if info.is_truncated:
         print(plain(f"probewright: {target.name}: the recording is cut short; its end is missing"), file=sys.stderr)
     fatal = [trouble for trouble in info.facts.troubles if trouble.fatal]
     if arming and target.is_kernel and fatal:
@@ -68,7 +68,7 @@ def _open(spec: str, arming: bool) -> KernelInfo:
 
 def require_connection(info: KernelInfo) -> None:
     """Raise TargetLost if the connection was lost meanwhile, even if the output did not need the missing answer."""
-    error = getattr(info.target, "line_error", None)
+    error = getattr(info.target, "connection_error", None)
     if error is not None:
         raise error
 

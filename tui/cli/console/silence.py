@@ -57,7 +57,7 @@ class _SilenceReporter:
                 clear_progress()
 
     def _look(self) -> None:
-        silent, name = self._watch.silent, self._watch.info.target.name
+        silent, name = self._watch.overdue_seconds, self._watch.info.target.name
         if silent is not None:
             if sys.stderr.isatty():
                 show_progress(f"{name}: {words(silent)}")

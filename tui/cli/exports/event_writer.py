@@ -40,8 +40,8 @@ _PROGRESS_EVERY = 0.2
 class Export:
     """Export of events in one format, with its filter, its writer and its handlers of signals."""
 
-    def __init__(self, wanted: ExportRequest, writer: Writer, passing: ExportFilter) -> None:
-        self.passing = passing
+    def __init__(self, wanted: ExportRequest, writer: Writer, export_filter: ExportFilter) -> None:
+        self.export_filter = export_filter
         """Filter that decides which events to take, and counts them."""
         self._wanted = wanted
         self._writer = writer
@@ -60,12 +60,12 @@ class Export:
     @property
     def written(self) -> int:
         """Number of events that reached their destination."""
-        return self.passing.number - self.left_out
+        return self.export_filter.number - self.omitted
 
     @property
-    def left_out(self) -> int:
+    def omitted(self) -> int:
         """Number of events that the writer left out (`events.export.source.Writer`)."""
-        return self._writer.left_out
+        return self._writer.omitted
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -79,7 +79,7 @@ class Export:
         store = watch.store
         if store is None:
             return
-        job = Job(store, self, self.passing, grows=True)
+        job = Job(store, self, self.export_filter, grows=True)
         over = False
         while not over:
             over = watch.ended
@@ -89,7 +89,7 @@ class Export:
             watch.tick(0.0)  # read ahead: later events reveal losses that belong behind the rows written now
             job.step(math.inf)
             self.idle()
-        watch.unshown += job.dropped
+        watch.evicted += job.dropped
         self._lacks_returns = lacks_returns(store.decoder.formats.values())
         self._ended_by = watch.error
         self.end()
@@ -104,7 +104,7 @@ class Export:
         from tui.cli.follow.follow import follow
 
         try:
-            follow(watch, bounds, events, self.take, None, self.idle, self.passing, chosen)
+            follow(watch, bounds, events, self.take, None, self.idle, self.export_filter, chosen)
         except KernelError as error:
             self._ended_by = error
         self.end()
@@ -121,9 +121,9 @@ class Export:
             with self._deferring_signals():
                 self._writer.idle()
         is_due = time.monotonic() - self._progress_at > _PROGRESS_EVERY
-        if is_due and self.passing.of > self._progress_of and sys.stderr.isatty():
-            self._progress_at, self._progress_of = time.monotonic(), self.passing.of
-            print(f"\r\x1b[K{self.passing.text()}", end="", file=sys.stderr, flush=True)
+        if is_due and self.export_filter.of > self._progress_of and sys.stderr.isatty():
+            self._progress_at, self._progress_of = time.monotonic(), self.export_filter.of
+            print(f"\r\x1b[K{self.export_filter.text()}", end="", file=sys.stderr, flush=True)
 
     def take(self, record: Record) -> None:
         """Write one event that passes the filter; a signal takes effect after the event is complete."""
@@ -161,7 +161,7 @@ class Export:
                 print(f"probewright: {plain(note)}", file=sys.stderr)
         failed = bool(self.notes) and not isinstance(self._writer, Sink)
         if isinstance(self._writer, Sink):
-            report = self._writer.told()
+            report = self._writer.report()
             failed = report.failed
             if as_json:
                 emit(dict(report.values))
@@ -170,7 +170,7 @@ class Export:
         elif self._wanted.path != STDOUT:
             self._tell_file(as_json=as_json)
         else:
-            print_pass_count(self.passing, self.left_out)
+            print_pass_count(self.export_filter, self.omitted)
         if self._ended_by is not None:
             raise self._ended_by
         return REFUSED if failed else DONE
@@ -180,7 +180,10 @@ class Export:
         if as_json:
             emit({"file": self._wanted.path, "format": self._wanted.form.name, "events": self.written, "bytes": size})
         else:
-            print(plain(f"{self._wanted.path}: {self.passing.text(self.left_out)}, {size_of(size)}"), file=sys.stderr)
+            print(
+                plain(f"{self._wanted.path}: {self.export_filter.text(self.omitted)}, {size_of(size)}"),
+                file=sys.stderr,
+            )
 
     @contextlib.contextmanager
     def whole_records(self) -> Iterator[None]:

@@ -121,4 +121,4 @@ def check_view(arguments: argparse.Namespace, wanted: ExportRequest | None, *, s
 
 def export_error_text(error: ExportRefused) -> str:
     """Return the message for a file that can't be created."""
-    return f"{error}; --overwrite puts the new one there" if error.taken else str(error)
+    return f"{error}; --overwrite puts the new one there" if error.file_exists else str(error)

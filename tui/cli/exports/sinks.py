@@ -69,7 +69,7 @@ def sink_request_of(arguments: argparse.Namespace, form: Format | None, path: st
         resource_of(os.environ, host="", machine="", release="", title="")
         from tui.output.otlp_http import OtlpHttp
 
-        return SinkRequest(OTLP, settings.shown, settings, OtlpHttp(settings), host=host_of(os.environ))
+        return SinkRequest(OTLP, settings.url_text, settings, OtlpHttp(settings), host=host_of(os.environ))
     if form is not None and path and (path.endswith("/") or rotation):
         if form.whole_calls:
             raise BadSetting(
@@ -182,7 +182,7 @@ class _RemoteWall:
         self._offset: int | None = None
 
     def __call__(self, ts: int) -> int | None:
-        outages = len(getattr(self._watch, "cuts", ()))
+        outages = len(getattr(self._watch, "outages", ()))
         if outages != self._outages:  # that clock may have started again
             self._outages, self._offset, self._due = outages, None, 0
         if (now := time.monotonic_ns()) >= self._due:

@@ -42,7 +42,7 @@ def with_attach_reason(info: KernelInfo, verdict: Verdict) -> Verdict:
     if not name:
         return verdict
     attaching = AttachExplainer(info)
-    about = attaching.about(name) if attaching.near else info.catalog.attachability(name)
+    about = attaching.attachability(name) if attaching.near else info.catalog.attachability(name)
     return explain_refusal(verdict, about, info.catalog.near(name) if about.has(ReasonKind.UNKNOWN) else ())
 
 
@@ -69,37 +69,37 @@ def as_json(about: Attachability, callers: Callers | None) -> dict[str, Any]:
     """Return the reasons, alternatives and callers as keys of a JSON object."""
     found: dict[str, Any] = {
         "reasons": [
-            {"code": reason.why.name.lower(), "text": reason.text, "remedy": reason.remedy or None}
+            {"code": reason.kind.name.lower(), "text": reason.text, "remedy": reason.remedy or None}
             for reason in all_reasons(about, callers)
         ],
-        "instead": [_way(way) for way in (*about.instead, *(callers.instead if callers else ()))],
+        "instead": [_way(way) for way in (*about.alternatives, *(callers.alternatives if callers else ()))],
     }
     if callers is not None:
         found["callers"] = {
             "searched": callers.searched or None,
             "not_probeable": list(callers.hidden),
-            "trouble": callers.trouble or None,
+            "trouble": callers.error or None,
         }
     return found
 
 
 def _way(way: Alternative) -> dict[str, Any]:
     kinds = sorted(str(kind) for kind in way.kinds)
-    return {"place": str(way.place), "how": way.how.name.lower(), "note": way.note or None, "kinds": kinds}
+    return {"place": str(way.place), "how": way.relation.name.lower(), "note": way.note or None, "kinds": kinds}
 
 
 def lines(about: Attachability, callers: Callers | None) -> Iterator[str]:
     """Yield the reasons and alternatives as lines of text; none where every probe can attach."""
     for reason in all_reasons(about, callers):
-        yield plain(f"{reason.why}: {reason.text}")
+        yield plain(f"{reason.kind}: {reason.text}")
         if reason.remedy:
             yield plain(f"  way out: {reason.remedy}")
-    ways = (*about.instead, *(callers.instead if callers else ()))
+    ways = (*about.alternatives, *(callers.alternatives if callers else ()))
     if ways:
         yield "instead:"
     for way in ways[:_SHOWN]:
         kinds = " ".join(sorted(str(kind) for kind in way.kinds))
-        yield plain(f"  {way.place!s:<40} {kinds:<6} {way.how:<12} {way.note}".rstrip())
+        yield plain(f"  {way.place!s:<40} {kinds:<6} {way.relation:<12} {way.note}".rstrip())
     if len(ways) > _SHOWN:
         yield f"  and {len(ways) - _SHOWN} more (--json has them all)"
     if callers is not None and callers.text:

@@ -69,14 +69,14 @@ class CallPrinter:
         self._requested = requested
 
     @property
-    def enough(self) -> bool:
+    def has_reached_count(self) -> bool:
         """True if as many calls were printed as were requested."""
         return bool(self._most) and self.printed >= self._most
 
     @property
     def dropped(self) -> int:
         """Number of calls, and of events not yet paired, that were dropped before they could be printed."""
-        return self._dropped + (self._calls.calls.unseen if self._calls else 0)
+        return self._dropped + (self._calls.calls.skipped_events if self._calls else 0)
 
     def show(self, record: Record) -> None:
         """Take one event: print it, or the calls that it ends."""
@@ -86,7 +86,7 @@ class CallPrinter:
             if self._watch.store is None:
                 return
             self._calls = CallTexts(self._watch, self._watch.store, HEADLESS.calls)
-        ends = {event.path for plan in self._watch.known.plans for event in plan.events if event.frame}
+        ends = {event.path for plan in self._watch.event_fields.plans for event in plan.events if event.frame}
         is_end = record.event in ends or is_mark(record)  # a mark has its row between the calls
         if not is_end and (self._passes is None or self._passes(record.seq)):
             self._other(record)
@@ -96,19 +96,19 @@ class CallPrinter:
 
     def _is_far_behind(self, calls: CallTexts) -> bool:
         """Tell whether the unpaired events are many, or take up much of the store."""
-        store, behind = self._watch.store, calls.calls.behind
+        store, behind = self._watch.store, calls.calls.backlog
         return behind > _MOST_BEHIND or (
             store is not None and behind * store.bytes > len(store) * store.limit_bytes // 4
         )
 
     def _catch_up(self, calls: CallTexts) -> None:
         """Print all calls that have ended by now: after the last event there is no later one that would do it."""
-        behind = calls.calls.behind > 0
+        behind = calls.calls.backlog > 0
         if not behind:
             return
         while behind:
             calls.tick()
-            behind = calls.calls.behind > 0
+            behind = calls.calls.backlog > 0
             self._dropped += max(0, calls.first - self._row)
             for row in range(max(self._row, calls.first), calls.next):
                 self._print(calls, row)
@@ -139,7 +139,7 @@ class CallPrinter:
             self._dropped += 1
             return
         last = exit_record or entry
-        if self.enough:
+        if self.has_reached_count:
             return
         if loss is not None:
             self._print_loss(loss)

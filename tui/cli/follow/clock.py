@@ -24,7 +24,7 @@ def measure_clock(watch: Watch, arguments: argparse.Namespace) -> None:
     if face_of(arguments) is ClockFace.KERNEL:
         return
     remeasure_clock(watch, arguments)
-    if not watch.clock.known and watch.error is None:
+    if not watch.clock.is_known and watch.error is None:
         name = watch.info.target.name
         why = UNKNOWN if watch.info.holds_events else "its clock tells no time"
         print(plain(f"probewright: {name}: {why}: times are the kernel's seconds alone"), file=sys.stderr)

@@ -76,7 +76,7 @@ class EventPrinter:
         """Tasks whose names the kernel did not know when asked: their events wait no more."""
 
     @property
-    def enough(self) -> bool:
+    def has_reached_count(self) -> bool:
         return bool(self._most) and self.number >= self._most
 
     @property
@@ -115,7 +115,7 @@ class EventPrinter:
             with signals_deferred():
                 self._watch.tick(0.0)
                 self._print_new()
-            if self.enough or not self._watch.intake.behind:
+            if self.has_reached_count or not self._watch.intake.has_backlog:
                 break
         with signals_deferred():
             if self._watch.store is not None:
@@ -183,10 +183,10 @@ class EventPrinter:
             self.number = self._count()
             return
         if self._next_seq < store.first_seq:
-            self._watch.unshown += store.first_seq - self._next_seq
+            self._watch.evicted += store.first_seq - self._next_seq
             self._next_seq = store.first_seq
         for seq in range(self._next_seq, store.next_seq):
-            if self.enough:
+            if self.has_reached_count:
                 break
             record = store.record(seq)
             self._next_seq = seq + 1

@@ -13,18 +13,18 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from events.export.filtered import ExportFilter
+from events.loss_counts import LossCounts
 from events.record import Record
 from kernel.cleanup.undo import failure_lines
 from kernel.connection.planner import Planner
 from kernel.connection.text_note import text_note
 from kernel.errors import ProbeRefused, SettingChanged, TargetLost
 from kernel.guards.limits import Limits
-from kernel.guards.loss_counts import LossCounts
 from kernel.hosts.arm_request import check_specification
 from kernel.recording.replay import unwanted_fields
 from kernel.session.arm_steps import Mode
 from kernel.session.armed import Armed
-from kernel.watch.reconnect import what_becomes
+from kernel.watch.reconnect import effects_note
 from kernel.watch.watch import Watch
 from probes.command import Armable, parse_armable
 from probes.hist.unfiltered import trigger_notes
@@ -42,7 +42,7 @@ from tui.cli.follow.clock import remeasure_clock
 from tui.cli.follow.event_printer import EventPrinter
 from tui.cli.follow.reconnect import print_outages, reconnect, retry_after_reconnect
 from tui.cli.follow.signals import Forced, SignalStop, flush_output, print_forced_stop, signals_deferred
-from tui.present.loss_totals import hit_lines, lost_of
+from tui.present.loss_totals import hit_lines, losses_of
 
 if TYPE_CHECKING:
     from tui.filter.filter import Filter
@@ -197,7 +197,7 @@ def follow(
     except Forced:
         forced = True
         print_forced_stop()
-    if (error := watch.lost) is not None and not printer.enough:
+    if (error := watch.connection_error) is not None and not printer.has_reached_count:
         watch.mark_end()
         if not forced:
             printer.finish()  # the mark has its row
@@ -215,14 +215,14 @@ def _show_all(
     with contextlib.suppress(SignalStop):
         retry_after_reconnect(watch, arguments, watch.armed.record_together, events)
         end = time.monotonic() + arguments.seconds if arguments.seconds else float("inf")
-        watch.hurry(end)
+        watch.set_deadline(end)
         _until_over(watch, arguments, end, printer, idle)
-        while watch.ended and not printer.enough and reconnect(watch, arguments, events, end):
+        while watch.ended and not printer.has_reached_count and reconnect(watch, arguments, events, end):
             _until_over(watch, arguments, end, printer, idle)
-    watch.hurry(time.monotonic())
+    watch.set_deadline(time.monotonic())
     for _ in range(2):  # a second signal may arrive meanwhile, once
         with contextlib.suppress(SignalStop):
-            if not printer.enough:
+            if not printer.has_reached_count:
                 printer.finish()
             with signals_deferred():  # here another signal still ends it, if nobody reads; at the exit none does
                 sys.stdout.flush()
@@ -249,7 +249,7 @@ def _until_over(
         printer.tick()
         idle()
         flush_output()
-        if printer.enough or watch.ended:
+        if printer.has_reached_count or watch.ended:
             break
         if due and watch.info.target.is_kernel:
             with contextlib.suppress(TargetLost):
@@ -271,14 +271,14 @@ def print_losses(watch: Watch, unprinted: int = 0, unwritten: int = 0, unshown: 
     counts = last_counts(watch)
     if counts is None or watch.store is None:
         return
-    lost = lost_of(watch, counts)
+    lost = losses_of(watch, counts)
     losses = (
         (lost.lost, "events lost in the ring buffer"),
         (lost.missed, "calls missed by the probe"),
         (lost.dropped, "events dropped by probewright"),
         (counts.read_errors, "reads of the ring buffer refused by the kernel"),
         (lost.unread, "events that could not be decoded"),
-        (watch.store.late, "events came late: they stand behind younger ones"),
+        (watch.store.late_events, "events came late: they stand behind younger ones"),
         (unprinted, "calls or events of calls dropped before they were printed"),
         (unvalued, "calls printed without values: their events were dropped before"),
         (unshown, "events arrived too fast to be written: they are left out"),
@@ -302,7 +302,7 @@ def last_counts(watch: Watch) -> LossCounts | None:
 
 def print_no_events(watch: Watch) -> None:
     """Print on standard error that no event was received, with the losses."""
-    print(f"probewright: 0 events, {lost_of(watch, last_counts(watch)).text}", file=sys.stderr)
+    print(f"probewright: 0 events, {losses_of(watch, last_counts(watch)).text}", file=sys.stderr)
 
 
 def print_stopped_probes(watch: Watch) -> None:
@@ -321,13 +321,13 @@ def print_hit_counts(watch: Watch) -> None:
 
 def disarm_all(watch: Watch) -> int:
     """Disarm and close; print what is left behind, and return 1 if something is."""
-    watch.hurry(time.monotonic())  # the command ends: don't wait for the remote host as long as before
+    watch.set_deadline(time.monotonic())  # the command ends: don't wait for the remote host as long as before
     failures = watch.close()
     lost = [failure.error for failure in failures if isinstance(failure.error, TargetLost)]
     with contextlib.suppress(OSError), at_priority(Level.ERROR):  # the terminal may be gone
         if lost:
             why = f"{plain(str(lost[0]))}\n  " if is_first_report(lost[0]) else ""
-            print(f"probewright: {why}{plain(what_becomes(watch.info.target))}", file=sys.stderr)
+            print(f"probewright: {why}{plain(effects_note(watch.info.target))}", file=sys.stderr)
         for failure in failures:
             if isinstance(failure.error, SettingChanged):
                 print(f"probewright: {plain(str(failure.error))}", file=sys.stderr)

@@ -22,7 +22,7 @@ class GraphBounds:
         """Return True if a call, or an interrupt, is known to have taken less than the shortest duration."""
         from events.graph.begin_end_columns import RowKind
 
-        return row.what <= RowKind.SOFTIRQ and 0 <= row.duration < self._least
+        return row.kind <= RowKind.SOFTIRQ and 0 <= row.duration < self._least
 
     def of(self, rows: Iterable[CallRow]) -> Iterator[CallRow]:
         """Yield the remaining rows, each with its level among them.
@@ -43,10 +43,10 @@ class GraphBounds:
         for row in rows:
             while around and around[-1][0].after <= row.row:
                 around.pop()
-            is_call = row.what == RowKind.CALL
-            calls = sum(one.what == RowKind.CALL for one, _ in around)
+            is_call = row.kind == RowKind.CALL
+            calls = sum(one.kind == RowKind.CALL for one, _ in around)
             is_left = not self.is_short(row) and not (is_call and 0 < self._levels <= calls)
-            if row.what > RowKind.SOFTIRQ and around:
+            if row.kind > RowKind.SOFTIRQ and around:
                 is_left = not self.is_short(around[-1][0])
             if is_left:
                 hidden = sum(not left for _, left in around)

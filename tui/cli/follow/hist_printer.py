@@ -29,7 +29,7 @@ def print_tables(watch: Watch, *, as_json: bool, aside: bool = False) -> None:
     except KernelError as error:
         _print_error("", str(error))
         return
-    _print(tables, "", sum(cut.missing for cut in watch.cuts), as_json=as_json, aside=aside)
+    _print(tables, "", sum(outage.missing for outage in watch.outages), as_json=as_json, aside=aside)
 
 
 def print_host_tables(host: Host, *, as_json: bool, aside: bool = False, given_out: bool = False) -> None:
@@ -43,8 +43,8 @@ def print_host_tables(host: Host, *, as_json: bool, aside: bool = False, given_o
         _print_error(host.name, host.tables_error)
     if given_out:
         return
-    cuts = len(gaps_of(host))
-    _print(host.tables, host.name, cuts, as_json=as_json, aside=aside)
+    outages = len(gaps_of(host))
+    _print(host.tables, host.name, outages, as_json=as_json, aside=aside)
 
 
 def _print_error(host: str, why: str) -> None:
@@ -52,12 +52,12 @@ def _print_error(host: str, why: str) -> None:
     print(plain(f"probewright: {name}the tables of hist triggers can't be read: {why}"), file=sys.stderr)
 
 
-def _print(tables: Sequence[HistTable], host: str, cuts: int, *, as_json: bool, aside: bool) -> None:
+def _print(tables: Sequence[HistTable], host: str, outages: int, *, as_json: bool, aside: bool) -> None:
     from tui.present.hist_tables import lines_of_watch, object_of  # imports code that measures text for a screen
 
     if as_json and not aside:
         for table in tables:
-            emit(object_of(table, cuts, host))
+            emit(object_of(table, outages, host))
         return
-    for one in lines_of_watch(tables, cuts, host):
+    for one in lines_of_watch(tables, outages, host):
         print(line(one.text), file=sys.stderr if aside else sys.stdout)

@@ -34,13 +34,13 @@ class ArmPlan(NamedTuple):
     specs: list[str]
     calls: bool = False
     """True: calls are shown, not the events at both of their ends."""
-    leasts: Mapping[str, int] = {}
+    min_durations: Mapping[str, int] = {}
     """Minimum duration of a shown call in nanoseconds, by function; a function without one shows all calls."""
 
     @property
-    def least(self) -> int:
+    def longest_min_duration(self) -> int:
         """Longest of these durations, in nanoseconds."""
-        return max(self.leasts.values(), default=0)
+        return max(self.min_durations.values(), default=0)
 
     def calls_of(
         self,
@@ -58,7 +58,9 @@ class ArmPlan(NamedTuple):
         """
         if not self.calls:
             return None
-        return CallPrinter(watch, show, asked, self.leasts, as_json=as_json, face=face, passes=passes, most=most)
+        return CallPrinter(
+            watch, show, asked, self.min_durations, as_json=as_json, face=face, passes=passes, most=most
+        )
 
 
 def is_name(word: str) -> bool:
@@ -85,7 +87,7 @@ def requested_probes(arguments: argparse.Namespace) -> tuple[PresetChoice | str,
     wanted = tuple(PresetChoice(_preset_for(word), values) if is_name(word) else word for word in words)
     for one in wanted:
         if isinstance(one, PresetChoice):
-            checked_values(one.preset, one.given)
+            checked_values(one.preset, one.values)
     return wanted
 
 
@@ -128,7 +130,7 @@ def _preset_for(word: str) -> Preset:
 def preset_named(word: str) -> Preset:
     """Return the preset of a name; print a note if a project's preset hides the shipped one. Raises PresetError."""
     entry = Presets().find(word)
-    if entry.shadows and entry.origin is Origin.PROJECT:
+    if entry.replaces_shipped and entry.origin is Origin.PROJECT:
         note = f"{entry.name} is the project's, instead of the one that comes along: {entry.path}"
         print(plain(f"probewright: {note}"), file=sys.stderr)
     assert entry.preset is not None  # noqa: S101 - find returns only entries with a preset
@@ -157,8 +159,8 @@ def _specs(choice: PresetChoice, planner: Planner) -> list[str]:
     for one in judgement.probes:
         if one.plan is None:
             raise ProbeRefused(one.verdict)
-        if one.refused:
-            why = one.refused[0].error
+        if one.rejected_alternatives:
+            why = one.rejected_alternatives[0].error
             reason = f": {why.hint or why.message}" if why else ""
             print(plain(f"probewright: {choice.preset.name}: another way is taken here{reason}"), file=sys.stderr)
     return [one.text for one in judgement.probes]

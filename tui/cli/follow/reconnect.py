@@ -15,7 +15,7 @@ from kernel.watch.reconnect import (
     ReconnectAttempt,
     Reconnected,
     can_be_reached_again,
-    can_come_back,
+    can_reconnect,
 )
 from kernel.watch.watch import Watch
 from tui.cli.console.output import plain
@@ -80,7 +80,7 @@ def reconnect(
     # A signal may have arrived in a section that must not be interrupted, and ended in this loss.
     patience = 0.0 if is_stop_requested() else min(getattr(arguments, "reconnect", 0), end - time.monotonic())
     reachable_unarmed = watch.session is None and can_be_reached_again(watch.info.target)
-    if patience <= 0 or not (reachable_unarmed or can_come_back(watch)):
+    if patience <= 0 or not (reachable_unarmed or can_reconnect(watch)):
         return False
     attempt = ReconnectAttempt(watch, patience=patience)
     print_message(f"{watch.error or error}; trying again for {patience:.0f} s")
@@ -90,7 +90,7 @@ def reconnect(
         print_message(str(error))
         return False
     print_message(back.text)
-    for error_text in back.refused:
+    for error_text in back.rejected_probes:
         print_message(f"not armed again: {error_text}")
     _replace_paths(events, back)
     return True
@@ -100,7 +100,7 @@ def _replace_paths(events: Collection[str], back: Reconnected) -> None:
     """Replace the paths of wanted events by those of the probes armed again, whose rows have the new path from now
     on.
     """
-    for old, new in back.again:
+    for old, new in back.rearmed:
         for was, event in zip(old.plan.events, new.plan.events, strict=True):
             if isinstance(events, dict) and was.path in events:
                 events[event.path] = events.pop(was.path)
@@ -111,9 +111,9 @@ def _replace_paths(events: Collection[str], back: Reconnected) -> None:
 
 def print_outages(watch: Watch) -> None:
     """Print on standard error how long the connection was lost, if it was."""
-    if len(watch.cuts) == 1 and watch.info.holds_events:
-        print_message(watch.cuts[0].text)
-    elif gap := total_outage_text(watch.cuts):
+    if len(watch.outages) == 1 and watch.info.holds_events:
+        print_message(watch.outages[0].text)
+    elif gap := total_outage_text(watch.outages):
         print_message(f"disconnected: events of {gap} lost")
 
 

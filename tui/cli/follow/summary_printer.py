@@ -72,7 +72,7 @@ class _Counter:
         self._summary: Summary | None = None
         self._store: Store | None = None
         self._counted: dict[Subject, FieldValues] = {}
-        self._group = watch.known.group
+        self._group = watch.event_fields.group
 
     def tick(self, budget: float = _BUDGET) -> int:
         """Count new events for `budget` seconds; return the number of events counted in all."""
@@ -88,23 +88,23 @@ class _Counter:
                 store, bounds.values, self._events, bounds.calls, passing, bounds.piece, self._most
             )
             self._store = store
-        if (group := self._watch.known.group) != self._group:
+        if (group := self._watch.event_fields.group) != self._group:
             now = partial(regrouped_path, old=self._group, new=group)
             self._summary.rename(now)
             self._counted = {one._replace(event=now(one.event)): values for one, values in self._counted.items()}
             self._group = group
-        self._summary.use(ends_of(self._watch.known.plans))
+        self._summary.use(ends_of(self._watch.event_fields.plans))
         for subject in subjects_of(self._watch, store):
             wanted = subject.field == self._field and subject.event in self._events
             if subject.field and wanted and subject not in self._counted:
                 self._counted[subject] = self._summary.count_also(subject.event, subject.field)
         self._summary.tick(budget)
-        return self._summary.seen
+        return self._summary.counted
 
     def finish(self) -> None:
         """Count all remaining events."""
         self.tick()
-        while self._summary is not None and self._summary.behind:
+        while self._summary is not None and self._summary.backlog:
             self.tick()
 
     def found(self) -> Iterator[dict[str, Any]]:
@@ -136,7 +136,7 @@ def _summarize_in_kernel(watch: Watch, arguments: argparse.Namespace, events: Co
     reads = watch.histograms.read()
     for found in objects_of_kernel(watch, reads, exact=arguments.json):
         _print(found, as_json=arguments.json)
-    if any(read.kept.what == LATENCY for read in reads):
+    if any(read.watched.value == LATENCY for read in reads):
         print(f"probewright: {NO_IDLE}", file=sys.stderr)
 
 

@@ -67,7 +67,7 @@ def opened_hosts_export(fleet: Fleet, wanted: ExportRequest, *, filtered: bool =
 
 
 def _source(fleet: Fleet) -> HostsSource:
-    watches = [host.watch for host in fleet.hosts if host.watch is not None and host.watch.known.plans]
+    watches = [host.watch for host in fleet.hosts if host.watch is not None and host.watch.event_fields.plans]
     return hosts_source([source_of(watch, _all_events(watch)) for watch in watches])
 
 
@@ -80,7 +80,7 @@ def _encoder(fleet: Fleet, record: HostRecord) -> LogEncoder:
 
 def _all_events(watch: Watch) -> dict[str, frozenset[str]]:
     """Return all events of a watch's probes; no field is left out."""
-    return {event.path: frozenset() for plan in watch.known.plans for event in plan.events}
+    return {event.path: frozenset() for plan in watch.event_fields.plans for event in plan.events}
 
 
 class _DeferredWriter:
@@ -91,8 +91,8 @@ class _DeferredWriter:
         self._made: Writer | None = None
 
     @property
-    def left_out(self) -> int:
-        return self._writer().left_out
+    def omitted(self) -> int:
+        return self._writer().omitted
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -25,7 +25,7 @@ class HostsFilter:
 
     def __init__(self, fleet: Fleet, text: str) -> None:
         """Set the condition; empty: every event passes."""
-        self.shown: Counter[str] = Counter()
+        self.passed: Counter[str] = Counter()
         """Number of events that passed, by host."""
         self.of: Counter[str] = Counter()
         """Number of events, by host."""
@@ -55,7 +55,9 @@ class HostsFilter:
         if not self._text or self._filter.text:
             return True
         settled = self._fleet.settled
-        watches = [host.watch for host in self._fleet.hosts if host.watch is not None and host.watch.known.plans]
+        watches = [
+            host.watch for host in self._fleet.hosts if host.watch is not None and host.watch.event_fields.plans
+        ]
         if not watches:
             return settled
         try:
@@ -98,10 +100,10 @@ class HostsFilter:
         passes = selected is None or selected.passes(event.record.seq)
         if not is_stack(event.record):
             self.of[event.host] += 1
-            self.shown[event.host] += passes
+            self.passed[event.host] += passes
         return passes
 
     @property
     def text(self) -> str:
         """Text like `155 of 790 events pass the filter`."""
-        return f"{self.shown.total():,} of {self.of.total():,} events pass the filter"
+        return f"{self.passed.total():,} of {self.of.total():,} events pass the filter"

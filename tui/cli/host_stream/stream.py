@@ -37,11 +37,11 @@ class _Reported(NamedTuple):
     """Last reported state of a host."""
 
     state: HostState
-    why: str
+    reason: str
     stopped: int
-    cuts: int = 0
+    outages: int = 0
     """Number of outages."""
-    silent: bool = False
+    is_overdue: bool = False
     """True if an answer is overdue (`kernel.remote.silence`)."""
 
 
@@ -87,9 +87,9 @@ class HostStream:
         """True when no more names of tasks will come."""
 
     @property
-    def enough(self) -> bool:
+    def has_reached_count(self) -> bool:
         """True if as many events were printed as were requested."""
-        return bool(self._most) and self._filter.shown.total() >= self._most
+        return bool(self._most) and self._filter.passed.total() >= self._most
 
     def tick(self) -> None:
         """Print the events that are final by now."""
@@ -146,12 +146,12 @@ class HostStream:
 
     def _account_of(self, host: Host) -> HostAccount:
         of = self._filter.of[host.name] if self._filter.is_set else None
-        return account_of(self._fleet, host, self._filter.shown[host.name], of)
+        return account_of(self._fleet, host, self._filter.passed[host.name], of)
 
     def _print_new(self) -> None:
         events = self._fleet.events
         for seq in range(max(self._next, events.first_seq), events.next_seq):
-            if self.enough:
+            if self.has_reached_count:
                 break
             try:
                 event = events.record(seq)
@@ -159,7 +159,7 @@ class HostStream:
                 events.pass_over(seq)
                 self._next = seq + 1
                 continue
-            is_wanted = is_mark(event.record) or event.event in self._source(event).about
+            is_wanted = is_mark(event.record) or event.event in self._source(event).probe_notes
             if is_wanted and not self._ending and self._filter.must_wait(event):
                 break
             self._next = seq + 1
@@ -171,7 +171,7 @@ class HostStream:
     def _source(self, event: MergedEvent) -> Source:
         known = self._sources.get(event.source)
         alone = is_mark(event.record) or is_stack(event.record)
-        if known is None or not (alone or event.event in known.about):
+        if known is None or not (alone or event.event in known.probe_notes):
             known = self._sources[event.source] = source_of(self._fleet.events.watch(event.source))
         return known
 
@@ -181,7 +181,7 @@ class HostStream:
             return
         if self.export is not None:
             record = self._host_record(event, passes=passes)
-            passing = self.export.passing
+            passing = self.export.export_filter
             if (passing.shows if is_stack(event.record) else passing.gives)(record):
                 self.export.take(record)
         elif passes and self._json:
@@ -191,7 +191,7 @@ class HostStream:
 
     def _host_record(self, event: MergedEvent, *, passes: bool = True) -> HostRecord:
         host = next(host for host in self._fleet.hosts if host.name == event.host)
-        offset = host.offset(self._fleet.now())
+        offset = host.offset(self._fleet.clock())
         return host_record(
             event.record,
             host=event.host,
@@ -204,7 +204,7 @@ class HostStream:
 
     def _line(self, event: MergedEvent) -> str:
         watch = self._fleet.events.watch(event.source)
-        values = " ".join(f"{name}={value}" for name, value in watch.known.values(event.record))
+        values = " ".join(f"{name}={value}" for name, value in watch.event_fields.values(event.record))
         task = task_text(event.comm, event.pid, event.event)
         head = f"{wall_clock(event.ts, utc=self._utc)} {event.host:<{self._wide}} [{event.cpu:03}] {task}"
         late = "  (late)" if event.late else ""
@@ -214,32 +214,32 @@ class HostStream:
     def _report_changes(self) -> None:
         """Print the changes of hosts since the last call."""
         for host in self._fleet.hosts:
-            cuts = host.watch.cuts if host.watch is not None else ()
-            silent = host.watch.silent if host.watch is not None and host.state is HostState.ARMED else None
-            now = _Reported(host.state, host.why, len(host.stopped), len(cuts), silent is not None)
+            outages = host.watch.outages if host.watch is not None else ()
+            silent = host.watch.overdue_seconds if host.watch is not None and host.state is HostState.ARMED else None
+            now = _Reported(host.state, host.reason, len(host.stopped), len(outages), silent is not None)
             before = self._reported.get(host, _UNREPORTED)
             if now == before:
                 continue
             self._reported[host] = now
-            if now.silent != before.silent and host.state is HostState.ARMED:
+            if now.is_overdue != before.is_overdue and host.state is HostState.ARMED:
                 _print_line(host, words(silent) if silent is not None else "heard again")
             for text in host.stopped[before.stopped :]:
                 _print_line(host, f"{text}; --storm sets the limit")
-            for cut in cuts[before.cuts :]:
-                _print_line(host, cut.text)
+            for outage in outages[before.outages :]:
+                _print_line(host, outage.text)
             if (
                 before.state is HostState.CUT
                 and host.state in (HostState.OPEN, HostState.ARMED)
-                and len(cuts) == before.cuts
+                and len(outages) == before.outages
             ):
                 _print_line(host, NOTHING_MISSING)
             if host.state is HostState.ARMED and before.state is not HostState.ARMED:
-                offset = host.offset(self._fleet.now())
+                offset = host.offset(self._fleet.clock())
                 clock = f", clock {clock_text(offset)}" if offset else ""
                 _print_line(host, f"armed, {host.kernel}{clock}")
                 for note in host.done.notes:
                     _print_line(host, note)
-            if host.why and (host.state, host.why) != (before.state, before.why):
+            if host.reason and (host.state, host.reason) != (before.state, before.reason):
                 if host.state is HostState.REFUSED and host.refusal is not None:
                     self._report_rejection(host, host.refusal)
                 else:
@@ -261,22 +261,22 @@ class HostStream:
 
 def _typed_forms(order: ArmRequest) -> set[str]:
     """Return the probes of a request that are no preset's, in each form that a verdict may have."""
-    texts = [one for one in order.wanted if isinstance(one, str)]
+    texts = [one for one in order.specifications if isinstance(one, str)]
     return {form for text in texts for form in (text, " ".join(text.split()), str(parse_armable(text)))}
 
 
 def _report_reason(host: Host) -> None:
     again = "; trying again" if host.state is HostState.CUT else ""
-    _print_line(host, f"{host.state}: {host.why}{again}")
+    _print_line(host, f"{host.state}: {host.reason}{again}")
     if host.remedy:
         print(f"  {plain(host.remedy)}", file=sys.stderr)
 
 
 def print_leftovers(host: Host) -> None:
     """Print on standard error what could not be disarmed."""
-    for left in host.left:
+    for left in host.undo_errors:
         # the reason for the loss was printed already
-        _print_line(host, f"left behind: {left.removeprefix(f'{host.why}: ')}")
+        _print_line(host, f"left behind: {left.removeprefix(f'{host.reason}: ')}")
         print(plain(f"  `clean -t {host.spec}` tries again"), file=sys.stderr)
 
 

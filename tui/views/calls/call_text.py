@@ -28,12 +28,13 @@ if TYPE_CHECKING:
 
 def note_of_calls(calls: Calls) -> str:
     """Return the progress of pairing and the number of events without partner, for the line above the calls."""
-    if calls.behind:
-        return f"pairing, {grouped(calls.behind)} events to go"
+    if calls.backlog:
+        return f"pairing, {grouped(calls.backlog)} events to go"
     alone = "".join(
-        f", {grouped(count)}: {reason.value}" for reason, count in sorted(calls.alone.items(), key=_by_count)
+        f", {grouped(count)}: {reason.value}"
+        for reason, count in sorted(calls.unpaired_counts.items(), key=_by_count)
     )
-    unseen = f", {grouped(calls.unseen)} events dropped before" if calls.unseen else ""
+    unseen = f", {grouped(calls.skipped_events)} events dropped before" if calls.skipped_events else ""
     return f"{grouped(calls.paired)} pairs{alone}{unseen}"
 
 
@@ -97,7 +98,7 @@ def object_of_call(watch: Watch, call: CallText, entry: Record | None, leave: Re
     if last is None:
         raise IndexError
     ends = {"entry": entry, "exit": leave}
-    shown = {end: record and dict(watch.known.values(record)) for end, record in ends.items()}
+    shown = {end: record and dict(watch.event_fields.values(record)) for end, record in ends.items()}
     exact = {end: record and exact_values(record) for end, record in ends.items()}
     return {
         "ts": last.ts,
@@ -126,7 +127,7 @@ class CallTexts:
         self.calls = Calls(store, most_open)
         self.held: Mapping[int, Record] = {}
         """Events still shown although the store may have dropped them, by sequence number."""
-        self._watching = watch
+        self._watch = watch
         self._store = store
         self._plans: tuple[Plan, ...] = ()
         self._columns: dict[str, tuple[str, Mapping[str, PlanColumn]]] = {}
@@ -147,7 +148,7 @@ class CallTexts:
 
     def learn(self) -> None:
         """Add the probes armed since the last call."""
-        plans = self._watching.known.plans
+        plans = self._watch.event_fields.plans
         if plans != self._plans:
             self._plans = plans
             self.calls.use(ends_of(plans))
@@ -205,7 +206,7 @@ class CallTexts:
             CallValue(name, before.get(name), None if name in carried and name in before else after.get(name))
             for name in names
         )
-        alone = call.alone
+        alone = call.unpaired_reason
         return CallText(
             last.ts,
             f"{last.comm}-{last.pid}",
@@ -225,7 +226,7 @@ class CallTexts:
         return f"{call.task} {call.function} {call.returned} {call.note} {values}"
 
     def _values(self, record: Record | None) -> dict[str, str]:
-        return dict(self._watching.known.values(record)) if record else {}
+        return dict(self._watch.event_fields.values(record)) if record else {}
 
     def _record(self, seq: int | None) -> Record | None:
         if seq is None:

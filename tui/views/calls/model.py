@@ -44,8 +44,8 @@ class CallItems:
         return self.calls.marks_before(self.next)
 
     @property
-    def behind(self) -> int:
-        return self.calls.behind
+    def backlog(self) -> int:
+        return self.calls.backlog
 
     def number(self, row: int) -> int:
         return row
@@ -79,7 +79,7 @@ class CallItems:
             return []
         start = numbers[0]
         columns = self.calls.numbers(start, numbers[-1] + 1)
-        took, paired, marks = columns.took.tolist(), columns.paired.tolist(), columns.marks.tolist()
+        took, paired, marks = columns.durations.tolist(), columns.paired.tolist(), columns.marks.tolist()
         timed = [number for number in numbers if paired[number - start]]
         timed.sort(key=lambda number: took[number - start], reverse=descending)
         return [*timed, *(number for number in numbers if not (paired[number - start] or marks[number - start]))]

@@ -116,11 +116,11 @@ class CallsView(TableView):
     def filtered(self) -> PassCount:
         """Number of calls that pass, and of all calls in memory."""
         shown = self.pane.shown
-        return PassCount(*shown.counts, "calls", shown.behind) if shown is not None else PassCount(0, 0, "calls")
+        return PassCount(*shown.counts, "calls", shown.backlog) if shown is not None else PassCount(0, 0, "calls")
 
-    def lacks(self, watch: Watch) -> str:
+    def empty_reason(self, watch: Watch) -> str:
         """Return the text for a watch without any probe at both ends."""
-        paired = self.pane.shown is None or ends_of(watch.known.plans)
+        paired = self.pane.shown is None or ends_of(watch.event_fields.plans)
         recorded = not watch.info.target.is_kernel
         return "" if paired else f"no probe has both ends: {RUNNING_KERNEL if recorded else BOTH_ENDS}"
 

@@ -26,7 +26,7 @@ SORT: Final = Binding(
     "sort",
     "Sort",
     show=False,
-    tooltip="By this column, calls by latency: one way, the other, in the order of time again",
+    tooltip="Sort by this column (calls: by latency); again: reversed; again: by time",
 )
 """Key of the panes whose rows can be sorted."""
 
@@ -60,7 +60,7 @@ class FilteredPane(TablePane):
     @property
     def condition(self) -> str:
         """Condition that the rows pass; empty: none."""
-        return self.shown.chosen_by if self.shown is not None else ""
+        return self.shown.filter_text if self.shown is not None else ""
 
     @abstractmethod
     def refill(self) -> None:
@@ -80,7 +80,7 @@ class FilteredPane(TablePane):
             if changed:
                 self.refill()
                 self._position.wanted = place
-            if changed or (self.shown.order and self.shown.behind):
+            if changed or (self.shown.order and self.shown.backlog):
                 self._continue()
         self.table.names_changed()
 

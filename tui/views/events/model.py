@@ -26,14 +26,14 @@ class EventItems:
     """Events by their sequence numbers; `tui.views.filtered_table.Items` says what each method is for."""
 
     marks = 0
-    behind = 0
+    backlog = 0
 
     def __init__(self, watch: Watch, store: Store, chosen: Filter) -> None:
         """Take a filter that knows the fields of conditions."""
         self._store = store
         self._watch = watch
         self._filter = chosen
-        self._values = ValueStyle(watch.known)
+        self._values = ValueStyle(watch.event_fields)
 
     @property
     def first(self) -> int:

@@ -32,18 +32,25 @@ class EventsPane(FilteredPane):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("full_stop", "only(True)", "Only this", key_display=".", tooltip="Only events with this value"),
-        Binding("exclamation_mark", "only(False)", "Not this", key_display="!", show=False, tooltip="Only others"),
+        Binding(
+            "exclamation_mark",
+            "only(False)",
+            "Not this",
+            key_display="!",
+            show=False,
+            tooltip="Only events without this value",
+        ),
         Binding("K", "in_kernel", "In kernel", show=False, tooltip="Record only events with this value from now on"),
         SORT,
         Binding("H", "hide", "Hide", show=False, tooltip="Hide this column"),
-        Binding("A", "show_all", "All columns", show=False, tooltip="Show what was hidden"),
+        Binding("A", "show_all", "All columns", show=False, tooltip="Show hidden columns again"),
         Binding(
             "less_than_sign", "move_column(-1)", "Move", key_display="<", show=False, tooltip="Column to the left"
         ),
         Binding(
             "greater_than_sign", "move_column(1)", "", key_display=">", show=False, tooltip="Column to the right"
         ),
-        Binding("m", "mark", "Mark", show=False, tooltip="Mark this event, or no more"),
+        Binding("m", "mark", "Mark", show=False, tooltip="Mark or unmark this event"),
         Binding("apostrophe", "next_mark", "Next mark", key_display="'", show=False, tooltip="To the next mark"),
         Binding("C", "hue", "Colours", show=False, tooltip="A colour for each task, each event, or none"),
     ]
@@ -110,7 +117,7 @@ class EventsPane(FilteredPane):
             return
         rows = EventRows(self.shown, self.choice.shown, self.shown.items.cells, self.marks)
         rows.stamp = self.stamp
-        rows.hued = _HUES[self._hue]
+        rows.colour_property = _HUES[self._hue]
         rows.current = self._current
         self._rows, self._previews = rows, False
         self.table.show(rows)

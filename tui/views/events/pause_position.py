@@ -42,7 +42,7 @@ class PausePosition:
         """Go back to the place, once its row is found."""
         place = self.wanted
         if place is None or (
-            shown.behind and shown.row_from(max(place.cursor, place.newest)) == self._table.rows.next
+            shown.backlog and shown.row_from(max(place.cursor, place.newest)) == self._table.rows.next
         ):
             return
         self.wanted = None

@@ -58,7 +58,7 @@ class EventsView(TableView):
         self._columns |= dict.fromkeys(probes, columns)
 
     def _prefer(self, watch: Watch) -> None:
-        for plan in watch.known.plans:
+        for plan in watch.event_fields.plans:
             recorded = [column.name for event in plan.events for column in event.columns]
             for probe, wanted in list(self._columns.items()):
                 # A recording shows a probe through another that covers it.
@@ -85,7 +85,7 @@ class EventsView(TableView):
     def filtered(self) -> PassCount:
         """Number of events that pass, and of all events in memory."""
         shown = self._shown
-        return PassCount(*shown.counts, "events", shown.behind) if shown is not None else PassCount(0, 0)
+        return PassCount(*shown.counts, "events", shown.backlog) if shown is not None else PassCount(0, 0)
 
     def note(self, watch: Watch) -> str:
         """Return the order of the rows; or: recording, ended, disarmed."""

@@ -28,7 +28,7 @@ class HotSpots:
         """Start a count of a task's passing calls if something changed; return True while a count runs or is due."""
         if self._thread is not None and self._thread.is_alive():
             return True
-        if chosen is not None and chosen.behind:
+        if chosen is not None and chosen.backlog:
             return True
         input_ = tree, tree.closed, task, chosen
         if input_ == self._input:

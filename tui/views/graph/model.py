@@ -66,8 +66,8 @@ class GraphModel:
         """
         self.store = store
         self.chosen = chosen
-        self.growing = LiveTree(store, ends_of(watch.known.plans), limit)
-        self.lines = GraphRowText(watch, store, names, call_text, traced=self.growing.traced)
+        self.live_tree = LiveTree(store, ends_of(watch.event_fields.plans), limit)
+        self.lines = GraphRowText(watch, store, names, call_text, traced=self.live_tree.traced)
         self.visible = self._visible(VisibleOptions())
         self.slow = 0
         self._slow_limit = 0
@@ -78,7 +78,7 @@ class GraphModel:
     @property
     def tree(self) -> CallTree:
         """All calls."""
-        return self.growing.tree
+        return self.live_tree.tree
 
     @property
     def first(self) -> int:
@@ -90,7 +90,7 @@ class GraphModel:
 
     @property
     def all_tasks(self) -> bool:
-        return self.visible.wanted.task is None
+        return self.visible.options.task is None
 
     @property
     def knows_errors(self) -> bool:
@@ -100,16 +100,16 @@ class GraphModel:
     @property
     def lacks_returns(self) -> bool:
         """True if the tracer records no return values."""
-        return self.growing.traced and lacks_returns(self.store.decoder.formats.values())
+        return self.live_tree.traced and lacks_returns(self.store.decoder.formats.values())
 
     def tick(self, budget: float, following: bool) -> tuple[bool, bool]:
         """Add new events; return whether more remain, and whether rows have changed."""
         before, size = self.tree.ended.total(), self.tree.next
-        more = self.growing.tick(budget)
+        more = self.live_tree.tick(budget)
         changed = (before, size) != (self.tree.ended.total(), self.tree.next)
         if self.chosen is not None:
             self.chosen.tick(budget)
-            if self.chosen.behind:
+            if self.chosen.backlog:
                 self._waits = True
                 return True, False
             if self._waits:
@@ -122,7 +122,7 @@ class GraphModel:
     def choose(self, chosen: FilteredRows | None) -> None:
         """Show the calls of which an event passes; None: all."""
         self.chosen, self._waits = chosen, True
-        self.visible = self._visible(self.visible.wanted)
+        self.visible = self._visible(self.visible.options)
 
     def _visible(self, wanted: VisibleOptions) -> VisibleRows:
         passing = passing_rows(self.tree, self.chosen) if self.chosen is not None else None
@@ -130,9 +130,9 @@ class GraphModel:
 
     def outdated(self, watch: Watch) -> bool:
         """Tell whether a new tree would differ: the tracer runs now, or another probe has both ends."""
-        if self.growing.traced:
+        if self.live_tree.traced:
             return False
-        return has_graph(self.store) or ends_of(watch.known.plans) != self.growing.ends
+        return has_graph(self.store) or ends_of(watch.event_fields.plans) != self.live_tree.ends
 
     # -- rows -------------------------------------------------------------------------------------------------------
 
@@ -156,7 +156,7 @@ class GraphModel:
         """Return the function at a place, without its module; empty: the row is no call."""
         with contextlib.suppress(IndexError):
             row = self.row(place)
-            return self.lines.name(row).split(" ")[0] if row.what == RowKind.CALL else ""
+            return self.lines.name(row).split(" ")[0] if row.kind == RowKind.CALL else ""
         return ""
 
     # -- rows of the list -----------------------------------------------------------------------------------------
@@ -181,19 +181,19 @@ class GraphModel:
     def unfold_to(self, place: int, levels: int) -> int:
         """Show `levels` levels; 0: all."""
         row = self.row(place).row if self.first <= place < self.next else self.tree.first
-        self.visible.want(self.visible.wanted._replace(levels=levels or VisibleOptions().levels))
+        self.visible.set_options(self.visible.options._replace(levels=levels or VisibleOptions().levels))
         return self._place_of(row)
 
     def only_task(self, place: int) -> int:
         """Show one task, or all."""
         row = self.row(place)
-        self.visible.want(self.visible.wanted._replace(task=row.task if self.all_tasks else None))
+        self.visible.set_options(self.visible.options._replace(task=row.task if self.all_tasks else None))
         return self._place_of(row.row)
 
     def hide_short(self, place: int, least: int) -> int:
         """Hide calls that took less than `least` nanoseconds."""
         row = self.row(place).row if self.first <= place < self.next else self.tree.first
-        self.visible.want(self.visible.wanted._replace(least=least))
+        self.visible.set_options(self.visible.options._replace(min_duration=least))
         return self._place_of(row)
 
     def say_slow(self, least: int) -> None:
@@ -205,13 +205,13 @@ class GraphModel:
         if not self._slow_limit:
             self.slow = self._usual_slow()
         start = self.row(place).row + direction
-        least, task = self.slow, self.visible.wanted.task
+        least, task = self.slow, self.visible.options.task
 
         found, _ = scan(self.tree, self._passing(slower(self.tree, max(least, 1), task)), start, direction)
         return None if found is None else self._reveal(found)
 
     def _usual_slow(self) -> int:
-        took, what = (self.tree.columns.column(name)[-_SAMPLE:] for name in ("duration", "what"))
+        took, what = (self.tree.columns.column(name)[-_SAMPLE:] for name in ("duration", "kind"))
         took = took[(took >= 0) & (what == RowKind.CALL)]  # a task may be off its CPU for ever
         return int(np.percentile(took, 99)) if len(took) else 0
 
@@ -250,7 +250,7 @@ class GraphModel:
         """
         tree, lines, name = self.tree, self.lines, self.lines.name_of
         in_name = named(tree, lambda function: text in name(function).lower())
-        if not self.growing.traced:
+        if not self.live_tree.traced:
             return self._passing(
                 either(in_name, reading(tree, lambda _: True, lambda row: lines.has(tree.row(row), text)))
             )
@@ -266,7 +266,7 @@ class GraphModel:
         def gives(function: int) -> bool:
             return names.may_give(name(function), text)
 
-        given = reading(tree, gives, lambda row: text in lines.given(tree.row(row)).lower())
+        given = reading(tree, gives, lambda row: text in lines.arguments_text(tree.row(row)).lower())
         return self._passing(either(in_name, returning(tree, type_of, returns), given))
 
     def _passing(self, wanted: Wanting) -> Wanting:
@@ -282,16 +282,16 @@ class GraphModel:
         """Return the note above the graph; `counting`: with the number of calls, which grows while the display is
         paused.
         """
-        if self.growing.behind > _EVERY:
-            return f"reading, {grouped(self.growing.behind)} events to go"
-        tree, wanted = self.tree, self.visible.wanted
+        if self.live_tree.backlog > _EVERY:
+            return f"reading, {grouped(self.live_tree.backlog)} events to go"
+        tree, wanted = self.tree, self.visible.options
         words = [f"{grouped(tree.closed)} calls", f"{grouped(tree.open)} open" if tree.open else ""]
         words += [f"{grouped(tree.ended[what])} {name}" for what, name in _INTERRUPTS.items() if tree.ended[what]]
         words += [f"{grouped(count)} {_COUNTED[flag]}" for flag, count in sorted(tree.counts.items()) if count]
-        words += [f"{grouped(unseen)} events dropped before" if (unseen := self.growing.unseen) else ""]
+        words += [f"{grouped(unseen)} events dropped before" if (unseen := self.live_tree.skipped_events) else ""]
         words *= counting
         words += [self.lines.task(wanted.task) if wanted.task is not None else ""]
-        words += [f"from {duration(wanted.least)} on" if wanted.least else ""]
+        words += [f"from {duration(wanted.min_duration)} on" if wanted.min_duration else ""]
         words += [f"{wanted.levels} levels" if wanted.levels < VisibleOptions().levels else ""]
         words += [f"slow: {duration(self.slow)}" if self.slow else ""]
         words += [NO_RETURNS if self.lacks_returns else ""]

@@ -47,8 +47,8 @@ class ArgumentValue(NamedTuple):
 class ArgumentValues(NamedTuple):
     """Arguments of a call."""
 
-    known: tuple[ArgumentValue, ...]
-    is_cut: bool
+    values: tuple[ArgumentValue, ...]
+    is_truncated: bool
     """True if there are more arguments than the record holds."""
 
 
@@ -96,17 +96,17 @@ class GraphNames:
 
     def arguments(self, function: str, record: Record) -> str:
         """Return the arguments of a call, as `(file=…3c1a2c0, count=4096)`; empty: the record has none."""
-        given = self.given(function, record)
+        given = self.recorded_arguments(function, record)
         if not given:
             return ""
-        more = [self._more] if given.is_cut else []
+        more = [self._more] if given.is_truncated else []
         return (
             "("
-            + ", ".join([*(f"{one.name}={one.text}" if one.name else one.text for one in given.known), *more])
+            + ", ".join([*(f"{one.name}={one.text}" if one.name else one.text for one in given.values), *more])
             + ")"
         )
 
-    def given(self, function: str, record: Record) -> ArgumentValues:
+    def recorded_arguments(self, function: str, record: Record) -> ArgumentValues:
         """Return the arguments of a call, as far as its record holds them."""
         registers = registers_of(record)
         found = self._types.of(function.split(" ")[0], registers) if self._types and registers else None
@@ -115,8 +115,8 @@ class GraphNames:
             return ArgumentValues(
                 tuple(ArgumentValue("", value, self._short(value)) for value in kept), kept != registers
             )
-        known = (ArgumentValue(one.name or "?", one.value, self._argument(one)) for one in found.known)
-        return ArgumentValues(tuple(known), found.is_cut)
+        known = (ArgumentValue(one.name or "?", one.value, self._argument(one)) for one in found.values)
+        return ArgumentValues(tuple(known), found.is_truncated)
 
     def _argument(self, argument: CallArgument) -> str:
         value = argument.value

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def object_of_row(shown: GraphModel, row: CallRow) -> dict[str, Any]:
     """Return a call, an interrupt, a time off the CPU or another event of a task."""
     text = shown.line(row)
-    is_call = row.what == RowKind.CALL
+    is_call = row.kind == RowKind.CALL
     return {
         "ts": row.ts,
         "task": text.task,
@@ -24,22 +24,28 @@ def object_of_row(shown: GraphModel, row: CallRow) -> dict[str, Any]:
         "level": row.level,
         "kind": text.kind or "call",
         "function": text.name,
-        "address": f"0x{row.function:x}" if is_call and shown.growing.traced else None,
+        "address": f"0x{row.function:x}" if is_call and shown.live_tree.traced else None,
         "arguments": text.arguments,
         "returned": text.returned or None,
         "retval": row.retval if row.flags & CallRowFlag.RETVAL else None,
         "failed": text.failed,
-        "duration": text.took,
-        "self": row.own if row.own >= 0 else None,
+        "duration": text.duration,
+        "self": row.self_time if row.self_time >= 0 else None,
         "note": text.note or None,
     }
 
 
-def object_of_cut(cut: Outage) -> dict[str, Any]:
+def object_of_cut(outage: Outage) -> dict[str, Any]:
     """Return the gap of an outage in the form of `events.export.formats.json_lines`; a time is null where it is
     unknown.
     """
-    return {"kind": OUTAGE_EVENT, "lost": cut.lost, "back": cut.back, "seconds": cut.seconds, "note": cut.text}
+    return {
+        "kind": OUTAGE_EVENT,
+        "lost": outage.lost,
+        "back": outage.back,
+        "seconds": outage.seconds,
+        "note": outage.text,
+    }
 
 
 def object_of_loss(events: int) -> dict[str, Any]:

@@ -43,7 +43,7 @@ class GraphRowText:
             call_text: texts of the values that our own probes recorded; None: these are not shown.
             traced: True: the function_graph tracer made the rows.
         """
-        self._watching = watch
+        self._watch = watch
         self._store = store
         self.names = names
         """Names of functions and values."""
@@ -62,8 +62,8 @@ class GraphRowText:
 
     def lacks_values(self, row: CallRow) -> bool:
         """Return True if values of a row can't be shown because the store has dropped their event."""
-        has_values = row.what == RowKind.COMMENT
-        if row.what == RowKind.CALL:
+        has_values = row.kind == RowKind.COMMENT
+        if row.kind == RowKind.CALL:
             recorded = self._gives and not row.flags & CallRowFlag.NO_ENTRY
             has_values = recorded if self._traced else self._call_text is not None
         return has_values and row.seq < self._store.first_seq
@@ -75,7 +75,7 @@ class GraphRowText:
 
     def line(self, row: CallRow, folded: bool | None) -> GraphText:
         """Return the line of a row; `folded`: True if the rows inside are hidden, None: there are none inside."""
-        notes = ("" if row.what == RowKind.SWITCH else _note(row.flags), _DROPPED if self.lacks_values(row) else "")
+        notes = ("" if row.kind == RowKind.SWITCH else _note(row.flags), _DROPPED if self.lacks_values(row) else "")
         note = ", ".join(filter(None, notes))
         line = GraphText(
             row.ts,
@@ -83,13 +83,13 @@ class GraphRowText:
             row.level,
             folded,
             self.name(row),
-            took=row.duration if row.duration >= 0 else None,
-            own=row.own if row.own >= 0 and folded is not None else None,
+            duration=row.duration if row.duration >= 0 else None,
+            self_time=row.self_time if row.self_time >= 0 and folded is not None else None,
             note=note,
             seq=row.seq,
         )
-        if row.what != RowKind.CALL:
-            return line._replace(kind=_KINDS[row.what])
+        if row.kind != RowKind.CALL:
+            return line._replace(kind=_KINDS[row.kind])
         return self._with_values(line, row)
 
     def _with_values(self, line: GraphText, row: CallRow) -> GraphText:
@@ -97,11 +97,11 @@ class GraphRowText:
         if not self._traced:
             return self._with_pair(line, row)
         returned, failed = self.names.returned(line.name, row)
-        given = self.given(row)
+        given = self.arguments_text(row)
         kind = "interrupt" if self.names.enters_interrupt(row.function) else ""
         return line._replace(arguments=given, returned=returned, failed=failed, kind=kind)
 
-    def given(self, row: CallRow) -> str:
+    def arguments_text(self, row: CallRow) -> str:
         """Return the arguments of a call that the tracer recorded, with brackets; empty: it recorded none."""
         first = None if row.flags & CallRowFlag.NO_ENTRY else self._record(row.seq)
         return self.names.arguments(self.name(row), first) if first else ""
@@ -131,7 +131,7 @@ class GraphRowText:
     def name(self, row: CallRow) -> str:
         """Return the name of a function, interrupt, thread or event."""
         number = row.function
-        match row.what:
+        match row.kind:
             case RowKind.CALL:
                 return self.name_of(number)
             case RowKind.SOFTIRQ:
@@ -140,7 +140,7 @@ class GraphRowText:
                 return f"then {self.task(number)}"
             case RowKind.COMMENT:
                 record = self._record(row.seq)
-                values = self._watching.known.values(record) if record else []
+                values = self._watch.event_fields.values(record) if record else []
                 return " ".join((self._store.event(number), *(f"{name}={value}" for name, value in values)))
         return str(number) if number < 1 << 63 else ""
 
@@ -153,7 +153,7 @@ class GraphRowText:
         probe, address = probe_and_address(number)
         if address:
             return self.names.function(address)
-        plans = self._watching.known.plans
+        plans = self._watch.event_fields.plans
         return titles_of(plans)[probe] if probe < len(plans) else str(probe)
 
     def task(self, task: int) -> str:

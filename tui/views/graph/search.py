@@ -56,7 +56,7 @@ def named(tree: CallTree, decide: Callable[[int], bool]) -> Wanting:
     def wanted(part: slice) -> NDArray[np.bool_]:
         numbers, places = np.unique(tree.columns.column("function")[part], return_inverse=True)
         hits = np.array([hit(number) for number in numbers.tolist()], np.bool_)
-        found: NDArray[np.bool_] = hits[places] & (tree.columns.column("what")[part] == RowKind.CALL)
+        found: NDArray[np.bool_] = hits[places] & (tree.columns.column("kind")[part] == RowKind.CALL)
         return found
 
     return wanted
@@ -120,7 +120,7 @@ def slower(tree: CallTree, least: int, task: int | None) -> Wanting:
     def wanted(part: slice) -> NDArray[np.bool_]:
         columns = tree.columns
         slow: NDArray[np.bool_] = columns.column("duration")[part] >= least
-        slow &= columns.column("what")[part] == RowKind.CALL
+        slow &= columns.column("kind")[part] == RowKind.CALL
         if task is not None:
             slow &= columns.column("task")[part] == task
         return slow

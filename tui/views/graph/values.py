@@ -21,7 +21,7 @@ class GraphValues:
         self._watch = watch
         self._names: GraphNames | None = None
 
-    def shown(self, record: Record) -> list[tuple[str, str]]:
+    def field_texts(self, record: Record) -> list[tuple[str, str]]:
         """Return name and text of each field of a record of the tracer; empty: another event."""
         if record.event not in EVENTS or record.layout is None:
             return []
@@ -34,4 +34,4 @@ class GraphValues:
         named = {"args": names.arguments(function, record)}
         if isinstance(result, int):
             named["retval"], _ = names.result(function, result - (1 << 64) if result >> 63 else result)
-        return [(name, named.get(name) or text) for name, text in self._watch.known.values(record)]
+        return [(name, named.get(name) or text) for name, text in self._watch.event_fields.values(record)]

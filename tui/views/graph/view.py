@@ -56,7 +56,7 @@ class GraphView(TableView):
         self.pane.timed = self._set_duration
         self.pane.turned = self._count
         self._shown: GraphModel | None = None
-        self._watching: Watch | None = None
+        self._watch: Watch | None = None
         self._names: GraphNames | None = None
         self._hot_spots = HotSpots()
         self._hot_calls = 0
@@ -76,9 +76,9 @@ class GraphView(TableView):
     def tick(self, watch: Watch, store: Store, fields: tuple[str, ...]) -> bool:  # noqa: ARG002 - of every view
         """Process new events; work that takes longer goes on in later ticks."""
         shown = self._model_of(watch, store)
-        if shown.growing.traced and not watch.info.symbols_read:
+        if shown.live_tree.traced and not watch.info.symbols_read:
             return True  # wait until the first row has its name
-        waiting = shown.growing.behind
+        waiting = shown.live_tree.backlog
         more, changed = shown.tick(_HURRY if waiting > _MUCH else _BUDGET, self.graph.following)
         self.graph.news(changed)
         if self.pane.table is self.pane.hot:
@@ -90,7 +90,7 @@ class GraphView(TableView):
         shown = self._shown
         if shown is None or self.pane.table is not self.pane.hot:
             return
-        if self._hot_spots.ask(shown.tree, shown.visible.wanted.task, shown.chosen):
+        if self._hot_spots.ask(shown.tree, shown.visible.options.task, shown.chosen):
             self.pane.set_timer(_LOOK, self._count, name="hot")
         if (spots := self._hot_spots.take()) is not None:
             name = shown.lines.name_of
@@ -107,11 +107,11 @@ class GraphView(TableView):
                 shown.choose(chosen)
                 self.graph.show(GraphRows(shown))
             return shown
-        if self._names is None or self._watching is not watch:
+        if self._names is None or self._watch is not watch:
             self._names = GraphNames(watch.info)
         calls = CallTexts(watch, store)
         calls.learn()
-        self._watching = watch
+        self._watch = watch
         self._shown = shown = GraphModel(watch, store, self._names, calls, chosen=chosen)
         rows = GraphRows(shown)
         rows.stamp = self._stamp
@@ -133,15 +133,15 @@ class GraphView(TableView):
 
     def names_changed(self) -> None:
         """Format rows with new names."""
-        if self._watching is not None:
-            self.filter.names_changed(self._watching)
+        if self._watch is not None:
+            self.filter.names_changed(self._watch)
         if self._names is not None:
             self._names.forget()
         self.graph.names_changed()
 
     def shows(self, plan: Plan) -> bool:
         """Return True for probes at both ends, unless the tracer runs, whose calls are shown then."""
-        return bool(ends_of((plan,))) and not (self._shown and self._shown.growing.traced)
+        return bool(ends_of((plan,))) and not (self._shown and self._shown.live_tree.traced)
 
     @property
     def table_name(self) -> str:
@@ -154,9 +154,9 @@ class GraphView(TableView):
         shown = self._shown
         if shown is None:
             return PassCount(0, 0, "rows")
-        behind = shown.chosen.behind if shown.chosen is not None else 0
+        behind = shown.chosen.backlog if shown.chosen is not None else 0
         if self.pane.table is self.pane.hot:
-            return PassCount(self._hot_calls, shown.tree.closed - shown.tree.left_out, "calls", behind)
+            return PassCount(self._hot_calls, shown.tree.closed - shown.tree.dropped_calls, "calls", behind)
         return PassCount(len(shown.visible), shown.tree.next - shown.tree.first, "rows", behind)
 
     @property
@@ -164,25 +164,25 @@ class GraphView(TableView):
         """Position in the tree; hot spots always include all calls in memory."""
         return ViewPlace() if self.pane.table is self.pane.hot else super().place
 
-    def lacks(self, watch: Watch) -> str:
+    def empty_reason(self, watch: Watch) -> str:
         """Return the text for a watch without calls: nothing is traced, and no probe has both ends."""
-        has = self._shown is not None and (self._shown.growing.traced or self._shown.growing.ends)
+        has = self._shown is not None and (self._shown.live_tree.traced or self._shown.live_tree.ends)
         if has or (watch.live and not watch.armed.probes):
             return ""
         return f"no calls: {TRACE_CALLS if watch.info.target.is_kernel else RUNNING_KERNEL}"
 
     def note(self, watch: Watch) -> str:
         """Return the progress and the calls with one end; for hot spots, the calls that are left out."""
-        left_out = self._shown.tree.left_out if self._shown and self.pane.table is self.pane.hot else 0
+        left_out = self._shown.tree.dropped_calls if self._shown and self.pane.table is self.pane.hot else 0
         without = f"without the oldest {grouped(left_out)} calls; " if left_out else ""
         # A recording is foreign.
         followed = "" if watch.graph_plan is None else safe(str(watch.graph_plan), _FOLLOWED)
         return ": ".join(filter(None, (followed, without + self._note(watch))))
 
     def _note(self, watch: Watch) -> str:
-        if self._shown is None or (not self._shown.growing.traced and not self._shown.growing.ends):
+        if self._shown is None or (not self._shown.live_tree.traced and not self._shown.live_tree.ends):
             return "no call came yet"
-        if self._shown.growing.traced and not watch.info.symbols_read:
+        if self._shown.live_tree.traced and not watch.info.symbols_read:
             return "reading symbols"
         held = watch.live and not self.place.following
         counted = ", ".join(filter(None, (self._shown.note(counting=not held), note_of_gap(watch))))
@@ -190,7 +190,7 @@ class GraphView(TableView):
             return state
         if watch.live:
             return counted
-        if self._shown.growing.traced and watch.info.target.is_kernel and not watch.ended:
+        if self._shown.live_tree.traced and watch.info.target.is_kernel and not watch.ended:
             state = "the tracer is being taken away" if watch.queue.closing else "the tracer is off"
             return f"{state}, {counted.partition(', ')[0]}"
         return ", ".join(filter(None, (counted, note_of(watch))))
@@ -233,7 +233,13 @@ class GraphView(TableView):
 
     def _detail_of_function(self, row: int) -> tuple[str, tuple[DetailField, ...]]:
         spot = self.pane.hot.spots.spots[row]
-        times = {"self": spot.own, "total": spot.total, "p50": spot.p50, "p99": spot.p99, "longest": spot.longest}
+        times = {
+            "self": spot.self_time,
+            "total": spot.total,
+            "p50": spot.p50,
+            "p99": spot.p99,
+            "longest": spot.longest,
+        }
         values = {"calls": grouped(spot.calls), **{name: duration(took) for name, took in times.items()}}
         if self._shown is not None and self._shown.knows_errors:
             values["errors"] = grouped(spot.failed)
@@ -252,4 +258,4 @@ class GraphView(TableView):
 
 
 def _hot_text(name: str, spot: HotSpot) -> HotText:
-    return HotText(name, spot.calls, spot.own, spot.total, spot.p50, spot.p99, spot.longest, spot.failed)
+    return HotText(name, spot.calls, spot.self_time, spot.total, spot.p50, spot.p99, spot.longest, spot.failed)

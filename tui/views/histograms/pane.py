@@ -62,17 +62,17 @@ class HistogramsPane(TableList):
 
         def __init__(self, watch: Watch, rows: TableLines, error: str = "") -> None:
             super().__init__()
-            self.watching = watch
+            self.watch = watch
             self.rows = rows
             self.error = error
 
     def __init__(self, id: str) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id)
-        self.watching: Watch | None = None
+        self.current_watch: Watch | None = None
         """Watch of the probes whose tables are read; None: there are none."""
         self.reading = False
         """True while a worker reads."""
-        self.came: Callable[[HistogramsPane.Read], None] = lambda _: None
+        self.on_reading: Callable[[HistogramsPane.Read], None] = lambda _: None
         """Handler of a reading's result."""
 
     def on_mount(self) -> None:
@@ -82,9 +82,9 @@ class HistogramsPane(TableList):
 
     def look(self) -> None:
         """Start a reading, unless one is under way."""
-        if self.watching is not None and self.display and not self.reading:
+        if self.current_watch is not None and self.display and not self.reading:
             self.reading = True
-            self._read(self.watching)
+            self._read(self.current_watch)
 
     @work(thread=True, group="hist tables")
     def _read(self, watch: Watch) -> None:
@@ -92,7 +92,7 @@ class HistogramsPane(TableList):
         from tui.present.hist_tables import lines_of_watch
 
         try:
-            lines = tuple(lines_of_watch(tuple(read_tables(watch.armed)), len(watch.cuts)))
+            lines = tuple(lines_of_watch(tuple(read_tables(watch.armed)), len(watch.outages)))
             self.post_message(self.Read(watch, TableLines(lines)))
         except KernelError as error:
             self.post_message(self.Read(watch, TableLines(), str(error)))
@@ -101,4 +101,4 @@ class HistogramsPane(TableList):
     def _came(self, event: Read) -> None:
         event.stop()
         self.reading = False
-        self.came(event)
+        self.on_reading(event)

@@ -30,20 +30,20 @@ class HistogramsView(View):
     def __init__(self, chosen: Filter) -> None:
         super().__init__(chosen)
         self.pane = HistogramsPane(self.name)
-        self.pane.came = self.came
+        self.pane.on_reading = self.came
         self._lines: tuple[TableLine, ...] | None = None
         self._error = ""
 
     def tick(self, watch: Watch, store: Store, fields: tuple[str, ...]) -> bool:  # noqa: ARG002 - of every view
         """Start a reading for a new watch."""
-        if self.pane.watching is not watch:
-            self.pane.watching, self._lines = watch, None
+        if self.pane.current_watch is not watch:
+            self.pane.current_watch, self._lines = watch, None
             self.pane.look()
         return False
 
     def came(self, event: HistogramsPane.Read) -> None:
         """Show the result of a reading; after an error the last tables stay."""
-        if event.watching is not self.pane.watching:
+        if event.watch is not self.pane.current_watch:
             self.pane.look()
             return
         self._error = event.error
@@ -53,7 +53,7 @@ class HistogramsView(View):
 
     def forget(self) -> None:
         """Clear the tables: they are read again."""
-        self.pane.watching, self._lines, self._error = None, None, ""
+        self.pane.current_watch, self._lines, self._error = None, None, ""
         self.pane.show(TableLines())
 
     def shows(self, plan: Plan) -> bool:
@@ -75,7 +75,7 @@ class HistogramsView(View):
         """Constant position: tables show no events, and always follow."""
         return ViewPlace()
 
-    def lacks(self, watch: Watch) -> str:
+    def empty_reason(self, watch: Watch) -> str:
         """Return the text for a watch without a hist trigger."""
         if self._error or events_with_tables(watch.armed):
             return ""

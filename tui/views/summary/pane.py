@@ -62,7 +62,7 @@ class SummaryPane(Vertical):
         """Selects another field to count."""
         self.other_source: Callable[[], str] = lambda: ""
         """Switches between counting in the kernel and counting events; returns an error text."""
-        self.came: Callable[[SummaryPane.Came], None] = lambda _: None
+        self.on_counts: Callable[[SummaryPane.Came], None] = lambda _: None
         """Handler of the kernel's counts."""
         self.condition: Callable[[bool, int], str] = lambda *_: ""
         """Returns the condition for the events of a row, of the processes or of the values."""
@@ -113,7 +113,7 @@ class SummaryPane(Vertical):
     @on(Came)
     def _came(self, event: Came) -> None:
         self.changing -= event.changed  # not stopped: the screen's status line needs the message, too
-        self.came(event)
+        self.on_counts(event)
         if event.error:
             self.notify(safe(event.error), markup=False, severity="warning")
 

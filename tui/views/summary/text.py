@@ -43,8 +43,8 @@ def of_events(
     watch: Watch, summary: Summary, subject: Subject, values: list[SummaryValue], tasks: list[SummaryValue]
 ) -> SummaryText:
     """Return the summary of events; `values` and `tasks` as `tui.present.summary_values` returns them."""
-    title = f"process  {_how_many(len(summary.tasks), summary.seen, summary.tasks.exact)}"
-    of_tasks = of_values = bars_of(title, tasks, summary.seen)
+    title = f"process  {_how_many(len(summary.tasks), summary.counted, summary.tasks.exact)}"
+    of_tasks = of_values = bars_of(title, tasks, summary.counted)
     if summary.values is not None and subject.field:
         counted = summary.values.frequent
         title = f"{subject.label}  {_how_many(len(counted), counted.total, counted.exact)}"
@@ -67,13 +67,13 @@ def _how_many(values: int, events: int, exact: bool) -> str:
 
 
 def _head(watch: Watch, summary: Summary) -> str:
-    parts = [f"on the screen: {grouped(summary.seen)} events, {_pairs(summary.pairs)}"]
-    if (alone := sum(summary.calls.alone.values())) and summary.seen == summary.of:
+    parts = [f"on the screen: {grouped(summary.counted)} events, {_pairs(summary.pairs)}"]
+    if (alone := sum(summary.calls.unpaired_counts.values())) and summary.counted == summary.of:
         parts.append(f"{grouped(alone)} {'end' if alone == 1 else 'ends'} alone")
-    if summary.unseen:
-        parts.append(f"{grouped(summary.unseen)} dropped before they were counted")
-    if summary.behind:
-        parts.append(f"{grouped(summary.behind)} to go")
+    if summary.skipped_events:
+        parts.append(f"{grouped(summary.skipped_events)} dropped before they were counted")
+    if summary.backlog:
+        parts.append(f"{grouped(summary.backlog)} to go")
     if gap := note_of_gap(watch):
         parts.append(gap)
     if watch.live:
@@ -99,7 +99,7 @@ def _rates(summary: Summary) -> Iterable[Rate]:
 
 
 def _latencies(watch: Watch, summary: Summary) -> Bars:
-    plans = watch.known.plans
+    plans = watch.event_fields.plans
     titles = titles_of(plans)
     bars: list[Bar] = []
     for function in summary.functions:
@@ -113,10 +113,10 @@ def _latencies(watch: Watch, summary: Summary) -> Bars:
 
 def _no_latency(watch: Watch, summary: Summary) -> str:
     """Return why there are no latencies."""
-    if not any(event.frame for plan in watch.known.plans for event in plan.events):
+    if not any(event.frame for plan in watch.event_fields.plans for event in plan.events):
         return f"no probe has both ends: {BOTH_ENDS if watch.info.target.is_kernel else RUNNING_KERNEL}"
-    if summary.seen < summary.of and not summary.behind:
-        return "no ended call passes the filter" if summary.seen else "no event passes the filter"
+    if summary.counted < summary.of and not summary.backlog:
+        return "no ended call passes the filter" if summary.counted else "no event passes the filter"
     return "no call has ended yet"
 
 
@@ -143,8 +143,8 @@ def of_kernel(watch: Watch, reads: tuple[HistogramReading, ...], subject: Subjec
     if not reads:
         return SummaryText("in the kernel: its histograms are being set up")
     tasks = kernel_tasks(reads)
-    wanted = [r for r in reads if r.kept.what == subject.field and r.kept.event.path == subject.event]
-    hits = sum(read.histogram.hits for read in reads if read.kept.is_task)
+    wanted = [r for r in reads if r.watched.value == subject.field and r.watched.event.path == subject.event]
+    hits = sum(read.histogram.hits for read in reads if read.watched.is_task)
     dropped = sum(read.histogram.dropped for read in reads)
     head = f"in the kernel: {grouped(hits)} hits since it began, nothing recorded"
     if dropped:
@@ -155,7 +155,7 @@ def of_kernel(watch: Watch, reads: tuple[HistogramReading, ...], subject: Subjec
         total = sum(read.histogram.hits for read in wanted)
         shown = kernel_values(watch, wanted[0], subject)
         values = bars_of(f"{subject.label}  {grouped(len(shown))} in {grouped(total)} hits", shown[:SHOWN], total)
-        if alike := wanted[0].histogram.alike:
+        if alike := wanted[0].histogram.readings:
             values = Bars(subject.label, (Bar(alike_text(alike)),))
     elif subject.field:
         values = Bars(subject.label, (Bar("the kernel has no histogram of such a field"),))
@@ -166,18 +166,18 @@ def of_kernel(watch: Watch, reads: tuple[HistogramReading, ...], subject: Subjec
 
 def _kernel_rates(reads: Iterable[HistogramReading]) -> Iterable[Rate]:
     for read in reads:
-        if read.kept.is_task:
-            yield Rate(read.kept.event.event, (), read.histogram.hits, None)
+        if read.watched.is_task:
+            yield Rate(read.watched.event.event, (), read.histogram.hits, None)
 
 
 def _kernel_latencies(reads: Iterable[HistogramReading]) -> Bars:
     bars: list[Bar] = []
     for read in reads:
-        if read.kept.what != LATENCY:
+        if read.watched.value != LATENCY:
             continue
         powers = powers_of(read.histogram.entries)
         total = sum(power.hits for power in powers)
-        bars += [Bar(f"{read.kept.subject}  {grouped(total)} calls"), *(kernel_figures(read) if total else ())]
+        bars += [Bar(f"{read.watched.subject}  {grouped(total)} calls"), *(kernel_figures(read) if total else ())]
         bars += power_bars((power.exponent, power.hits) for power in powers)
     return Bars(
         "latency, by thread; idle tasks are not timed", tuple(bars) or (Bar(f"no probe has both ends: {BOTH_ENDS}"),)

@@ -57,9 +57,9 @@ class SummaryView(View):
         super().__init__(chosen)
         self.pane = SummaryPane(self.name)
         self.pane.turn, self.pane.other_source = self.turn, self.other_source
-        self.pane.came, self.pane.condition = self.came, self.condition
+        self.pane.on_counts, self.pane.condition = self.came, self.condition
         self._summary: Summary | None = None
-        self._watching: Watch | None = None
+        self._watch: Watch | None = None
         self._store: Store | None = None
         self._passing: FilteredRows | None = None
         self._plans: tuple[Plan, ...] = ()
@@ -90,7 +90,7 @@ class SummaryView(View):
     @property
     def in_kernel(self) -> bool:
         """True if the kernel counts."""
-        return self._watching is not None and self._watching.counting is not Phase.OFF
+        return self._watch is not None and self._watch.counting is not Phase.OFF
 
     def tick(self, watch: Watch, store: Store, fields: tuple[str, ...]) -> bool:  # noqa: ARG002 - of every view
         """Count new events; work that takes longer goes on in later ticks."""
@@ -99,24 +99,24 @@ class SummaryView(View):
             from events.summary.summary import Summary  # imports numpy
 
             self._summary, self._passing = Summary(store, chosen=passing), passing
-            self._watching, self._store, self._plans = watch, store, ()
-            self._group = watch.known.group
+            self._watch, self._store, self._plans = watch, store, ()
+            self._group = watch.event_fields.group
             self.choose(self._subject)
             if self.pane.histograms is not None and self.pane.histograms is not watch.histograms:
                 self.pane.histograms, self._reads = None, ()
                 self._asked = False
-        if (group := watch.known.group) != self._group:
+        if (group := watch.event_fields.group) != self._group:
             now = partial(regrouped_path, old=self._group, new=group)
             self._summary.rename(now)
             self._subject, self._group = self._subject._replace(event=now(self._subject.event)), group
-        if self._plans != watch.known.plans:
-            self._plans = watch.known.plans
+        if self._plans != watch.event_fields.plans:
+            self._plans = watch.event_fields.plans
             self._summary.use(ends_of(self._plans))
         own, columns = self._preset
         self._preset_subjects, self._subjects = preferred(watch, subjects_of(watch, store), own, columns)
         self._open_on_values(watch)
         self._summary.tick(_COUNTING)
-        behind = self._summary.behind > 0
+        behind = self._summary.backlog > 0
         wait = self._drawn + _DRAWING - time.monotonic()
         if wait <= 0:
             self._show()
@@ -161,7 +161,7 @@ class SummaryView(View):
 
     def other_source(self) -> str:
         """Switch between counting in the kernel and counting events; return an error text, or an empty one."""
-        histograms, watch = self.pane.histograms, self._watching
+        histograms, watch = self.pane.histograms, self._watch
         if self.counts_in_kernel and histograms is not None:
             self._asked = False
             self.pane.change(histograms, histograms.end)
@@ -178,7 +178,7 @@ class SummaryView(View):
         return self._asked and (self.pane.changing > 0 or self.in_kernel)
 
     def _begin(self) -> None:
-        if (watch := self._watching) is not None:
+        if (watch := self._watch) is not None:
             histograms = self.pane.histograms = watch.histograms
             armed, fields, self._reads = watch.armed.probes, self._fields, ()
             self.pane.change(histograms, lambda: histograms.begin(armed, fields), "the kernel can't count this: ")
@@ -196,7 +196,7 @@ class SummaryView(View):
             return
         self._reads = event.reads
         if not self.pane.changing:  # a key pressed meanwhile takes precedence
-            self._asked = event.histograms.state.wish is not None
+            self._asked = event.histograms.state.request is not None
         self._show()
 
     def condition(self, of_tasks: bool, row: int) -> str:
@@ -207,14 +207,14 @@ class SummaryView(View):
     def forget(self) -> None:
         """Clear the summary."""
         # The kernel goes on counting: `tick` detects another watch.
-        self._summary = self._watching = self._store = None
+        self._summary = self._watch = self._store = None
         self._subjects = (Subject(),)  # the chosen subject stays, for the case that it exists again
         self.pane.panel.show(SummaryText())
 
     def names_changed(self) -> None:
         """Show new names of processes."""
-        if self._watching is not None:
-            self.filter.names_changed(self._watching)
+        if self._watch is not None:
+            self.filter.names_changed(self._watch)
         if self._summary is not None:
             self._show()
 
@@ -223,8 +223,8 @@ class SummaryView(View):
         """Constant position with the number of counted events."""
         summary = self._summary
         if summary is None or self.in_kernel:
-            return ViewPlace(shown=None)
-        return ViewPlace(shown=summary.seen, of=summary.of if self._passing is not None else 0)
+            return ViewPlace(row_count=None)
+        return ViewPlace(row_count=summary.counted, total=summary.of if self._passing is not None else 0)
 
     @property
     def table_name(self) -> str:
@@ -236,7 +236,7 @@ class SummaryView(View):
         """Number of counted events, including those dropped since; or why the filter does not apply."""
         if self.in_kernel:
             return "not filtered: the kernel counts all"
-        return PassCount(self._summary.seen, self._summary.of) if self._summary is not None else PassCount(0, 0)
+        return PassCount(self._summary.counted, self._summary.of) if self._summary is not None else PassCount(0, 0)
 
     def shows(self, plan: Plan) -> bool:  # noqa: ARG002 - of every view
         """Return True unless the kernel counts, which only includes probes armed before."""
@@ -252,7 +252,7 @@ class SummaryView(View):
 
     def _go_on(self) -> None:
         """Continue to count if no new event triggers a tick."""
-        if self._watching is not None and self._store is not None and self.tick(self._watching, self._store, ()):
+        if self._watch is not None and self._store is not None and self.tick(self._watch, self._store, ()):
             self.pane.set_timer(_SOON, self._go_on)
 
     def _show(self) -> None:
@@ -260,7 +260,7 @@ class SummaryView(View):
         if self._next_picture is not None:
             self._next_picture.stop()
             self._next_picture = None
-        watch, store, summary = self._watching, self._store, self._summary
+        watch, store, summary = self._watch, self._store, self._summary
         if watch is None or store is None or summary is None:
             return
         if self.in_kernel:

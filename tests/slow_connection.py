@@ -1,6 +1,6 @@
-"""A line between two ports of the loopback: with a delay, of so many bits a second, and to be cut.
+"""A connection between two ports of the loopback, with a delay and a bit rate, which can be cut.
 
-It keeps no more on the way than a line would: who writes faster than it carries has to wait, as with a real one.
+It buffers no more than a real connection: a writer that is faster has to wait.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _ROOM = 64 << 10
 """Bytes that wait at an end, as in the buffers of a socket."""
 
 
-class SlowLine:
+class SlowConnection:
     """Takes connections at `port` and carries them to another port of the loopback; use it in a with block."""
 
     def __init__(self, to: int, delay: float = 0.0, bits: float = 0.0) -> None:
@@ -105,7 +105,7 @@ class SlowLine:
 class _Way:
     """One direction."""
 
-    def __init__(self, delay: float, line: SlowLine) -> None:
+    def __init__(self, delay: float, line: SlowConnection) -> None:
         self._delay = delay
         self._line = line
         self._held: deque[tuple[float, bytes]] = deque()

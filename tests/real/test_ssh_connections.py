@@ -25,21 +25,21 @@ from kernel.remote.protocol import shell_client
 from kernel.remote.target import RemoteTarget
 from kernel.session.start import open_session
 from kernel.target import Effect, Step
-from kernel.watch.reconnect import ReconnectAttempt, can_come_back
+from kernel.watch.reconnect import ReconnectAttempt, can_reconnect
 from kernel.watch.watch import Watch
 from probes.command import parse_armable
 from tests.real import command
 from tests.real.openssh import Server
 from tests.real.processes import PATIENCE, sshs, until, zombies
 from tests.real.test_ssh_guest import DIALECTS, TRACEFS, drained, is_clean, is_recording, left, plan, seen, the_master
-from tests.slow_line import SlowLine
+from tests.slow_connection import SlowConnection
 
 READ = "f vfs_read count"
 NAME = "vfs_read__entry"
 TRACER = b"function_graph"
 
 
-def through(line: SlowLine, guest: Guest) -> list[str]:
+def through(line: SlowConnection, guest: Guest) -> list[str]:
     """Options that lead to a guest over a line."""
     options = guest.ssh_options
     options[options.index("-p") + 1] = str(line.port)
@@ -51,7 +51,7 @@ def reach(options: Sequence[str], *, python: bool = True) -> RemoteTarget:
 
 
 def names(watch: Watch, count: int) -> list[str]:
-    """Of the events, when there are so many; a busy guest's far side may take longer than one settling."""
+    """Of the events, when there are so many; a busy guest's remote host may take longer than one settling."""
 
     def came() -> bool:
         watch.intake.settle()
@@ -74,12 +74,12 @@ def test_a_watch_comes_back_when_its_ssh_was_killed(guest_72: Guest, dialect: st
         assert names(watch, 3) == [NAME] * 3
         before = watch.session.group if watch.session else ""
         os.kill(the_master(), signal.SIGKILL)
-        assert until(lambda: can_come_back(watch))
+        assert until(lambda: can_reconnect(watch))
         back = ReconnectAttempt(watch, patience=PATIENCE).run()
-        assert len(back.again) == 1 and not back.refused and not back.cut.booted
+        assert len(back.rearmed) == 1 and not back.rejected_probes and not back.outage.booted
         guest_72.run("dd if=/dev/zero of=/dev/null bs=4242 count=2")
         assert names(watch, 6) == [*[NAME] * 3, OUTAGE_EVENT, *[NAME] * 2]
-        assert until(lambda: before not in left(guest_72)), "the far side of before has undone what it did"
+        assert until(lambda: before not in left(guest_72)), "the remote host of before has undone what it did"
         assert watch.close() == []
     finally:
         watch.close()
@@ -93,8 +93,8 @@ ONCE = "mkdir /tmp/one; rmdir /tmp/one"
 SYNTHETIC = f"ls {TRACEFS}/events/synthetic"
 
 
-def test_a_latency_comes_back_beside_that_of_a_far_side_that_stands_still(guest_72: Guest) -> None:
-    """Both are there at once, by names of their own; the one of before goes when its far side goes on."""
+def test_a_latency_comes_back_beside_that_of_a_remote_host_that_stands_still(guest_72: Guest) -> None:
+    """Both are there at once, by names of their own; the one of before goes when its remote host goes on."""
     target = reach(guest_72.ssh_options)
     watch = Watch(Planner(KernelInfo(target)))
     agent = target.owner.split("_")[0]
@@ -106,15 +106,15 @@ def test_a_latency_comes_back_beside_that_of_a_far_side_that_stands_still(guest_
         assert names(watch, 1) == [f"{before}__slow"]
         guest_72.run(f"kill -STOP {agent}")
         os.kill(the_master(), signal.SIGKILL)
-        assert until(lambda: can_come_back(watch))
+        assert until(lambda: can_reconnect(watch))
         back = ReconnectAttempt(watch, patience=PATIENCE).run()
         group = watch.session.group
-        assert len(back.again) == 1 and not back.refused and group != before
+        assert len(back.rearmed) == 1 and not back.rejected_probes and group != before
         assert {f"{one}__slow" for one in (before, group)} <= set(guest_72.run(SYNTHETIC).decode().split())
         guest_72.run(ONCE)
         assert names(watch, 3) == [f"{group}__slow", OUTAGE_EVENT, f"{group}__slow"]
         guest_72.run(f"kill -CONT {agent}")
-        assert until(lambda: before not in left(guest_72)), "the far side of before has undone what it did"
+        assert until(lambda: before not in left(guest_72)), "the remote host of before has undone what it did"
         assert f"{group}__slow" in guest_72.run(SYNTHETIC).decode()
         assert watch.close() == []
     finally:
@@ -153,7 +153,7 @@ def test_what_a_killed_agent_left_is_gone_once_another_one_serves(guest: Guest, 
     assert is_clean(guest), left(guest)
 
 
-def ssh_over(line: SlowLine, guest: Guest, folder: Path) -> dict[str, str]:
+def ssh_over(line: SlowConnection, guest: Guest, folder: Path) -> dict[str, str]:
     """The environment of a command whose ssh goes over a line."""
     env = command.ssh_to(guest, folder)
     wrapper = folder / "ssh"
@@ -175,7 +175,7 @@ def test_a_recording_is_made_wherever_its_line_is_cut(
 
     Parts below one are of all bytes where nothing of that kernel is cached, the others bytes.
     """
-    with SlowLine(guest_72.port) as line:
+    with SlowConnection(guest_72.port) as line:
         env = ssh_over(line, guest_72, tmp_path)
 
         def recorded(name: str, cut_at: int) -> command.Done:
@@ -202,7 +202,7 @@ def test_a_recording_is_made_wherever_its_line_is_cut(
 
 
 @pytest.mark.parametrize("how", [pytest.param("time", marks=pytest.mark.matrix), "signal"])
-def test_a_command_ends_where_its_far_side_stands_still(guest_72: Guest, tmp_path: Path, how: str) -> None:
+def test_a_command_ends_where_its_remote_host_stands_still(guest_72: Guest, tmp_path: Path, how: str) -> None:
     """The agent is stopped; as it goes on it finds nobody, and removes its probes by itself."""
     env = command.ssh_to(guest_72, tmp_path)
     path = tmp_path / "frozen.pwr"
@@ -225,7 +225,7 @@ def test_a_command_ends_where_its_far_side_stands_still(guest_72: Guest, tmp_pat
 
 
 def test_run_waits_for_a_line_that_is_cut(guest_72: Guest, tmp_path: Path) -> None:
-    with SlowLine(guest_72.port) as line:
+    with SlowConnection(guest_72.port) as line:
         env = ssh_over(line, guest_72, tmp_path)
         spec = f"{READ} if count == 4242"
         target = f"ssh://root@127.0.0.1:{line.port}"
@@ -239,7 +239,7 @@ def test_run_waits_for_a_line_that_is_cut(guest_72: Guest, tmp_path: Path) -> No
         assert process.stdout is not None
         early = [process.stdout.readline() for _ in range(2)]
         line.cut()
-        assert is_clean(guest_72), "nobody is there: the far side cleans up at once"
+        assert is_clean(guest_72), "nobody is there: the remote host cleans up at once"
         reads(1)
         line.mend()
         assert until(lambda: is_recording(guest_72))
@@ -260,7 +260,7 @@ def test_run_waits_for_a_line_that_is_cut(guest_72: Guest, tmp_path: Path) -> No
 
 
 def test_a_graph_comes_back_when_its_line_was_cut(guest_72: Guest, tmp_path: Path) -> None:
-    with SlowLine(guest_72.port) as line:
+    with SlowConnection(guest_72.port) as line:
         env = ssh_over(line, guest_72, tmp_path)
         path = tmp_path / "x.pwr"
         words = ["graph", "vfs_mkdir", "--depth", "1", "--count", "2", "--json", "-o", str(path)]
@@ -277,7 +277,7 @@ def test_a_graph_comes_back_when_its_line_was_cut(guest_72: Guest, tmp_path: Pat
         guest_72.run("mkdir /tmp/one")
         first = command.Done(0, out.readline(), b"")  # so it waits for the other one
         line.cut()
-        assert until(lambda: is_clean(guest_72)), "nobody is there: the far side cleans up"
+        assert until(lambda: is_clean(guest_72)), "nobody is there: the remote host cleans up"
         line.mend()
         assert until(is_tracing)
         guest_72.run("mkdir /tmp/two")
@@ -301,7 +301,7 @@ def test_every_event_is_accounted_for_on_a_slow_line(guest_72: Guest, delay: flo
     On a busy machine the guest is slow, too: the line has to be slower by far while it works.
     """
     with contextlib.ExitStack() as far:
-        line = far.enter_context(SlowLine(guest_72.port, delay))
+        line = far.enter_context(SlowConnection(guest_72.port, delay))
         target = far.enter_context(contextlib.closing(reach(through(line, guest_72))))
         session = far.enter_context(open_session(target, buffer_kb=64))
         # Random bytes, which nobody can pack.
@@ -364,7 +364,7 @@ def test_the_line_is_asked_whether_it_lives(guest_72: Guest) -> None:
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_a_far_side_that_dies_leaves_nobody_here(guest_72: Guest, dialect: str) -> None:
+def test_a_remote_host_that_dies_leaves_nobody_here(guest_72: Guest, dialect: str) -> None:
     target = reach(guest_72.ssh_options, python=dialect == "agent")
     session = open_session(target)
     group = session.group
@@ -388,7 +388,7 @@ def test_a_shell_is_waited_for_while_it_is_at_work(guest_72: Guest, monkeypatch:
     with contextlib.closing(reach(guest_72.ssh_options, python=False)) as target, ThreadPoolExecutor(1) as pool:
         began = time.monotonic()
         step = pool.submit(target.perform, Step(Effect.WRITE, slow, b"nop"))
-        assert until(lambda: step.done() or target.heard > began + 2 * answer_limit.SILENCE_LIMIT)
+        assert until(lambda: step.done() or target.last_received > began + 2 * answer_limit.SILENCE_LIMIT)
         assert not step.done()
         assert guest_72.run(f"cat {slow}; rm {slow}") == b"nop"
         step.result()

@@ -28,7 +28,7 @@ _OPENING = ("connecting", "greeting", "starting what serves us")
 
 
 class Counting(Clocked):
-    """Counts the messages of the line, and cuts it in front of one of them; whenever a probe is on, it sees an event.
+    """Counts the messages of the connection, and cuts it before one of them; a probe that is on sees an event.
 
     Where it was cut nothing that was not guarded stays, and the same goes for what was done half.
     """
@@ -94,7 +94,7 @@ class Counting(Clocked):
                 self.message(what)
             except TargetLost as error:
                 self.lost = False
-                raise HostUnreachable(str(error), cut=True) from None
+                raise HostUnreachable(str(error), was_connected=True) from None
         facts = self._facts
         self.target = RemoteTarget(RemoteConnection(self, "agent"), "ssh://box", again=self._again)
         self.message("facts")
@@ -103,7 +103,7 @@ class Counting(Clocked):
 
     def _again(self, cancel: object, asking: bool) -> RemoteConnection:  # type: ignore[override]
         self.lost = False
-        self.heard = time.monotonic()
+        self.last_received = time.monotonic()
         self._be(self.pid + 100)
         return self._reached()
 
@@ -113,7 +113,7 @@ Command = Callable[..., int]
 
 @pytest.fixture
 def command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Callable[[Counting, Sequence[str]], int]]:
-    """Return a function that runs a command on a far side."""
+    """Return a function that runs a command on a remote host."""
     monkeypatch.setattr(kernel.watch.recorder, "_text_symbols", lambda _: b"")
     monkeypatch.setattr(reconnect, "PAUSES", (0.01,))
 
@@ -168,7 +168,7 @@ def test_a_recording_is_whole_wherever_its_line_is_cut(tmp_path, command, capsys
             rows = [store.record(seq) for seq in range(store.next_seq)]
             names = [row.event.rpartition("/")[2] for row in rows]
             assert {"vfs_read", "vfs_write"} & set(names), where
-            assert sum(map(is_mark, rows)) <= 1 and names.count(OUTAGE_EVENT) == len(watch.cuts), where
+            assert sum(map(is_mark, rows)) <= 1 and names.count(OUTAGE_EVENT) == len(watch.outages), where
             stamps = [row.ts for row in rows]
             assert stamps == sorted(stamps), where
             assert not side.traces, where
@@ -183,7 +183,7 @@ def test_nothing_is_tried_again_where_nobody_asked_for_it(tmp_path, command, cap
 
 
 class Gone(Counting):
-    """Its line is cut while its events are followed, and stays away."""
+    """Its connection is lost while its events are followed, and stays away."""
 
     def __init__(self, passed: Sequence[str]) -> None:
         super().__init__(0)
@@ -211,7 +211,7 @@ def test_what_came_is_in_the_file_also_where_the_line_stays_away(tmp_path, comma
     assert store is not None
     rows = [store.record(seq) for seq in range(store.next_seq)]
     assert [is_mark(row) for row in rows] == [*[False] * (len(rows) - 1), True], "it stands behind all events"
-    (gap,) = watch.cuts
+    (gap,) = watch.outages
     assert gap.for_good and gap.lost is not None and rows[-2].ts <= gap.lost <= time.monotonic_ns()
     watch.close()
 

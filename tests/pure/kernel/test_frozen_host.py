@@ -1,4 +1,4 @@
-"""A far side that stands still: a command that is to end ends, whatever the far side owed by then, and says so."""
+"""A remote host that stands still: a command that is to end ends, whatever the host owed by then, and says so."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from kernel.target import Effect, Step
 from kernel.watch.watch import Watch
 from probes.plans.graph_plan import GraphPlan
 from tests.fake_target import FakeTarget
-from tests.pure.far_sides import KINDS, SHELLS, eventually, far_side
-from tests.pure.kernel.test_cuts_anywhere import Counting, command  # noqa: F401 - a fixture
+from tests.pure.kernel.test_disconnect_anywhere import Counting, command  # noqa: F401 - a fixture
+from tests.pure.remote_hosts import KINDS, SHELLS, eventually, remote_host
 from tests.real.processes import descendants
 from tui.cli.follow.follow import disarm_all
 
@@ -45,8 +45,8 @@ def test_an_answer_is_waited_for_as_long_as_its_bytes_come_and_less_at_the_end(
     now = max(progress, heard) + later
     one = AnswerLimit()
     if ends is not None:
-        one.hurry(ends)
-        one.hurry(ends + 1)
+        one.set_deadline(ends)
+        one.set_deadline(ends + 1)
         assert one.ends == ends, "nothing takes a bound back"
     waited = one.exhausted(now, asked, progress, heard)
     silent = now - max(asked, heard)
@@ -68,13 +68,13 @@ def test_an_agent_is_heard_while_the_kernel_takes_its_time(tmp_path: Path) -> No
     """A pipe that nobody reads is a file of a kernel that does not come back from a write."""
     slow = tmp_path / "current_tracer"
     os.mkfifo(slow)
-    with far_side("agent") as far, ThreadPoolExecutor(2) as pool:
+    with remote_host("agent") as far, ThreadPoolExecutor(2) as pool:
         step = pool.submit(far.dialect.perform, Step(Effect.WRITE, str(slow), b"nop"))
         assert eventually(lambda: far.dialect.unanswered is not None)
         question = pool.submit(far.dialect.list, "/proc/self")  # it waits its turn
         for _ in range(3):
-            heard = far.dialect.heard
-            assert eventually(lambda heard=heard: far.dialect.heard > heard)  # type: ignore[misc]
+            heard = far.dialect.last_received
+            assert eventually(lambda heard=heard: far.dialect.last_received > heard)  # type: ignore[misc]
         assert not step.done() and not question.done()
         assert slow.read_bytes() == b"nop"
         step.result()
@@ -101,12 +101,12 @@ def test_a_shell_is_heard_while_the_kernel_takes_its_time(kind: str, tmp_path: P
     """Longer than a silent line is waited for; a pipe that nobody reads is a file of such a kernel."""
     slow = tmp_path / "current_tracer"
     os.mkfifo(slow)
-    with far_side(kind) as far, ThreadPoolExecutor(2) as pool:
+    with remote_host(kind) as far, ThreadPoolExecutor(2) as pool:
         step = pool.submit(far.dialect.perform, Step(Effect.WRITE, str(slow), b"nop"))
         assert eventually(lambda: far.dialect.unanswered is not None)
         asked = far.dialect.unanswered
         assert asked is not None
-        assert eventually(lambda: far.dialect.heard > asked + 2 * answer_limit.SILENCE_LIMIT or step.done())
+        assert eventually(lambda: far.dialect.last_received > asked + 2 * answer_limit.SILENCE_LIMIT or step.done())
         assert not step.done()
         assert slow.read_bytes() == b"nop"
         step.result()
@@ -122,7 +122,7 @@ def test_a_frozen_shell_is_lost_with_a_witness_too(kind: str, frozen: str, tmp_p
     slow = tmp_path / "current_tracer"
     os.mkfifo(slow)
     stopped: set[int] = set()
-    with far_side(kind) as far, ThreadPoolExecutor(1) as pool:
+    with remote_host(kind) as far, ThreadPoolExecutor(1) as pool:
         step = pool.submit(far.dialect.perform, Step(Effect.WRITE, str(slow), b"nop"))
         assert eventually(lambda: bool(descendants(far.dialect.pid)))
 
@@ -151,7 +151,7 @@ def test_what_is_taken_away_leaves_the_patience_with_its_target_as_it_was() -> N
     """The call graph ends, and the probes beside it go on: only who leaves a target says so."""
     target = FakeTarget()
     said: list[float] = []
-    target.hurry = said.append  # type: ignore[attr-defined]
+    target.set_deadline = said.append  # type: ignore[attr-defined]
     planner = Planner(KernelInfo(target))
     for watch in (Watch(planner), graph_watch(planner, GraphPlan(("vfs_read",)))):
         watch.close()
@@ -164,7 +164,7 @@ def test_what_is_owed_longer_already_is_lost_as_the_command_ends() -> None:
     """No further ten seconds: the bound of the documentation is for the whole end."""
     one = AnswerLimit()
     assert one.exhausted(60.0, 0.0, 0.0, 0.0) is None
-    one.hurry(60.0)
+    one.set_deadline(60.0)
     assert one.exhausted(60.0, 0.0, 0.0, 0.0) == 60.0
 
 
@@ -178,15 +178,15 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("quick")
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_question_is_given_up_as_the_command_ends(kind: str) -> None:
-    with far_side(kind) as far:
+    with remote_host(kind) as far:
         target = RemoteTarget(RemoteConnection(far.dialect, kind), "ssh://far")
-        assert target.line_error is None
+        assert target.connection_error is None
         os.kill(far.process.pid, signal.SIGSTOP)
         try:
-            target.hurry(time.monotonic())
+            target.set_deadline(time.monotonic())
             with pytest.raises(TargetLost, match="did not answer for"):
                 target.list("/proc")
-            assert "did not answer for" in str(target.line_error)
+            assert "did not answer for" in str(target.connection_error)
             with pytest.raises(TargetLost):
                 target.read("/proc/self/stat")
             target.close()
@@ -197,7 +197,7 @@ def test_a_question_is_given_up_as_the_command_ends(kind: str) -> None:
 @pytest.mark.usefixtures("quick")
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_farewell_is_not_waited_for_either(kind: str) -> None:
-    with far_side(kind) as far:
+    with remote_host(kind) as far:
         os.kill(far.process.pid, signal.SIGSTOP)
         try:
             far.dialect.close()
@@ -209,10 +209,10 @@ def test_a_farewell_is_not_waited_for_either(kind: str) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_line_that_takes_nothing_any_more_holds_up_nobody(kind: str) -> None:
     """More bytes than a pipe has room for, as for a filter of all functions."""
-    with far_side(kind) as far:
+    with remote_host(kind) as far:
         os.kill(far.process.pid, signal.SIGSTOP)
         try:
-            far.dialect.hurry(time.monotonic())
+            far.dialect.set_deadline(time.monotonic())
             with pytest.raises(TargetLost):
                 for _ in range(8):
                     far.dialect.read("/" + "x" * 60_000, 10)
@@ -222,7 +222,7 @@ def test_a_line_that_takes_nothing_any_more_holds_up_nobody(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_line_that_is_given_up_is_lost_with_its_reason(kind: str) -> None:
-    with far_side(kind) as far:
+    with remote_host(kind) as far:
         os.kill(far.process.pid, signal.SIGSTOP)
         try:
             far.dialect.lose("last heard 9 s ago")
@@ -278,8 +278,8 @@ class Freezing(Counting):
         self.patience = AnswerLimit()
         super().__init__(0)
 
-    def hurry(self, ends: float) -> None:
-        self.patience.hurry(ends)
+    def set_deadline(self, ends: float) -> None:
+        self.patience.set_deadline(ends)
 
     def message(self, what: str) -> None:
         super().message(what)
@@ -336,7 +336,7 @@ def test_the_time_of_a_command_is_over_also_where_its_line_froze_meanwhile(
     command: Run,  # noqa: F811
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """What came is in the file, the end is that of a line that is lost, and what becomes of the probes is said."""
+    """What came is in the file, the end is that of a lost connection, and what becomes of the probes is said."""
     for name in ("one.pwr", "two.pwr"):
         path = tmp_path / name
         side = Freezing(1, stop=False)

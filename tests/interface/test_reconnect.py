@@ -19,9 +19,9 @@ from kernel.graph.watch import graph_watch
 from kernel.watch import reconnect
 from probes.plans.graph_plan import GraphPlan
 from tests.interface.widget_host import screen_text, until
-from tests.pure.far_sides import eventually
 from tests.pure.kernel.test_ssh_reconnect import Side
 from tests.pure.kernel.test_watch import Anything, id_of, probe
+from tests.pure.remote_hosts import eventually
 from tui.app.app import Probewright
 from tui.opening import Opening
 from widgets.dialogs.error_dialog import ErrorDialog
@@ -49,9 +49,9 @@ async def live(side: Side) -> AsyncIterator[tuple[Probewright, Pilot[None]]]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("kernel.connection.planner.Planner", Anything)
         async with app.run_test(size=SIZE) as pilot:
-            await until(lambda: app.watching is not None, pilot)
-            assert app.watching is not None
-            armed = await asyncio.to_thread(app.watching.armed.arm, probe("vfs_read"))
+            await until(lambda: app.current_watch is not None, pilot)
+            assert app.current_watch is not None
+            armed = await asyncio.to_thread(app.current_watch.armed.arm, probe("vfs_read"))
             app.refresh_loop.count()
             await pilot.press("f3")
             side.event(1000, id_of(armed))
@@ -62,7 +62,7 @@ async def live(side: Side) -> AsyncIterator[tuple[Probewright, Pilot[None]]]:
 async def test_nothing_is_shown_of_what_comes_while_the_application_ends() -> None:
     side = Side()
     async with live(side) as (app, _):
-        watching = app.watching
+        watching = app.current_watch
         assert watching is not None
     side.event(2000, id_of(watching.armed.probes[0]))
     side.cut()
@@ -76,13 +76,13 @@ def shown(app: Probewright) -> str:
 
 
 def keys(app: Probewright) -> set[str]:
-    """What can be done now about a line."""
+    """What can be done now about a connection."""
     there = {binding.binding.action for binding in app.screen.active_bindings.values() if binding.enabled}
     return there & {"reconnect", "give_up"}
 
 
 def said(app: Probewright) -> str:
-    return " ".join(one.text for one in app.said)
+    return " ".join(one.text for one in app.notice_lines)
 
 
 async def test_a_line_that_is_cut_comes_back_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -102,8 +102,8 @@ async def test_a_line_that_is_cut_comes_back_by_itself(monkeypatch: pytest.Monke
         await until(lambda: "armed 1" in shown(app), pilot)
         assert "disconnected" not in screen_text(app)[0]
         assert "events of that time are lost" in said(app)
-        assert app.watching is not None
-        side.event(2000, id_of(app.watching.armed.probes[0]))
+        assert app.current_watch is not None
+        side.event(2000, id_of(app.current_watch.armed.probes[0]))
         await until(lambda: shown(app).count("vfs_read") == 2, pilot)
         text = shown(app)
         assert OUTAGE_EVENT in text and "! gap " in text
@@ -114,18 +114,18 @@ async def test_a_line_that_is_frozen_is_not_followed(monkeypatch: pytest.MonkeyP
     """What asks for losses waits, too: the screen goes on without it."""
     side, frozen = Side(), threading.Event()
     async with live(side) as (app, pilot):
-        assert app.watching is not None
+        assert app.current_watch is not None
         assert "● following" in shown(app)
-        counts = app.watching.counts
-        monkeypatch.setattr(app.watching, "counts", lambda: (frozen.wait(60), counts())[1])
-        side.heard = side.unanswered = time.monotonic() - 40
+        counts = app.current_watch.counts
+        monkeypatch.setattr(app.current_watch, "counts", lambda: (frozen.wait(60), counts())[1])
+        side.last_received = side.unanswered = time.monotonic() - 40
         await until(lambda: re.search(r"✗ last heard 4\d s ago", screen_text(app)[1]), pilot)
         assert "following" not in shown(app) and "/s" not in screen_text(app)[1]
         await until(lambda: re.search(r"✗ last heard 4\d s ago", screen_text(app)[0]), pilot)
         await pilot.press("f2")
         await until(lambda: "last heard" in screen_text(app)[0], pilot)
         await pilot.press("f3")
-        side.heard, side.unanswered = time.monotonic(), None
+        side.last_received, side.unanswered = time.monotonic(), None
         frozen.set()
         await until(lambda: "● following" in shown(app) and "last heard" not in shown(app), pilot)
 
@@ -173,13 +173,13 @@ async def test_who_leaves_does_not_wait_for_the_line(monkeypatch: pytest.MonkeyP
 async def test_a_call_graph_that_its_line_ended_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """No probe need be armed beside it."""
     async with live(Side()) as (app, _):
-        graph = graph_watch(app.watching.planner, GraphPlan())
+        graph = graph_watch(app.current_watch.planner, GraphPlan())
         errors = iter([TargetLost("the connection was lost")])
         monkeypatch.setattr(graph, "take_error", lambda: next(errors, None))
-        app.tracing.watching = graph
+        app.tracing.current_watch = graph
         for _ in range(2):
             app._ticked()
-        (told,) = (one for one in app.said if one.title == "the call graph has ended")
+        (told,) = (one for one in app.notice_lines if one.title == "the call graph has ended")
         assert told.text == "the connection was lost; F4 opens the target anew"
 
 
@@ -189,7 +189,7 @@ async def test_a_silent_line_is_made_anew_by_hand(monkeypatch: pytest.MonkeyPatc
     side = Side()
     async with live(side) as (app, pilot):
         assert not app.check_action("reconnect", ())
-        side.heard = side.unanswered = time.monotonic() - 40
+        side.last_received = side.unanswered = time.monotonic() - 40
         await until(lambda: "last heard" in shown(app) and keys(app) == {"reconnect"}, pilot)
         lose = side.lose
 

@@ -1,4 +1,4 @@
-"""Far sides without a line: the agent and the shells as processes of this machine, on a temporary folder."""
+"""Remote hosts without a network: the agent and the shells as processes of this machine, on a temporary folder."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def spawn(argv: Sequence[str]) -> subprocess.Popen[bytes]:
     return subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0, start_new_session=True)
 
 
-class FarSide:
+class RemoteHost:
     """One dialect and the process behind it."""
 
     def __init__(self, kind: str, silence: int = 60) -> None:
@@ -51,8 +51,8 @@ class FarSide:
 
 
 @contextlib.contextmanager
-def far_side(kind: str, silence: int = 60) -> Iterator[FarSide]:
-    far = FarSide(kind, silence)
+def remote_host(kind: str, silence: int = 60) -> Iterator[RemoteHost]:
+    far = RemoteHost(kind, silence)
     try:
         yield far
     finally:

@@ -1,4 +1,4 @@
-"""A far side whose answers are damaged: frames of the agent, or what a plain shell says, over a pair of pipes."""
+"""A remote host whose answers are damaged: frames of the agent, or what a plain shell says, over a pair of pipes."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _feed(asked: Callable[[bytes], None]) -> Callable[[bytes], None]:
 
 
 def _asked(data: bytes) -> None:
-    """Ask for one thing after the other; the far side gives an answer each time it hears something, then hangs up."""
+    """Ask for one thing after the other; the remote host answers each time it hears something, then hangs up."""
     answers = [bytes.fromhex(one) for one in json.loads(data)]
     hears, near_writes = os.pipe()
     near_reads, says = os.pipe()
@@ -99,7 +99,7 @@ def _speak(answers: list[bytes], hears: int, says: int) -> None:
     try:
         for one in answers:
             os.write(says, one[: 1 << 15])
-            # Who waits for an answer waits for two minutes: a far side that hears nothing hangs up.
+            # Who waits for an answer waits for two minutes: a remote host that hears nothing hangs up.
             if not select.select([hears], [], [], _PATIENCE)[0] or not os.read(hears, 1 << 16):
                 break
     except OSError:
@@ -112,7 +112,7 @@ def _speak(answers: list[bytes], hears: int, says: int) -> None:
 # -- a plain shell -----------------------------------------------------------------------------------------------
 
 _TOKEN = b"TOKEN"
-"""Stands for the token of a command, which the far side knows and a mutation can't guess."""
+"""Stands for the token of a command, which the remote host knows and a mutation can't guess."""
 _SAID = (
     *(b"4242\n", b"", b"", b"a\0b\0", b"content of a file", b"text " * 1000),
     *(b"/dev/null\n\0", b"", b"", b"", b""),
@@ -184,7 +184,7 @@ def _seed(random: Random) -> bytes:
 
 
 def _watched_by_shell(data: bytes) -> None:
-    """Look at a far side that lies, arm, and see what comes; all of it may be refused."""
+    """Look at a remote host that lies, arm, and see what comes; all of it may be refused."""
     random = Random(int(data))
     liar = LyingShell(random, random.choice((0, 10, 60, 150, 400)))
     closing: list[Callable[[], None]] = [liar.end]
