@@ -12,7 +12,7 @@ from btf.types import Enum, Enum64, Int, Ptr
 from btf.values import enum_name
 from btf.walk import strip
 from events.decode import Scalar, Value
-from events.format import PROBE_FIELDS, Field, FieldKind
+from events.format import NAME_ONLY, PROBE_FIELDS, Field, FieldKind
 from events.names.errnos import errno_name
 from events.names.kallsyms import Symbols
 from events.names.number_format import NumberFormat
@@ -86,8 +86,15 @@ class Namer:
             return enum_name(self._btf, type_id, value)
         if value and (kind == "function" or (field and is_address(field))):
             symbols = self._symbols()
-            return symbols.lookup(value) if symbols else None
+            if not symbols:
+                return None
+            return symbols.name(value) if field and field.spec == NAME_ONLY else symbols.lookup(value)
         return None
+
+    def function(self, address: int) -> str:
+        """Return the name of the function at an address; the address in hex if it has none, or is not known yet."""
+        symbols = self._symbols()
+        return (symbols and symbols.name(address)) or f"0x{address:x}"
 
     def words(self, column: int | None) -> list[str] | None:
         """Return the words that may be displayed for values of a BTF type besides numbers; None: any symbol."""

@@ -28,7 +28,10 @@ from probes.rules.messages.ways_out import WAYS_OUT
 from probes.rules.site import Site
 from probes.rules.symbols import unverifiable_symbols
 from probes.syntax.refused import Refused
-from probes.syntax.text import kstrtoul
+from probes.syntax.text import is_pattern, kstrtoul
+
+FUNCTION = "func"
+"""Name of the field with the probed function, where no fetcharg has it."""
 
 
 def lower_function(
@@ -81,7 +84,17 @@ def lower_function(
         planned = _event(probe, mechanism, at_exit, words, captured.columns, group, event, paired)
         shift = pushed_by_call(facts.machine) if paired and at_exit else 0
         events.append(replace(planned, frame=frame, frame_shift=shift))
-    return Plan(probe, distribute_filter(str(probe), probe.filter, events, losses), tuple(dict.fromkeys(losses)))
+    planned_events = distribute_filter(str(probe), probe.filter, events, losses)
+    if mechanism.others or is_pattern(probe.place.symbol):
+        planned_events = _with_functions(planned_events)
+    return Plan(probe, planned_events, tuple(dict.fromkeys(losses)))
+
+
+def _with_functions(events: Sequence[PlannedEvent]) -> tuple[PlannedEvent, ...]:
+    """Return the events of a pattern with a column for the function that a record is from."""
+    name = unique_field(FUNCTION, {column.name for event in events for column in event.columns})
+    column = PlanColumn(name, FUNCTION, is_function=True)
+    return tuple(replace(event, columns=(column, *event.columns)) for event in events)
 
 
 def _implied_exit_note(probe: Probe) -> list[str]:

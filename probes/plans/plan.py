@@ -27,6 +27,8 @@ class PlanColumn:
     """True for an argument with its value at the entry: at the exit the field has the same value."""
     is_call: bool = False
     """True for the number of a system call."""
+    is_function: bool = False
+    """True for the probed function itself, by the address that each record of a probe has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,11 @@ class PlannedEvent:
     def lines(self) -> tuple[str, ...]:
         """All lines that define the event."""
         return (self.line, *self.more) if self.line else ()
+
+    @property
+    def function_field(self) -> str:
+        """Name of the field with the probed function; empty: the probe is on one function only."""
+        return next((column.name for column in self.columns if column.is_function), "")
 
     @property
     def path(self) -> str:

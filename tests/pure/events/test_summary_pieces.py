@@ -17,6 +17,7 @@ from events.decode import Decoder
 from events.format import HeaderPage, parse_format
 from events.store.store import Store
 from events.subbuffer import MISSED_EVENTS
+from events.summary.distribution import Distribution
 from events.summary.frequent import count_keys
 from events.summary.summary import Summary
 from events.summary.timeline import Timeline
@@ -134,7 +135,7 @@ def test_by_columns_as_one_by_one(events, piece, limit):
     assert {field: {top.value: top.hits for top in found.top(99)} for field, found in counts.items()} == true.values
     assert summary.calls.paired == len(true.took)
     assert summary.calls.alone == Counter(call.alone for call in true.calls if call.alone)
-    times = summary.latencies(3)
+    times = summary.latencies.get(3, Distribution())
     assert (times.count, times.total, times.most) == (len(true.took), sum(true.took), max(true.took, default=0))
 
 

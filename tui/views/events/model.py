@@ -176,7 +176,9 @@ class EventTable:
         return SearchStep(None, row, True)
 
     def _condition(self, text: str) -> Condition:
-        return parse_condition(text, self.sorts, self.store.comm, self.store.cgroups)
+        return parse_condition(
+            text, self.sorts, self.store.comm, self.store.cgroups, lambda: self._watching.info.loaded_symbols
+        )
 
     def _wanted(self, text: str) -> Condition | str:
         try:
