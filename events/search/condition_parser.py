@@ -140,9 +140,11 @@ class _Reader:
             if sign.text == "&" and number not in _BITS:
                 raise ConditionError(f"{value.text} has more than 64 bits", value.at)
             return NumberComparison(name.text, sign.text, number, of_error=errno_of(value.text) is not None)
-        if sort is ValueKind.SYMBOL and sign.text in _TEXT_OPERATORS:
+        if sort is ValueKind.SYMBOL:
+            if sign.text not in _TEXT_OPERATORS:
+                raise ValueRefused(f"{name.text} is {sort.value}: == != ~ compare names", sign.at)
             return SymbolComparison(name.text, sign.text, _unquoted(value), self.symbols)
-        if sort in (ValueKind.NUMBER, ValueKind.SYMBOL):
+        if sort is ValueKind.NUMBER:
             raise ValueRefused(f"{name.text} is a number, {value.text} is none{_errno_hint(value.text)}", value.at)
         if sign.text not in _TEXT_OPERATORS:
             why = f"{name.text} is a text: == != ~" if sort is ValueKind.TEXT else f"{value.text} is no number"
