@@ -224,6 +224,14 @@ def quote_value(value: str) -> str:
     return f"{mark}{value}{mark}"
 
 
+def function_clause(field: str, sign: str, function: str) -> str:
+    """Return the comparison of a field with a function as it is shown: `vfs_read`, `ext4_readdir [ext4]`, or its
+    address in hex.
+    """
+    name = function.partition(" [")[0]
+    return f"{field} {sign} {name if _NUMBER.fullmatch(name) else quote_value(name)}"
+
+
 def free_word(words: Sequence[str], own: Container[str]) -> str:
     """Return the first of some synonyms that is not a field's name; if all are, the last, which no event has."""
     return next((word for word in words if word not in own), words[-1])

@@ -77,7 +77,11 @@ def plan_histograms(plan: Plan, name: str, clock: str, fields: tuple[tuple[str, 
     recorded = [event for event in plan.events if event.recorded]
     keys = [(TASK, event, "common_pid.execname") for event in recorded]
     for path, field in fields:
-        keys += [(field, event, _key(event, field)) for event in recorded if event.path == path]
+        keys += [
+            (field, event, event.function_address if field == event.function_field else field)
+            for event in recorded
+            if event.path == path
+        ]
     histograms = [
         WatchedHistogram(subject, name_or_kind, event, _hist(event, key, f"{name}_{number}"))
         for number, (name_or_kind, event, key) in enumerate(keys)
@@ -128,13 +132,6 @@ def is_listed_as(listed: str, trigger: str) -> bool:
 def is_session_trigger(text: str) -> bool:
     """Return whether a session made a trigger for its own use."""
     return _OWN.search(text) is not None
-
-
-def _key(event: PlannedEvent, field: str) -> str:
-    """Return the kernel's name of a field."""
-    if field != event.function_field:
-        return field
-    return "__probe_func" if event.at_exit else "__probe_ip"
 
 
 def _hist(event: PlannedEvent, key: str, name: str) -> str:

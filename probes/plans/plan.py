@@ -67,6 +67,11 @@ class PlannedEvent:
         return next((column.name for column in self.columns if column.is_function), "")
 
     @property
+    def function_address(self) -> str:
+        """Name of the field with the address in the probed function (kernel/trace/trace_probe.h)."""
+        return "__probe_func" if self.at_exit else "__probe_ip"
+
+    @property
     def path(self) -> str:
         """Folder of the event under `events/` of an instance."""
         return f"{self.group}/{self.event}"
