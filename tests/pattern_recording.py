@@ -15,7 +15,7 @@ def pattern_recording(path: Path) -> Path:
     source = shipped_recording()
     assert source is not None
     whole = Recording.open(source)
-    column = {"name": "func", "label": "func", "is_function": True}
+    column = {"name": "func", "label": "func", "functions": "*"}
     plans = [
         {**plan, "events": [{**event, "columns": [column, *event["columns"]]} for event in plan["events"]]}
         for plan in whole.plans

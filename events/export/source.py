@@ -13,6 +13,7 @@ from events.format import PROBE_FIELDS, EventFormat
 from events.graph.record_ends import EVENTS
 from events.names.event_names import event_name
 from events.names.kallsyms import Symbols
+from events.names.value_names import function_name
 from events.record import Record
 from events.stacks.stack import KERNEL_STACKS, USER_STACKS
 
@@ -145,8 +146,7 @@ class Source:
         value = record.values.get(field.name) if field is not None else None
         if not isinstance(value, int):
             return value if isinstance(value, str) else None
-        symbols = self.symbols()
-        return symbols.text(value, offset=False) if symbols else hex(value)
+        return function_name(self.symbols(), value, self.of(record.event).subject)
 
     def exact_values(self, record: Record) -> Mapping[str, Value]:
         """Return the fields of an event by name as `events.export.escape.exact_values`, with a probed function's

@@ -302,6 +302,14 @@ class Symbols:
         place = self.find(address)
         return place and place.name + (f" [{place.module}]" if place.module else "")
 
+    def function_names(self, address: int) -> tuple[str, ...]:
+        """Return all names of the function that contains an address, as `name` does; empty: no symbol is there."""
+        place = self.find(address)
+        if place is None:
+            return ()
+        module = f" [{place.module}]" if place.module else ""
+        return tuple(entry.name + module for entry in self.at(address - place.offset) if entry.module == place.module)
+
     def text(self, address: int, offset: bool = True) -> str:
         """Return an address as %pS prints it, or as %ps without the offset."""
         return (self.lookup(address) if offset else self.name(address)) or f"0x{address:x}"

@@ -14,6 +14,7 @@ from btf.walk import strip
 from events.decode import Scalar, Value
 from events.format import NAME_ONLY, PROBE_FIELDS, Field, FieldKind
 from events.names.errnos import errno_name
+from events.names.glob import Glob
 from events.names.kallsyms import Symbols
 from events.names.number_format import NumberFormat
 from events.names.syscalls import call_name
@@ -91,10 +92,11 @@ class Namer:
             return symbols.name(value) if field and field.spec == NAME_ONLY else symbols.lookup(value)
         return None
 
-    def function(self, address: int) -> str:
-        """Return the name of the function at an address; the address in hex if it has none, or is not known yet."""
-        symbols = self._symbols()
-        return (symbols and symbols.name(address)) or f"0x{address:x}"
+    def function(self, address: int, pattern: str = "") -> str:
+        """Return the name of the function at an address, of several names one that matches a pattern; the address in
+        hex if it has none, or is not known yet.
+        """
+        return function_name(self._symbols(), address, pattern)
 
     def words(self, column: int | None) -> list[str] | None:
         """Return the words that may be displayed for values of a BTF type besides numbers; None: any symbol."""
@@ -157,6 +159,18 @@ class Namer:
         except BtfError:
             return "", 0
         return ("enum" if found.kind in (Kind.ENUM, Kind.ENUM64) else ""), type_id
+
+
+def function_name(symbols: Symbols | None, address: int, pattern: str) -> str:
+    """Return the name of the function at an address, or the address in hex; see `Namer.function`."""
+    names = symbols.function_names(address) if symbols else ()
+    if len(names) > 1 and pattern:
+        matches = _glob(pattern).matches
+        names = (*(name for name in names if matches(name.partition(" [")[0])), *names)
+    return names[0] if names else f"0x{address:x}"
+
+
+_glob = lru_cache(maxsize=64)(Glob)
 
 
 def _is_hex(kind: str, field: Field | None) -> bool:

@@ -195,7 +195,7 @@ class Recording:
             with suppress(TypeError, KeyError, AttributeError):  # damaged plans are reported with the probes
                 for event in plan["events"]:
                     for column in event["columns"]:
-                        if column.get("is_function") is True:
+                        if column.get("functions"):
                             found[exported_name(f"{event['group']}/{event['event']}")] = str(column["name"])
         return found
 

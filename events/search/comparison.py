@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from events.decode import text_of
 from events.names.event_names import event_name
+from events.names.glob import Glob
 from events.record import Record
-from events.search.glob import Glob
 from events.store.cgroups import Cgroups, matches_cgroup
 from events.text import FAULT
 
@@ -178,7 +178,7 @@ def _with_error_sign(value: int) -> int:
 @dataclass(frozen=True)
 class TextComparison(Comparison):
     """Comparison of a string field, of a `COMM` name or of `event` with a text; `~` compares with an
-    `events.search.glob`.
+    `events.names.glob`.
     """
 
     text: str
@@ -257,8 +257,10 @@ class SymbolComparison(Comparison):
         return self._glob.matches(name) if self.operator == "~" else (name == self.text) == (self.operator == "==")
 
     def _holds_at(self, address: int, symbols: Symbols) -> bool:
-        name = symbols.name(address)
-        return name is not None and self.holds(name)
+        """Return whether it holds for a name of the function; `!=`: whether it holds for all of them."""
+        names = symbols.function_names(address)
+        every = self.operator == "!=" or (self.operator == "~" and self._glob.negated)
+        return bool(names) and (all if every else any)(map(self.holds, names))
 
     def of_record(self, record: Record) -> bool:
         """Return whether the comparison holds for a record."""

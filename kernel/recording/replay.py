@@ -213,7 +213,7 @@ def unwanted_fields(recorded: Plan, wanted: Plan) -> dict[str, frozenset[str]]:
         event.path: frozenset(
             column.name
             for column in event.columns
-            if not column.is_function and column.label not in wanted_labels[event.at_exit]
+            if not column.functions and column.label not in wanted_labels[event.at_exit]
         )
         for event in recorded.events
         if event.at_exit in wanted_labels
@@ -221,4 +221,4 @@ def unwanted_fields(recorded: Plan, wanted: Plan) -> dict[str, frozenset[str]]:
 
 
 def _labels(event: PlannedEvent) -> set[str]:
-    return {column.label for column in event.columns if not column.is_function}
+    return {column.label for column in event.columns if not column.functions}

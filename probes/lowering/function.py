@@ -87,15 +87,15 @@ def lower_function(
         shift = pushed_by_call(facts.machine) if paired and at_exit else 0
         events.append(replace(planned, frame=frame, frame_shift=shift))
     if mechanism.others or is_pattern(probe.place.symbol):
-        events = _with_functions(events)
+        events = _with_functions(events, probe.place.symbol)
         _check_function_filter(probe, events[0].function_field, facts)
     return Plan(probe, distribute_filter(str(probe), probe.filter, events, losses), tuple(dict.fromkeys(losses)))
 
 
-def _with_functions(events: Sequence[PlannedEvent]) -> list[PlannedEvent]:
+def _with_functions(events: Sequence[PlannedEvent], pattern: str) -> list[PlannedEvent]:
     """Return the events of a pattern with a column for the function that a record is from."""
     name = unique_field(FUNCTION, {column.name for event in events for column in event.columns})
-    column = PlanColumn(name, FUNCTION, is_function=True)
+    column = PlanColumn(name, FUNCTION, functions=pattern)
     return [replace(event, columns=(column, *event.columns)) for event in events]
 
 

@@ -27,8 +27,8 @@ class PlanColumn:
     """True for an argument with its value at the entry: at the exit the field has the same value."""
     is_call: bool = False
     """True for the number of a system call."""
-    is_function: bool = False
-    """True for the probed function itself, by the address that each record of a probe has."""
+    functions: str = ""
+    """Pattern of the probed functions, for the field with the one that a record is from; empty: another field."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class PlannedEvent:
     @property
     def function_field(self) -> str:
         """Name of the field with the probed function; empty: the probe is on one function only."""
-        return next((column.name for column in self.columns if column.is_function), "")
+        return next((column.name for column in self.columns if column.functions), "")
 
     @property
     def function_address(self) -> str:

@@ -19,9 +19,13 @@ def function_titles(watch: Watch, functions: Iterable[int]) -> dict[int, str]:
 
     The name of the function, with the title of the probe where several probes are on it; else the title of the probe.
     """
-    titles, name_of = titles_of(watch.known.plans), watch.known.namer.function
+    plans, name_of = watch.known.plans, watch.known.namer.function
+    titles = titles_of(plans)
     found = {function: probe_and_address(function) for function in functions}
-    names = {function: name_of(address) if address else "" for function, (_, address) in found.items()}
+    names = {
+        function: name_of(address, plans[probe].probe.subject) if address else ""
+        for function, (probe, address) in found.items()
+    }
     counts = Counter(names.values())
     return {
         function: f"{name} ({titles[probe]})" if name and counts[name] > 1 else name or titles[probe]

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from events.decode import Decoder, Layout
 from events.format import EventFormat, FieldKind, FormatError, parse_format
+from events.names.kallsyms import Symbols
 from events.names.value_names import Namer
 from events.record import Record
 from events.search.comparison import SymbolComparison
@@ -184,3 +185,22 @@ def test_the_store_has_the_address_as_a_column() -> None:
             assert field.kind is FieldKind.SYMBOL and missing is None
             own = [events.record(int(seq)).values["func"] for seq in table.seqs]
             assert np.array_equal(values, np.array(own, np.uint64))
+
+
+def test_of_several_names_of_a_function_the_one_that_was_asked_for() -> None:
+    """`__do_sys_getuid` and `__x64_sys_getuid` begin at one address."""
+    places = ((0, "__do_sys_getuid"), (0, "__x64_sys_getuid"), (0, "__ia32_sys_getuid"), (64, "other"))
+    table = "".join(f"{0xFFFFFFFF81000000 + at:016x} t {name}\n" for at, name in places)
+    symbols = Symbols(table.encode())
+    namer = Namer(symbols=lambda: symbols)
+    address = 0xFFFFFFFF81000004
+    assert namer.function(address, "__x64_sys_get*") == "__x64_sys_getuid"
+    assert namer.function(address, "__ia32_*") == "__ia32_sys_getuid"
+    assert namer.function(address, "nothing*") == namer.function(address) == "__do_sys_getuid"
+    assert namer.function(0x10, "*") == "0x10"
+    for operator, text, holds in (
+        ("==", "__x64_sys_getuid", True), ("==", "__do_sys_getuid", True), ("==", "other", False),
+        ("!=", "__x64_sys_getuid", False), ("!=", "other", True), ("~", "__ia32*", True), ("~", "o*", False),
+    ):  # fmt: skip
+        comparison = SymbolComparison("func", operator, text, lambda: symbols)
+        assert comparison._holds_at(address, symbols) == holds

@@ -200,7 +200,7 @@ class CallTexts:
             return CallText(last.ts, last.comm, last.event, None, "", False, (), note, last.seq)
         title, columns = self._columns[exported_name(last.event)]
         before, after = self._values(entry), self._values(leave)
-        named = next((name for name, column in columns.items() if column.is_function), "")
+        named = next((name for name, column in columns.items() if column.functions), "")
         function = before.pop(named, "") or title
         function = after.pop(named, "") or function
         returned = next((name for name, column in columns.items() if column.is_retval), "")
