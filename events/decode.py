@@ -54,6 +54,9 @@ class Layout:
         """Return one struct for all fields; None if they overlap or are out of order."""
         code, at = self._order, 0
         for field, single in zip(self.format.fields, self._singles, strict=True):
+            if field is self.format.function:  # the bytes of another field, which `_converter` reads
+                code += "0s"
+                continue
             if field.offset < at:
                 return None
             code += f"{field.offset - at}x" + single.format[1:]
@@ -89,6 +92,9 @@ class Layout:
         return tuple(row)
 
     def _converter(self, field: Field) -> Convert | None:
+        if field is self.format.function:
+            number = struct.Struct(self._order + _code(field))
+            return lambda buffer, start, _length, _value: number.unpack_from(buffer, start + field.offset)[0]
         if field.loc is not FieldLocation.INLINE:
             return self._dynamic(field)
         if field.kind is FieldKind.STRING:

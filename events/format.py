@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import enum
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
 
@@ -88,6 +88,8 @@ class EventFormat:
     common: tuple[Field, ...] = ()
     source: str = field(default="", repr=False, compare=False)
     """Text of the file."""
+    function: Field | None = None
+    """Field with the probed function, which is no field of the kernel's; None: see `with_function`."""
 
     @property
     def path(self) -> str:
@@ -119,12 +121,29 @@ class EventFormat:
         """True for an event of a kprobe, fprobe or tracepoint probe."""
         return "__probe_ip" in self.names or "__probe_func" in self.names
 
+    def with_function(self, name: str) -> EventFormat:
+        """Return a format with a field for the probed function, before the others, at the address that a kprobe or
+        fprobe records; unchanged where there is none.
+
+        The address is that of the function at a return, and of the probe, at its beginning, else
+        (kernel/trace/trace_probe_tmpl.h, kernel/trace/trace_fprobe.c). The kernel's own filters and triggers don't
+        know the field.
+        """
+        addresses = {one.name: one for one in self.fields if one.name in ("__probe_func", "__probe_ip")}
+        address = addresses.get("__probe_func") or addresses.get("__probe_ip")
+        if address is None or name in self.names:
+            return self
+        function = replace(address, name=name, kind=FieldKind.SYMBOL, spec=NAME_ONLY)
+        return replace(self, fields=(function, *self.fields), function=function)
+
     @property
     def at_exit(self) -> bool:
         """True for an event of a return probe."""
         return "__probe_ret_ip" in self.names
 
 
+NAME_ONLY = "ps"
+"""Conversion for an address as the name of its symbol, without an offset in it."""
 PROBE_FIELDS = frozenset(("__probe_ip", "__probe_func", "__probe_ret_ip"))
 
 _NAME = re.compile(r"^name: *(\S+)", re.MULTILINE)

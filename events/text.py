@@ -29,6 +29,8 @@ _LINE = re.compile(rf"^\s*(?P<comm>.{{1,16}}?){_REST}", re.DOTALL)
 _LOST = re.compile(r"^CPU:(\d{1,6}) \[LOST (?:(\d{1,20}) )?EVENTS\]")
 _EVENT = re.compile(r"^([A-Za-z_]\w*): ?(.*)$", re.DOTALL)
 _PAIR = re.compile(r"(?:^|\s)(\w+)=(\{[^{}]*\}|\"[^\"]*\"|'.'|\S*)")
+_PROBED = re.compile(r" \((?:[^()]* <- )?([^\s()+]+)(?:\+\S+)?( \[\w+\])?\)")
+"""Pattern of the place of a kprobe or fprobe: `(vfs_read+0x4/0x490)`, `(ksys_read+0x70/0xf0 <- vfs_read)`."""
 _LARGEST_TS = 1 << 63
 
 
@@ -107,9 +109,12 @@ def text_values(text: str, fmt: EventFormat | None) -> dict[str, Value]:
     if not fmt.is_probe and (printed_parts := _parts(body, fmt.printing)):
         return _typed_parts(printed_parts, fmt, fmt.printing)
     body = f" {body}"
-    places = _places(body, fmt.arguments)
+    places = _places(body, tuple(field for field in fmt.arguments if field is not fmt.function))
     quoted = any('"' in literal or "'" in literal for literal in fmt.printing.literals)
-    return {field.name: _typed(field, body[start:stop].strip(), quoted=quoted) for field, start, stop in places}
+    values = {field.name: _typed(field, body[start:stop].strip(), quoted=quoted) for field, start, stop in places}
+    if fmt.function is not None and (probed := _PROBED.match(body)):
+        values[fmt.function.name] = probed[1] + (probed[2] or "")
+    return values
 
 
 def _places(body: str, fields: Sequence[Field]) -> list[tuple[Field, int, int]]:

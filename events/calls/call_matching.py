@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from events.calls.call_ends import CallEnds, extract_ends
-from events.calls.call_values import PROBE_BITS, PROBE_MASK, Call, End, EndRole, UnpairedReason
+from events.calls.call_values import PROBE_MASK, Call, End, EndRole, UnpairedReason
 from events.calls.pairing import Pairing
 from events.calls.tail_calls import STACK_BITS
 from events.store.columns import Columns
@@ -42,7 +42,7 @@ class FinishedCalls(NamedTuple):
     exits: Ints
     """Sequence numbers of the exits."""
     functions: Ints
-    """Probe numbers, as `EndRole.function`."""
+    """Results of `events.calls.call_values.function_key`."""
     durations: Ints
     """Nanoseconds from entry to exit."""
     proofs: Ints
@@ -197,7 +197,6 @@ class CallMatching:
         if pairs:
             found = np.concatenate((found, np.array(pairs, np.int64).T), axis=1)
         entry_seqs, exit_seqs, functions, took, known_at = found
-        functions &= (1 << PROBE_BITS) - 1
         return FinishedCalls(entry_seqs, exit_seqs, functions, took, known_at, alone, shown_by)
 
 

@@ -8,10 +8,12 @@ from typing import NamedTuple, Protocol
 
 from events.calls.call_values import EndRole
 from events.decode import Value
+from events.export.escape import exact_values
 from events.format import PROBE_FIELDS, EventFormat
 from events.graph.record_ends import EVENTS
 from events.names.event_names import event_name
 from events.names.kallsyms import Symbols
+from events.names.value_names import function_name
 from events.record import Record
 from events.stacks.stack import KERNEL_STACKS, USER_STACKS
 
@@ -136,10 +138,32 @@ class Source:
         """Return the values of `heads` that are known."""
         return {}
 
+    def probed_function(self, record: Record) -> str | None:
+        """Return the name of the function that a record of a probe on several functions is from, or its address;
+        None: the probe is on one function only.
+        """
+        field = record.format.function if record.format is not None else None
+        value = record.values.get(field.name) if field is not None else None
+        if not isinstance(value, int):
+            return value if isinstance(value, str) else None
+        return function_name(self.symbols(), value, self.of(record.event).subject)
+
+    def exact_values(self, record: Record) -> Mapping[str, Value]:
+        """Return the fields of an event by name as `events.export.escape.exact_values`, with a probed function's
+        name in place of its address.
+        """
+        values = exact_values(record)
+        function = self.probed_function(record)
+        if function is None or record.format is None or record.format.function is None:
+            return values
+        return {**values, record.format.function.name: function}
+
     def function(self, record: Record) -> str:
         """Return the function of the call that an event is an end of, or its address; otherwise the name of the
         event.
         """
+        if (function := self.probed_function(record)) is not None:
+            return function
         if record.event in EVENTS and isinstance(address := record.values.get("func"), int):
             symbols = self.symbols()
             return symbols.text(address, offset=False) if symbols else hex(address)

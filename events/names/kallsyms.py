@@ -297,14 +297,22 @@ class Symbols:
             return None
         return f"{place.name}+0x{place.offset:x}/0x{place.size:x}" + (f" [{place.module}]" if place.module else "")
 
-    def text(self, address: int, offset: bool = True) -> str:
-        """Return an address as %pS prints it, or as %ps without the offset."""
+    def name(self, address: int) -> str | None:
+        """Return `vfs_read`, or `ext4_readdir [ext4]`, for any address in it; None: no symbol is there."""
+        place = self.find(address)
+        return place and place.name + (f" [{place.module}]" if place.module else "")
+
+    def function_names(self, address: int) -> tuple[str, ...]:
+        """Return all names of the function that contains an address, as `name` does; empty: no symbol is there."""
         place = self.find(address)
         if place is None:
-            return f"0x{address:x}"
-        if offset:
-            return self.lookup(address) or ""
-        return place.name + (f" [{place.module}]" if place.module else "")
+            return ()
+        module = f" [{place.module}]" if place.module else ""
+        return tuple(entry.name + module for entry in self.at(address - place.offset) if entry.module == place.module)
+
+    def text(self, address: int, offset: bool = True) -> str:
+        """Return an address as %pS prints it, or as %ps without the offset."""
+        return (self.lookup(address) if offset else self.name(address)) or f"0x{address:x}"
 
     def instruction(self, address: int, offset: bool = True) -> str:
         """Return an address as seq_print_ip_sym() prints the location of a probe."""

@@ -12,8 +12,9 @@ from btf.types import Enum, Enum64, Int, Ptr
 from btf.values import enum_name
 from btf.walk import strip
 from events.decode import Scalar, Value
-from events.format import PROBE_FIELDS, Field, FieldKind
+from events.format import NAME_ONLY, PROBE_FIELDS, Field, FieldKind
 from events.names.errnos import errno_name
+from events.names.glob import Glob
 from events.names.kallsyms import Symbols
 from events.names.number_format import NumberFormat
 from events.names.syscalls import call_name
@@ -86,8 +87,16 @@ class Namer:
             return enum_name(self._btf, type_id, value)
         if value and (kind == "function" or (field and is_address(field))):
             symbols = self._symbols()
-            return symbols.lookup(value) if symbols else None
+            if not symbols:
+                return None
+            return symbols.name(value) if field and field.spec == NAME_ONLY else symbols.lookup(value)
         return None
+
+    def function(self, address: int, pattern: str = "") -> str:
+        """Return the name of the function at an address, of several names one that matches a pattern; the address in
+        hex if it has none, or is not known yet.
+        """
+        return function_name(self._symbols(), address, pattern)
 
     def words(self, column: int | None) -> list[str] | None:
         """Return the words that may be displayed for values of a BTF type besides numbers; None: any symbol."""
@@ -150,6 +159,18 @@ class Namer:
         except BtfError:
             return "", 0
         return ("enum" if found.kind in (Kind.ENUM, Kind.ENUM64) else ""), type_id
+
+
+def function_name(symbols: Symbols | None, address: int, pattern: str) -> str:
+    """Return the name of the function at an address, or the address in hex; see `Namer.function`."""
+    names = symbols.function_names(address) if symbols else ()
+    if len(names) > 1 and pattern:
+        matches = _glob(pattern).matches
+        names = (*(name for name in names if matches(name.partition(" [")[0])), *names)
+    return names[0] if names else f"0x{address:x}"
+
+
+_glob = lru_cache(maxsize=64)(Glob)
 
 
 def _is_hex(kind: str, field: Field | None) -> bool:

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from events.batch import Batch
 from events.format import EventFormat, FormatError, HeaderPage, parse_format
+from events.names.event_names import exported_name
 from events.names.kallsyms import Symbols
 from events.recording.chunks import (
     LARGEST_CHUNK,
@@ -185,10 +187,24 @@ class Recording:
                 found[self._format(path, text, entry)] = None
         return tuple(found)
 
+    @cached_property
+    def _function_fields(self) -> dict[str, str]:
+        """Name of the field with the probed function by event, as the plans have it."""
+        found: dict[str, str] = {}
+        for plan in self.plans:
+            with suppress(TypeError, KeyError, AttributeError):  # damaged plans are reported with the probes
+                for event in plan["events"]:
+                    for column in event["columns"]:
+                        if column.get("functions"):
+                            found[exported_name(f"{event['group']}/{event['event']}")] = str(column["name"])
+        return found
+
     def _format(self, path: str, text: bytes, entry: ChunkEntry) -> EventFormat:
         try:
             system, _, _ = path.rpartition("/")
-            return parse_format(text.decode("utf-8", "replace"), system, self.header.long_size)
+            parsed = parse_format(text.decode("utf-8", "replace"), system, self.header.long_size)
+            function = self._function_fields.get(exported_name(path))
+            return parsed.with_function(function) if function else parsed
         except FormatError as error:
             raise RecordingError(self.name, entry.offset, f"format of {path}: {error}") from error
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from events.decode import text_of
 from events.names.event_names import event_name
+from events.names.glob import Glob
 from events.record import Record
-from events.search.glob import Glob
 from events.store.cgroups import Cgroups, matches_cgroup
 from events.text import FAULT
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from events.format import Field
+    from events.names.kallsyms import Symbols
     from events.store.columns import FormatTable, Mask
 
 NUMERIC: Final[dict[str, Callable[[Any, Any], Any]]] = {
@@ -34,6 +35,8 @@ NUMERIC: Final[dict[str, Callable[[Any, Any], Any]]] = {
 }
 _ALL_BITS: Final = (1 << 64) - 1
 
+SymbolSource = Callable[[], "Symbols | None"]
+"""Function that returns the kernel's symbols; None: they are not loaded."""
 Comm = Callable[[int], str]
 """Function that returns the task name of a thread id."""
 
@@ -175,7 +178,7 @@ def _with_error_sign(value: int) -> int:
 @dataclass(frozen=True)
 class TextComparison(Comparison):
     """Comparison of a string field, of a `COMM` name or of `event` with a text; `~` compares with an
-    `events.search.glob`.
+    `events.names.glob`.
     """
 
     text: str
@@ -232,6 +235,55 @@ class TextComparison(Comparison):
                 holds = results[raw] = self.holds(text_of(raw))
             found[row] = holds
         return found
+
+
+@dataclass(frozen=True)
+class SymbolComparison(Comparison):
+    """Comparison of a field with an address in code with the name of a function.
+
+    No comparison holds while the symbols are not loaded, nor for an address without a symbol.
+    """
+
+    text: str
+    symbols: SymbolSource = member(compare=False, repr=False)
+
+    @cached_property
+    def _glob(self) -> Glob:
+        return Glob(self.text)
+
+    def holds(self, name: str) -> bool:
+        """Return whether the comparison holds for a name, with its module in brackets or without."""
+        name = name.partition(" [")[0]
+        return self._glob.matches(name) if self.operator == "~" else (name == self.text) == (self.operator == "==")
+
+    def _holds_at(self, address: int, symbols: Symbols) -> bool:
+        """Return whether it holds for a name of the function; `!=`: whether it holds for all of them."""
+        names = symbols.function_names(address)
+        every = self.operator == "!=" or (self.operator == "~" and self._glob.negated)
+        return bool(names) and (all if every else any)(map(self.holds, names))
+
+    def of_record(self, record: Record) -> bool:
+        """Return whether the comparison holds for a record."""
+        value, symbols = record.values.get(self.field), self.symbols()
+        if isinstance(value, str):  # a record that was received as text
+            return self.holds(value)
+        return symbols is not None and isinstance(value, int) and self._holds_at(value, symbols)
+
+    def of_table(self, table: FormatTable, comm: Comm) -> Mask:  # noqa: ARG002 - of all
+        """Return a boolean mask of the rows that satisfy the comparison."""
+        import numpy as np
+
+        from events.store.columns import is_number
+
+        symbols = self.symbols()
+        field = next((candidate for candidate in table.layout.format.fields if candidate.name == self.field), None)
+        if field is None or symbols is None or not is_number(field):
+            return np.zeros(len(table), np.bool_)
+        values, missing = table.column(field)
+        addresses, places = np.unique(values, return_inverse=True)
+        holds = np.array([self._holds_at(address, symbols) for address in addresses.tolist()], np.bool_)
+        found: Mask = holds[places] if len(addresses) else np.zeros(len(table), np.bool_)
+        return found if missing is None else found & ~missing
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,17 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from events.names.event_names import CGROUP
 from events.record import Record
-from events.search.comparison import COMM, CPU, LATENCY, PID, Comm, Comparison, InCgroup, TextComparison
+from events.search.comparison import (
+    COMM,
+    CPU,
+    LATENCY,
+    PID,
+    Comm,
+    Comparison,
+    InCgroup,
+    SymbolComparison,
+    TextComparison,
+)
 from events.search.field_kinds import ValueKind
 
 if TYPE_CHECKING:
@@ -125,11 +135,14 @@ class Condition:
         events.
 
         For comparisons of task names: (number of the comparison, matching thread id). For those of cgroups: (-1,
-        revision).
+        revision). For those of functions: (-2, 1) with symbols, (-2, 0) without.
         """
         parts = [part for part in self.term.parts() if isinstance(part, TextComparison) and part.field in COMM]
         matching = {(n, pid) for n, part in enumerate(parts) for pid, name in names.items() if part.holds(name)}
-        return frozenset(matching | {(-1, part.cgroups.revision) for part in self.of_cgroups})
+        symbols = {
+            (-2, int(part.symbols() is not None)) for part in self.term.parts() if isinstance(part, SymbolComparison)
+        }
+        return frozenset(matching | {(-1, part.cgroups.revision) for part in self.of_cgroups} | symbols)
 
     @cached_property
     def of_cgroups(self) -> tuple[InCgroup, ...]:

@@ -11,7 +11,16 @@ from typing import Final
 
 from events.names.errnos import errno_of
 from events.names.event_names import CGROUP
-from events.search.comparison import LATENCY, NUMERIC, Comm, InCgroup, NumberComparison, TextComparison
+from events.search.comparison import (
+    LATENCY,
+    NUMERIC,
+    Comm,
+    InCgroup,
+    NumberComparison,
+    SymbolComparison,
+    SymbolSource,
+    TextComparison,
+)
 from events.search.condition import COMMON_FIELDS, BinaryCondition, Condition, Negation, Term
 from events.search.field_kinds import ValueKind
 from events.store.cgroups import Cgroups
@@ -66,6 +75,7 @@ class _Reader:
     tokens: list[_Token]
     fields: Mapping[str, ValueKind]
     cgroups: Cgroups | None
+    symbols: SymbolSource
     place: int = 0
     depth: int = field(default=0)
 
@@ -130,15 +140,23 @@ class _Reader:
             if sign.text == "&" and number not in _BITS:
                 raise ConditionError(f"{value.text} has more than 64 bits", value.at)
             return NumberComparison(name.text, sign.text, number, of_error=errno_of(value.text) is not None)
+        if sort is ValueKind.SYMBOL:
+            if sign.text not in _TEXT_OPERATORS:
+                raise ValueRefused(f"{name.text} is {sort.value}: == != ~ compare names", sign.at)
+            return SymbolComparison(name.text, sign.text, _unquoted(value), self.symbols)
         if sort is ValueKind.NUMBER:
             raise ValueRefused(f"{name.text} is a number, {value.text} is none{_errno_hint(value.text)}", value.at)
         if sign.text not in _TEXT_OPERATORS:
             why = f"{name.text} is a text: == != ~" if sort is ValueKind.TEXT else f"{value.text} is no number"
             raise ValueRefused(why, sign.at if sort is ValueKind.TEXT else value.at)
-        text = value.text[1:-1] if value.kind == "quoted" else value.text
+        text = _unquoted(value)
         if name.text in CGROUP and name.text not in self.fields:
             return InCgroup(name.text, sign.text, text, self.cgroups if self.cgroups is not None else Cgroups())
         return TextComparison(name.text, sign.text, text)
+
+
+def _unquoted(value: _Token) -> str:
+    return value.text[1:-1] if value.kind == "quoted" else value.text
 
 
 def _similar_names_hint(text: str, names: Iterable[str]) -> str:
@@ -154,7 +172,11 @@ def _errno_hint(text: str) -> str:
 
 
 def parse_condition(
-    text: str, fields: Mapping[str, ValueKind], comm: Comm, cgroups: Cgroups | None = None
+    text: str,
+    fields: Mapping[str, ValueKind],
+    comm: Comm,
+    cgroups: Cgroups | None = None,
+    symbols: SymbolSource = lambda: None,
 ) -> Condition:
     """Parse a condition.
 
@@ -165,11 +187,12 @@ def parse_condition(
             do `COMM`, `common_pid` and `CPU` where events have fields with the first names.
         comm: returns the task name of a thread id.
         cgroups: cgroups of tasks; None: all unknown.
+        symbols: names of functions, for fields with an address in code.
 
     Raises:
         ConditionError: the text is no condition; the error has the reason and the column.
     """
-    reader = _Reader(_tokens(text), fields, cgroups)
+    reader = _Reader(_tokens(text), fields, cgroups, symbols)
     term = reader.either()
     rest = reader.take()
     if rest.kind != "end":
@@ -199,6 +222,14 @@ def quote_value(value: str) -> str:
     if mark is None:
         raise ValueError("a value with both kinds of quotes")
     return f"{mark}{value}{mark}"
+
+
+def function_clause(field: str, sign: str, function: str) -> str:
+    """Return the comparison of a field with a function as it is shown: `vfs_read`, `ext4_readdir [ext4]`, or its
+    address in hex.
+    """
+    name = function.partition(" [")[0]
+    return f"{field} {sign} {name if _NUMBER.fullmatch(name) else quote_value(name)}"
 
 
 def free_word(words: Sequence[str], own: Container[str]) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable
 
 from events.format import EventFormat, Field, FieldKind, FieldLocation
 
-_NUMBERS = (FieldKind.INT, FieldKind.POINTER, FieldKind.SYMBOL, FieldKind.BOOL)
+_NUMBERS = (FieldKind.INT, FieldKind.POINTER, FieldKind.BOOL)
 
 
 class ValueKind(enum.Enum):
@@ -15,6 +15,7 @@ class ValueKind(enum.Enum):
 
     NUMBER = "a number"
     TEXT = "a text"
+    SYMBOL = "a function or an address"
     NEITHER = "no single value"
     """An array or a structure."""
     UNKNOWN = "not known"
@@ -27,6 +28,8 @@ def value_kind(field: Field) -> ValueKind:
         return ValueKind.NEITHER
     if field.kind is FieldKind.STRING:
         return ValueKind.TEXT
+    if field.kind is FieldKind.SYMBOL and field.loc is FieldLocation.INLINE:
+        return ValueKind.SYMBOL
     return ValueKind.NUMBER if field.kind in _NUMBERS and field.loc is FieldLocation.INLINE else ValueKind.NEITHER
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from events.calls.call_matching import CallMatching
-from events.calls.call_values import EndRole
+from events.calls.call_values import EndRole, probe_and_address
 from events.calls.pairing import MOST_OPEN
 from events.record import Record
 from events.store.columns import PIECE, Columns
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from events.search.filtered_rows import FilteredRows
     from events.store.store import Store
 
+_MOST_FUNCTIONS = 2000
+"""Functions whose durations are counted each by itself; each takes 16 KB."""
 Take = Callable[[Columns, list[Record]], None]
 """Function that takes rows as columns, and the rows received as text as records."""
 
@@ -156,14 +158,15 @@ class Summary:
             if counted is not None:
                 counted.event = now(counted.event)
 
-    def latencies(self, function: int) -> Distribution:
-        """Return the durations in nanoseconds of the proven calls of a function."""
-        return self._latencies.setdefault(function, Distribution())
-
     @property
-    def functions(self) -> list[int]:
-        """Numbers of the functions that have durations."""
-        return sorted(number for number, latencies in self._latencies.items() if latencies.count)
+    def latencies(self) -> Mapping[int, Distribution]:
+        """Durations in nanoseconds of the proven calls, by the result of `events.calls.call_values.function_key`.
+
+        Probes are in the order of their numbers, the functions of one probe by the sum of their durations, the
+        largest first. Beyond `_MOST_FUNCTIONS` a probe's further functions are counted together, under address 0.
+        """
+        found = ((function, counts) for function, counts in self._latencies.items() if counts.count)
+        return dict(sorted(found, key=lambda one: (probe_and_address(one[0])[0], -one[1].total)))
 
     def top_tasks(self, number: int) -> list[ValueCount]:
         """Return the thread ids with the most events."""
@@ -254,8 +257,15 @@ class Summary:
                 passing = self._chosen.has(finished.entries) | self._chosen.has(finished.exits)
                 functions, took = functions[passing], took[passing]
             self.pairs += len(took)
-            for function in np.flatnonzero(np.bincount(functions)).tolist():
-                self.latencies(function).add(took[functions == function])
+            order = np.argsort(functions, kind="stable")
+            distinct, first = np.unique(functions[order], return_index=True)
+            for function, part in zip(distinct.tolist(), np.split(took[order], first[1:]), strict=True):
+                self._latency_counts(function).add(part)
+
+    def _latency_counts(self, function: int) -> Distribution:
+        if function not in self._latencies and len(self._latencies) >= _MOST_FUNCTIONS:
+            function = probe_and_address(function)[0]
+        return self._latencies.setdefault(function, Distribution())
 
 
 def _keys(pids: NDArray[np.int32]) -> Keys:

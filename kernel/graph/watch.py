@@ -21,7 +21,7 @@ from kernel.watch.watch import Watch
 from probes.plans.graph_plan import GraphPlan
 
 
-class GraphSource:
+class TracerSource:
     """Source of sessions in which the tracer runs, and no probe."""
 
     traces: ClassVar[bool] = True
@@ -56,4 +56,4 @@ class GraphSource:
 
 def graph_watch(planner: Planner, plan: GraphPlan, bounds: RowBounds = SCREEN) -> Watch:
     """Return a watch of the tracer, which `begin` starts."""
-    return Watch(planner, bounds, source=GraphSource(planner.info.target, plan))
+    return Watch(planner, bounds, source=TracerSource(planner.info.target, plan))

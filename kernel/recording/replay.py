@@ -211,7 +211,9 @@ def unwanted_fields(recorded: Plan, wanted: Plan) -> dict[str, frozenset[str]]:
     wanted_labels = {event.at_exit: _labels(event) for event in wanted.events}
     return {
         event.path: frozenset(
-            column.name for column in event.columns if column.label not in wanted_labels[event.at_exit]
+            column.name
+            for column in event.columns
+            if not column.functions and column.label not in wanted_labels[event.at_exit]
         )
         for event in recorded.events
         if event.at_exit in wanted_labels
@@ -219,4 +221,4 @@ def unwanted_fields(recorded: Plan, wanted: Plan) -> dict[str, frozenset[str]]:
 
 
 def _labels(event: PlannedEvent) -> set[str]:
-    return {column.label for column in event.columns}
+    return {column.label for column in event.columns if not column.functions}

@@ -21,9 +21,13 @@ _MOST_MODULES = 1000
 
 
 class FileReader(Protocol):
-    """Reader of many files of a remote host in one round trip."""
+    """Reader of the files of a remote host."""
 
-    def ahead(self, paths: Sequence[str]) -> Mapping[str, bytes | FileRefused]: ...
+    def ahead(self, paths: Sequence[str]) -> Mapping[str, bytes | FileRefused]:
+        """Return the contents of many small files, in one round trip."""
+
+    def read(self, path: str, limit: int, offset: int = 0) -> bytes:
+        """Return up to `limit` bytes of a file. Raises FileRefused, TargetLost."""
 
 
 def boot_key(reader: FileReader, target: str, contents: Mapping[str, bytes | FileRefused]) -> str:

@@ -6,21 +6,16 @@ update_iter). The first two are cached; the end of the file is read each time, a
 
 from __future__ import annotations
 
-from typing import Protocol
-
 from kernel.errors import FileRefused
 from kernel.remote import boot_cache
+from kernel.remote.boot_cache import FileReader
 
 KALLSYMS = "/proc/kallsyms"
 _OVERLAP = 4096
 """Bytes of the cached part that are read again with the end: they differ where addresses or rights do."""
 
 
-class SymbolReader(boot_cache.FileReader, Protocol):
-    def read(self, path: str, limit: int, offset: int = 0) -> bytes: ...
-
-
-def fetch(reader: SymbolReader, target: str, limit: int) -> bytes:
+def fetch(reader: FileReader, target: str, limit: int) -> bytes:
     """Return /proc/kallsyms up to `limit` bytes as it is now. Raises FileRefused and TargetLost as `read` does.
 
     Args:
@@ -55,7 +50,7 @@ def lasting_part(table: bytes, modules: bytes) -> bytes:
     return table[:end]
 
 
-def _completed(reader: SymbolReader, lasting: bytes, limit: int) -> bytes:
+def _completed(reader: FileReader, lasting: bytes, limit: int) -> bytes:
     """Return the cached part with the present end of the file behind it; empty: the cached part is outdated."""
     start = len(lasting) - _OVERLAP
     if start < 0 or limit <= len(lasting):

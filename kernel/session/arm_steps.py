@@ -317,6 +317,7 @@ class ArmSteps:
         TargetLost.
         """
         events = [event for event in plan.events if event.recorded]
+        functions = {event.path: event.function_field for event in events if event.function_field}
         texts = {event.path: self._instance.read(f"events/{event.path}/format") for event in events}
         if stacks or any(records_stacks(text) for event in plan.events for text in event.triggers):
             for path in _STACK_EVENTS:
@@ -326,7 +327,7 @@ class ArmSteps:
         for path, text in texts.items():
             with contextlib.suppress(FormatError):  # the store counts their records as undecodable
                 parsed = parse_format(text, path.split("/")[0], self._long_size)
-                formats[parsed.id] = parsed
+                formats[parsed.id] = parsed.with_function(functions[path]) if path in functions else parsed
         return formats
 
 

@@ -108,6 +108,9 @@ class EventFields:
             if name in PROBE_FIELDS or (event, name) in self._frames:
                 continue
             column = columns.get(name, _UNKNOWN)
+            if column.functions and isinstance(value, int):
+                values.append((name, self.namer.function(value, column.functions)))
+                continue
             kind, is_retval = column.btf_type, column.is_retval
             values.append((name, self.namer.text(value, kind, is_retval, fields.get(name), is_call=column.is_call)))
         return values
@@ -124,6 +127,8 @@ class EventFields:
     def reading(self, fmt: EventFormat, field: Field) -> NumberFormat:
         """Return the number format of a field in that line."""
         column = self._columns.get(exported_name(fmt.path), {}).get(field.name, _UNKNOWN)
+        if column.functions:
+            return NumberFormat(names=lambda address: self.namer.function(address, column.functions))
         return self.namer.reading(column.btf_type, column.is_retval, field, is_call=column.is_call)
 
     def wants_symbols(self, armed: Armed) -> bool:

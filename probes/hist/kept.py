@@ -77,7 +77,11 @@ def plan_histograms(plan: Plan, name: str, clock: str, fields: tuple[tuple[str, 
     recorded = [event for event in plan.events if event.recorded]
     keys = [(TASK, event, "common_pid.execname") for event in recorded]
     for path, field in fields:
-        keys += [(field, event, field) for event in recorded if event.path == path]
+        keys += [
+            (field, event, event.function_address if field == event.function_field else field)
+            for event in recorded
+            if event.path == path
+        ]
     histograms = [
         WatchedHistogram(subject, name_or_kind, event, _hist(event, key, f"{name}_{number}"))
         for number, (name_or_kind, event, key) in enumerate(keys)

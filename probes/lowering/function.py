@@ -18,17 +18,22 @@ from probes.lowering.arguments.event_words import NamedField, capture, name_fiel
 from probes.lowering.arguments.pattern_result import typed_results
 from probes.lowering.arguments.selection import UNKNOWN_ARGUMENTS, CaptureSelection, expand_all_arguments
 from probes.lowering.arguments.warnings import value_warnings
+from probes.lowering.filters.field_names import names_in
 from probes.lowering.filters.probe_filter import distribute_filter
 from probes.lowering.mechanism import Mechanism, choose
 from probes.names import event_name, unique_field
 from probes.plans.plan import DEFAULT_GROUP, Plan, PlanColumn, PlannedEvent
 from probes.probe import Probe, ProbeEnds
+from probes.refusal import CannotLower, own_refusal
 from probes.rules.expand import beyond_last
 from probes.rules.messages.ways_out import WAYS_OUT
 from probes.rules.site import Site
 from probes.rules.symbols import unverifiable_symbols
 from probes.syntax.refused import Refused
-from probes.syntax.text import kstrtoul
+from probes.syntax.text import is_pattern, kstrtoul
+
+FUNCTION = "func"
+"""Name of the field with the probed function, where no fetcharg has it."""
 
 
 def lower_function(
@@ -81,7 +86,25 @@ def lower_function(
         planned = _event(probe, mechanism, at_exit, words, captured.columns, group, event, paired)
         shift = pushed_by_call(facts.machine) if paired and at_exit else 0
         events.append(replace(planned, frame=frame, frame_shift=shift))
+    if mechanism.others or is_pattern(probe.place.symbol):
+        events = _with_functions(events, probe.place.symbol)
+        _check_function_filter(probe, events[0].function_field, facts)
     return Plan(probe, distribute_filter(str(probe), probe.filter, events, losses), tuple(dict.fromkeys(losses)))
+
+
+def _with_functions(events: Sequence[PlannedEvent], pattern: str) -> list[PlannedEvent]:
+    """Return the events of a pattern with a column for the function that a record is from."""
+    name = unique_field(FUNCTION, {column.name for event in events for column in event.columns})
+    column = PlanColumn(name, FUNCTION, functions=pattern)
+    return [replace(event, columns=(column, *event.columns)) for event in events]
+
+
+def _check_function_filter(probe: Probe, field: str, facts: TargetFacts) -> None:
+    """Check that the kernel's filters can compare functions if the filter does. Raises CannotLower."""
+    name = next((name for name in names_in(probe.filter) if name.text == field), None)
+    if name is not None and not dialect_of(facts).btf_args:  # as `Predicates` takes it
+        column = len(str(probe)) - len(probe.filter) + name.column
+        raise CannotLower(own_refusal("no_function_filter", field, column, WAYS_OUT["no_function_filter"]))
 
 
 def _implied_exit_note(probe: Probe) -> list[str]:

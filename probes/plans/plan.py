@@ -27,6 +27,8 @@ class PlanColumn:
     """True for an argument with its value at the entry: at the exit the field has the same value."""
     is_call: bool = False
     """True for the number of a system call."""
+    functions: str = ""
+    """Pattern of the probed functions, for the field with the one that a record is from; empty: another field."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,16 @@ class PlannedEvent:
     def lines(self) -> tuple[str, ...]:
         """All lines that define the event."""
         return (self.line, *self.more) if self.line else ()
+
+    @property
+    def function_field(self) -> str:
+        """Name of the field with the probed function; empty: the probe is on one function only."""
+        return next((column.name for column in self.columns if column.functions), "")
+
+    @property
+    def function_address(self) -> str:
+        """Name of the field with the address in the probed function (kernel/trace/trace_probe.h)."""
+        return "__probe_func" if self.at_exit else "__probe_ip"
 
     @property
     def path(self) -> str:

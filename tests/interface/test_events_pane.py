@@ -15,10 +15,12 @@ from events.store.cgroups import TaskCgroup
 from kernel.connection.open_target import shipped_recording
 from tests.interface.test_app import SIZE, application
 from tests.interface.widget_host import Host, paste, screen_text, until
+from tests.pattern_recording import FUNCTIONS, pattern_recording
 from tui.filter.filter import Filter
 from tui.present.event_times import wall_clock
 from tui.present.status import fields_of
 from tui.views.calls.model import CallItems
+from tui.views.events.clauses import kernel_clause_of
 from tui.views.events.model import event_table
 from tui.views.events.pane import EventsPane
 from tui.views.events.view import EventsView
@@ -460,3 +462,21 @@ async def test_the_time_of_day_stands_beside_the_seconds_in_every_view_and_in_de
         await pilot.press("e", "Z")
         await until(lambda: day not in "\n".join(screen_text(app)), pilot)
         assert "kernel's seconds" in app.notice_lines[-1].text
+
+
+async def test_only_events_of_the_function_under_the_cursor(tmp_path):
+    app = application(pattern_recording(tmp_path / "pattern.pwr"))
+    async with app.run_test(size=SIZE) as pilot:
+        await until(lambda: app.current_watch and app.current_watch.ended and app.places.live, pilot)
+        pane, store = app.places.live.query_one(EventsPane), app.current_watch.store
+        await until(lambda: pane.table.rows.next == store.next_seq, pilot)
+        every = [store.record(seq) for seq in range(store.first_seq, store.next_seq)]
+        await pilot.press("space")
+        await to_column(pilot, pane, "func")
+        await until(lambda: app.planner.info.loaded_symbols, pilot)
+        (name,) = [name for name in FUNCTIONS if name in pane.record.event]
+        with pytest.raises(ValueError, match="func: a name for an address"):
+            kernel_clause_of(pane.record, pane.choice.current)
+        await pilot.press("full_stop")
+        assert rows(pane) == [record for record in every if name in record.event]
+        assert any(f"func == {name}" in line for line in screen_text(app))

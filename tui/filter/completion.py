@@ -33,6 +33,7 @@ _BUDGET: Final = 0.02
 _OPERATORS: Final = {
     ValueKind.TEXT: ("==", "!=", "~"),
     ValueKind.NUMBER: ("==", "!=", "<", "<=", ">", ">=", "&"),
+    ValueKind.SYMBOL: ("==", "!=", "~", "<", "<=", ">", ">=", "&"),
     ValueKind.UNKNOWN: ("==", "!=", "<", "<=", ">", ">=", "&", "~"),
     ValueKind.NEITHER: (),
 }

@@ -136,7 +136,10 @@ class Filter:
 
     def preview(self, text: str, watch: Watch, store: Store) -> FilteredRows:
         """Return the events that would pass a condition, found by ticks. Raises ConditionError."""
-        return _selected(parse_condition(text.strip(), self.sorts(watch), store.comm, store.cgroups), watch, store)
+        symbols = lambda: watch.info.loaded_symbols  # noqa: E731
+        return _selected(
+            parse_condition(text.strip(), self.sorts(watch), store.comm, store.cgroups, symbols), watch, store
+        )
 
     def names_changed(self, watch: Watch) -> None:
         """Check all events again if the new names or cgroups of tasks change the result."""

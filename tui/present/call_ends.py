@@ -1,10 +1,36 @@
-"""Roles of events as the entry or exit of a call. Imports no screen code."""
+"""Roles of events as the entry or exit of a call, and titles of the called functions. Imports no screen code."""
 
 from __future__ import annotations
 
-from events.calls.call_values import EndRole
-from probes.plans.plan import Plan, PlannedEvent
+from collections import Counter
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from events.calls.call_values import EndRole, probe_and_address
+from probes.plans.plan import Plan, PlannedEvent, titles_of
 from probes.syntax.text import is_pattern
+
+if TYPE_CHECKING:
+    from kernel.watch.watch import Watch
+
+
+def function_titles(watch: Watch, functions: Iterable[int]) -> dict[int, str]:
+    """Return a title for each function, given as a result of `events.calls.call_values.function_key`.
+
+    The name of the function, with the title of the probe where several probes are on it; else the title of the probe.
+    """
+    plans, name_of = watch.event_fields.plans, watch.event_fields.namer.function
+    titles = titles_of(plans)
+    found = {function: probe_and_address(function) for function in functions}
+    names = {
+        function: name_of(address, plans[probe].probe.subject) if address else ""
+        for function, (probe, address) in found.items()
+    }
+    counts = Counter(names.values())
+    return {
+        function: f"{name} ({titles[probe]})" if name and counts[name] > 1 else name or titles[probe]
+        for (function, (probe, _)), name in zip(found.items(), names.values(), strict=True)
+    }
 
 
 def ends_of(plans: tuple[Plan, ...]) -> dict[str, EndRole]:

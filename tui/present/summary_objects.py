@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from events.names.event_names import exported_name
 from probes.hist.kept import LATENCY
-from probes.plans.plan import titles_of
+from tui.present.call_ends import function_titles
 from tui.present.summary_values import (
     QUANTILES,
     Subject,
@@ -65,9 +65,9 @@ def objects_of(
             "step": line.width,
             "counts": line.counts(kind),
         }
-    titles = titles_of(watch.event_fields.plans)
-    for function in summary.functions:
-        found = summary.latencies(function)
+    latencies = summary.latencies
+    titles = function_titles(watch, latencies)
+    for function, found in latencies.items():
         yield {
             "summary": "latency",
             "function": titles[function],

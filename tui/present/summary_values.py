@@ -10,7 +10,7 @@ from events.decode import Value
 from events.format import Field
 from events.names.event_names import event_name
 from events.search.comparison import COMM, PID
-from events.search.condition_parser import free_word, quote_value
+from events.search.condition_parser import free_word, function_clause, quote_value
 from kernel.watch.watch import Watch
 from probes.plans.plan import PlanColumn
 from tui.present.value_text import ValueStyle, time_of
@@ -175,6 +175,8 @@ class _Names:
         if self.measured and not exact and (time := time_of(value)):
             return time
         column = self._column
+        if column.functions and isinstance(value, int):
+            return self._namer.function(value, column.functions)
         return self._namer.text(value, column.btf_type, column.is_retval, field, is_call=column.is_call)
 
     def times(self, counted: Iterable[TopValue]) -> list[SummaryValue]:
@@ -196,6 +198,8 @@ class _Names:
 
     def condition(self, value: Value) -> str:
         """Return the condition for events with a value; empty: none is possible."""
+        if self._column.functions and isinstance(value, int):  # both ends of a call have it
+            return function_clause(self._field, "==", self._namer.function(value, self._column.functions))
         of_event = f"event == {self._event} && {self._field} == "
         if isinstance(value, bool | int):
             return f"{of_event}{int(value)}"

@@ -22,7 +22,6 @@ from typing import BinaryIO
 
 from events.decode import Value
 from events.export.catalogue import format_names
-from events.export.escape import exact_values
 from events.export.source import Source
 from events.names.event_names import exported_name
 from events.record import Record
@@ -80,7 +79,7 @@ class CsvTable:
     def take(self, record: Record) -> None:
         source, head_values = self._source.own(record), self._source.head(record)
         about = source.of(record.event)
-        values = mark_values(record) if is_mark(record) else exact_values(record)
+        values = mark_values(record) if is_mark(record) else source.exact_values(record)
         requested = source.fields(record.format) if record.format else tuple(set(values) - about.omitted_fields)
         row = {name: cell(values.get(name)) for name in requested if name in self._column_set}
         for name, frames in stack_values(record, source.symbols).items():

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 from typing import Any, BinaryIO
 
-from events.export.escape import exact_values
 from events.export.source import Source
 from events.json_text import json_line
 from events.names.event_names import exported_name
@@ -34,7 +33,9 @@ def json_object(source: Source, record: Record) -> dict[str, Any]:
     heads = {name: value for name, value in source.head(record).items() if value is not None and value is not False}
     source = source.own(record)
     unasked = source.of(record.event).omitted_fields
-    values: dict[str, Any] = {name: value for name, value in exact_values(record).items() if name not in unasked}
+    values: dict[str, Any] = {
+        name: value for name, value in source.exact_values(record).items() if name not in unasked
+    }
     texts = {name: text for name, text in source.field_texts(record) if name in values}
     if is_mark(record):
         values = mark_values(record)

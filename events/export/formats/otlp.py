@@ -18,7 +18,6 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol
 
 from events.decode import Value
-from events.export.escape import exact_values
 from events.export.hosts import HostRecord
 from events.export.source import Source, is_name
 from events.json_text import json_line
@@ -90,7 +89,7 @@ class LogEncoder:
             observed: nanoseconds since 1970 at which it was received.
         """
         source = self._source
-        values = mark_values(record) if is_mark(record) else exact_values(record)
+        values = mark_values(record) if is_mark(record) else source.exact_values(record)
         requested = source.fields(record.format) if record.format else tuple(values)
         own = {name: values[name] for name in requested if name in values}
         texts = {name: text for name, text in source.field_texts(record) if name in own}

@@ -16,7 +16,6 @@ from types import ModuleType
 from typing import TYPE_CHECKING, BinaryIO
 
 from events.decode import Scalar, Value
-from events.export.escape import exact_values
 from events.export.formats.csv_table import HEADS, STACK, column_names, unplaced_note
 from events.export.source import CommonField, Source
 from events.format import Field, FieldKind
@@ -93,7 +92,7 @@ class ParquetTable:
 
     def take(self, record: Record) -> None:
         source, head_values = self._source.own(record), self._source.head(record)
-        values = mark_values(record) if is_mark(record) else exact_values(record)
+        values = mark_values(record) if is_mark(record) else source.exact_values(record)
         requested = source.fields(record.format) if record.format else tuple(values)
         if stacks := stack_values(record, source.symbols):
             values, requested = {**values, **stacks}, (*requested, *stacks)
@@ -143,7 +142,7 @@ def _column_types(pa: ModuleType, source: Source) -> dict[str, pyarrow.DataType]
     for fmt in source.formats:
         fields = {field.name: field for field in fmt.fields}
         for name in source.fields(fmt):
-            kind = _type_of(pa, fields[name])
+            kind = pa.string() if fields[name] is fmt.function else _type_of(pa, fields[name])
             found[name] = _common(pa, found[name], kind) if name in found else kind
     if source.has_outages:
         for name, kind in zip(OUTAGE_FIELDS, (pa.int64(), pa.int64(), pa.float64(), pa.string()), strict=True):

@@ -19,7 +19,6 @@ from typing import BinaryIO
 
 from events.calls.call_values import idle_task
 from events.decode import Scalar, Value
-from events.export.escape import exact_values
 from events.export.formats.protobuf import content, double, number, string
 from events.export.hosts import HostRecord
 from events.export.source import UNNAMED, Source, is_name
@@ -171,7 +170,7 @@ class PerfettoTrace:
         return track
 
     def _values(self, record: Record, prefix: str) -> bytes:
-        values = exact_values(record)
+        values = self._source.exact_values(record)
         requested = self._source.fields(record.format) if record.format else tuple(values)
         texts = dict(self._source.field_texts(record))
         found = bytearray()

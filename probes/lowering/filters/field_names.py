@@ -59,6 +59,15 @@ def names_in(text: str) -> tuple[FieldName, ...]:
     return tuple(names)
 
 
+def renamed(text: str, old: str, new: str) -> str:
+    """Return a filter with another name for a field, also where it has a suffix such as `.function`."""
+    for name in reversed(names_in(text)):
+        if name.text == old:
+            end = name.column + len(old)
+            text = text[: name.column] + new + text[end:].removeprefix(".function")
+    return text
+
+
 def first_unknown(text: str, fields: Sequence[str]) -> FieldName | None:
     """Return the first name that is not a recorded field; None: all are."""
     allowed = EVERYWHERE.union(fields)

@@ -57,7 +57,8 @@ def _keep_calls_whole(condition: str, events: list[PlannedEvent], losses: list[s
     """
     if any(not event.filter or not event.frame for event in events):
         return tuple(events)
-    constant = {column.name for event in events for column in event.columns if column.kept} | _CONSTANT
+    columns = [column for event in events for column in event.columns]
+    constant = {column.name for column in columns if column.kept or column.functions} | _CONSTANT
     changing = dict.fromkeys(name.text for name in names_in(condition) if name.text not in constant)
     if not changing:
         return tuple(events)

@@ -41,7 +41,7 @@ def misread(predicates: Sequence[Predicate], newer: bool = True) -> Refusal | No
 
 
 def kernel_pattern(pattern: str, field: StaticEventField) -> str:
-    """Return the kernel's pattern that matches what `events.search.glob` matches for a pattern on this field."""
+    """Return the kernel's pattern that matches what `events.names.glob` matches for a pattern on this field."""
     negated, body = pattern[:1] == "!", pattern.removeprefix("!")
     if body[:1].isdigit() and body.isascii() and _SPECIAL.search(body):
         body = f"[{body[0]}]{body[1:]}"

@@ -112,7 +112,7 @@ class Predicates:
         if field.type and field.size != 8:
             raise Refused("ILLEGAL_FIELD_OP", base + at, text[at:])
         if operator not in ("==", "!="):
-            raise Refused("INVALID_OP", base + at, text[at:])
+            raise Refused("INVALID_OP", base + at, text[at:], hint="A function is compared by == or !=")
         match = re.match(r"[0-9][A-Za-z0-9]*|\S*", text[at:])
         word = match.group() if match else ""
         end = at + len(word)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from events.search.glob import Glob
+from events.names.glob import Glob
 
 SIGNS = st.text(alphabet="ab*?[]!-\\ä1", max_size=12)
 TEXTS = st.text(alphabet="abc[]!-\\ä1*", max_size=12)

@@ -90,12 +90,11 @@ def test_latencies_are_those_of_the_pairs(watch):
             entry, leave = watch.store.record(call.entry), watch.store.record(call.exit)
             took.setdefault(entry.event, []).append(leave.ts - entry.ts)
     assert summary.calls.paired == calls.paired > 50
-    found = {function: summary.latencies(function) for function in summary.functions}
     assert {ends[event].function: (len(all_), sum(all_), max(all_)) for event, all_ in took.items()} == {
-        function: (one.count, one.total, one.most) for function, one in found.items()
+        function: (one.count, one.total, one.most) for function, one in summary.latencies.items()
     }
     for event, all_ in took.items():
-        powers = found[ends[event].function].powers
+        powers = summary.latencies[ends[event].function].powers
         assert {p.exponent: p.hits for p in powers if p.hits} == Counter((t - 1).bit_length() for t in all_)
 
 

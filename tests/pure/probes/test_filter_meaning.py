@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from events.search.glob import Glob
+from events.names.glob import Glob
 from probes.check import check_plan, check_typed
 from probes.facts.lookups import UNKNOWN, StaticEventField
 from probes.lowering.check_planned import lowered_trigger, trigger_refusal

@@ -196,8 +196,11 @@ class CallTexts:
             outage = outage_of_record(last)
             note = outage.text if outage is not None else last.text
             return CallText(last.ts, last.comm, last.event, None, "", False, (), note, last.seq)
-        function, columns = self._columns[exported_name(last.event)]
+        title, columns = self._columns[exported_name(last.event)]
         before, after = self._values(entry), self._values(leave)
+        named = next((name for name, column in columns.items() if column.functions), "")
+        function = before.pop(named, "") or title
+        function = after.pop(named, "") or function
         returned = next((name for name, column in columns.items() if column.is_retval), "")
         text = after.pop(returned, "")
         carried = {name for name, column in columns.items() if column.kept}

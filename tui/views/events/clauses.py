@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container
+from collections.abc import Container, Mapping
+from types import MappingProxyType
 from typing import Final
 
 from events.kernel_time import SHOWN_DIGITS, earliest
 from events.names.event_names import event_name
 from events.record import Record
 from events.search.comparison import COMM, CPU
-from events.search.condition_parser import free_word, quote_value
+from events.search.condition_parser import free_word, function_clause, quote_value
 from events.text import FAULT
 from widgets.events.event_rows import EventColumn
 
@@ -19,10 +20,21 @@ UNNAMED: Final = "<...>"
 _SECONDS: Final = re.compile(r"([+-]?)(\d{1,12})(?:\.(\d{1,9}))?")
 
 
-def clause_of(record: Record, column: EventColumn, same: bool, own: Container[str] = ()) -> str:
+def clause_of(
+    record: Record,
+    column: EventColumn,
+    same: bool,
+    own: Container[str] = (),
+    shown: Mapping[str, str] = MappingProxyType({}),
+) -> str:
     """Return a clause like `count == 4096`. Raises ValueError, with the name of the value, if it can't be compared.
 
-    `own`: field names of events; a property common to all events gets a word that none of these names uses.
+    Args:
+        record: the event.
+        column: column under the cursor.
+        same: True for events with an equal value; False for the others.
+        own: field names of events; a property common to all events gets a word that none of these names uses.
+        shown: texts of the event's values by field name, for the name of the probed function.
     """
     sign = "==" if same else "!="
     if column.of_all:
@@ -33,6 +45,9 @@ def clause_of(record: Record, column: EventColumn, same: bool, own: Container[st
         if column.name == "task":
             return f"{free_word(COMM, own)} {sign} {quote_value(record.comm)}"
         return f"event {sign} {quote_value(event_name(record.event))}"
+    function = record.format.function if record.format is not None else None
+    if function is not None and function.name == column.name and column.name in shown:
+        return function_clause(column.name, sign, shown[column.name])
     found = record.values.get(column.name)
     if isinstance(found, bool | int):
         return f"{column.name} {sign} {int(found)}"
@@ -51,6 +66,12 @@ def kernel_clause_of(record: Record, column: EventColumn) -> str:
     """
     if column == EventColumn("event", of_all=True):
         raise ValueError("the event: a filter belongs to one")
+    if (
+        record.format is not None
+        and record.format.function is not None
+        and record.format.function.name == column.name
+    ):
+        raise ValueError(f"{column.name}: a name for an address, which the kernel's filters don't have")
     found = record.comm if column == EventColumn("task", of_all=True) else record.values.get(column.name)
     if (column.of_all and column.name != "task") or not isinstance(found, str):
         return clause_of(record, column, same=True, own=record.values)

@@ -100,7 +100,8 @@ class EventItems:
     def _wanted(self, text: str) -> Condition | str:
         """Return a condition, or the text if it is none."""
         try:
-            return parse_condition(text, self._filter.sorts(self._watch), self._store.comm, self._store.cgroups)
+            fields, store, info = self._filter.sorts(self._watch), self._store, self._watch.info
+            return parse_condition(text, fields, store.comm, store.cgroups, lambda: info.loaded_symbols)
         except ConditionError:
             return text
 

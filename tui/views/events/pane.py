@@ -177,8 +177,9 @@ class EventsPane(FilteredPane):
         if record is None or column is None:
             self._choose_first(lambda: self.action_only(same), of_event=True)
             return
+        fields, cells = (self.shown.sorts, self.shown.items.cells(record)) if self.shown else ({}, {})
         try:
-            clause = clause_of(record, column, same, self.shown.sorts if self.shown else ())
+            clause = clause_of(record, column, same, fields, cells)
         except ValueError as error:
             self.notify(f"no condition can be made of {error}", markup=False)
             return

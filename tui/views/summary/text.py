@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from events.names.event_names import event_name
 from kernel.watch.watch import Watch
 from probes.hist.kept import LATENCY
-from probes.plans.plan import titles_of
+from tui.present.call_ends import function_titles
 from tui.present.hist_tables import alike_text
 from tui.present.status import note_of_gap
 from tui.present.summary_values import (
@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from events.summary.distribution import Distribution
     from events.summary.summary import Summary
     from kernel.watch.histogram import HistogramReading
+
+_MOST_LATENCIES: Final = 20
+"""Functions whose latencies are shown, those with the largest sum first."""
 
 
 def bars_of(title: str, shown: list[SummaryValue], total: int) -> Bars:
@@ -99,13 +102,16 @@ def _rates(summary: Summary) -> Iterable[Rate]:
 
 
 def _latencies(watch: Watch, summary: Summary) -> Bars:
-    plans = watch.event_fields.plans
-    titles = titles_of(plans)
+    latencies = summary.latencies
+    shown = list(latencies)[:_MOST_LATENCIES]
+    titles = function_titles(watch, shown)
     bars: list[Bar] = []
-    for function in summary.functions:
-        found = summary.latencies(function)
+    for function in shown:
+        found = latencies[function]
         bars += [Bar(f"{titles[function]}  {_pairs(found.count)}"), *figures_of(found)]
         bars += power_bars((power.exponent, power.hits) for power in found.powers)
+    if rest := [found.count for function, found in latencies.items() if function not in titles]:
+        bars.append(Bar(f"{grouped(len(rest))} more functions  {_pairs(sum(rest))}", dim=True))
     if not bars:
         return Bars("latency", (Bar(_no_latency(watch, summary)),))
     return Bars("latency of pairs", tuple(bars))

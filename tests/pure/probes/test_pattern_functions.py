@@ -1,0 +1,103 @@
+"""The function of a pattern's events: a column of the plan, and an address in the kernel's own words."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from probes.check import check_typed
+from probes.hist.kept import plan_histograms
+from probes.lowering.filters.field_names import renamed
+from probes.plans.json_values import plan_from_dict, plan_to_dict
+from probes.plans.plan import Plan
+from probes.verdict import Verdict
+from tests.probes_data import KERNELS, environment, kernel
+
+
+def checked(text: str, name: str) -> tuple[Verdict, Plan | None]:
+    btf, facts, _ = kernel(name)
+    found = check_typed(text, btf, facts, "", environment(name))
+    return found.verdict, found.plan
+
+
+def planned(text: str, name: str) -> Plan:
+    verdict, plan = checked(text, name)
+    assert plan is not None, verdict
+    return plan
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_each_event_of_a_pattern_has_the_function_first(name: str) -> None:
+    plan = planned("f vfs_read*%both $retval", name)
+    assert [(event.at_exit, event.function_field, event.function_address) for event in plan.events] == [
+        (False, "func", "__probe_ip"),
+        (True, "func", "__probe_func"),
+    ]
+    for event in plan.events:
+        assert [column.functions for column in event.columns if column.functions] == ["vfs_read*"]
+        assert event.columns[0].functions
+        assert not any("func" in line.split()[2:] for line in event.lines), "it is no fetcharg"
+    assert plan_from_dict(json.loads(json.dumps(plan_to_dict(plan)))) == plan
+
+
+@pytest.mark.parametrize("text", ["f vfs_read%both", "p vfs_read", "t sched_switch prev", "p vfs_read+4"])
+def test_one_function_needs_no_name(text: str) -> None:
+    assert not any(event.function_field for event in planned(text, "7.2").events)
+
+
+def test_a_fetcharg_of_that_name_is_left_alone() -> None:
+    (event,) = planned("f vfs_read* func=$arg1", "7.2").events
+    assert [(column.name, column.label, bool(column.functions)) for column in event.columns] == [
+        ("func_2", "func", True),
+        ("func", "$arg1", False),
+    ]
+
+
+def test_a_filter_compares_the_address() -> None:
+    plan = planned("f vfs_read*%both $retval if func == vfs_read && common_pid > 1", "7.2")
+    entry, leave = plan.events
+    assert entry.filter == "__probe_ip.function == vfs_read && common_pid > 1"
+    assert leave.filter == "__probe_func.function == vfs_read && common_pid > 1"
+
+
+@pytest.mark.parametrize(
+    "text", ["f vfs_read*%both if func == vfs_read", "f vfs_read* if common_pid > 1 && func != a"]
+)
+def test_where_the_kernel_compares_no_functions_the_caret_is_there(text: str) -> None:
+    verdict, plan = checked(text, "6.1")
+    assert plan is None and verdict.error is not None
+    assert (verdict.error.code, verdict.error.token) == ("no_function_filter", "func")
+    assert verdict.error.column == text.index("func")
+    assert "--filter" in verdict.error.hint
+
+
+def test_another_operator_is_refused_with_those_that_work() -> None:
+    verdict, plan = checked('f vfs_read* if func ~ "vfs*"', "7.2")
+    assert plan is None and verdict.error is not None
+    assert (verdict.error.code, verdict.error.hint) == ("INVALID_OP", "A function is compared by == or !=")
+
+
+@pytest.mark.parametrize(
+    ("text", "result"),
+    [
+        ("func == a", "X.function == a"),
+        ("func.function == a", "X.function == a"),
+        (
+            'func==a && comm ~ "func == *" || !(func != b)',
+            'X.function==a && comm ~ "func == *" || !(X.function != b)',
+        ),
+        ("functor == func", "functor == func"),
+        ("", ""),
+    ],
+)
+def test_a_field_is_renamed_where_it_is_one(text: str, result: str) -> None:
+    assert renamed(text, "func", "X.function") == result
+
+
+def test_the_kernel_counts_by_the_address() -> None:
+    plan = planned("f vfs_read*%both $retval", "7.2")
+    fields = tuple((event.path, "func") for event in plan.events)
+    counted = plan_histograms(plan, "pw_1_a__1_x", "mono", fields)
+    keys = {one.event.at_exit: one.trigger for one in counted.kept if one.what == "func"}
+    assert ":keys=__probe_ip:" in keys[False] and ":keys=__probe_func:" in keys[True]

@@ -1,0 +1,119 @@
+"""The function of each event of a pattern, against single probes on the same calls and against hist triggers."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from collections import Counter
+from collections.abc import Iterator
+
+import pytest
+
+from events.store.store import Store
+from events.summary.summary import Summary
+from kernel.connection.kernel_info import KernelInfo
+from kernel.connection.planner import Planner
+from kernel.lab.guest import Guest
+from kernel.lab.target import connect
+from kernel.watch.histogram import Histograms
+from kernel.watch.watch import Watch
+from probes.syntax.parse import parse_probe
+from tests.real.held import bring_in
+from tui.present.call_ends import ends_of, function_titles
+from tui.present.summary_values import Subject, kernel_values
+
+PATTERN = "f vfs_re*%both"
+SINGLE = ("vfs_read", "vfs_readlink")
+READS, LINKS = 140, 60
+PROGRAM = f"""
+import os
+zero = os.open("/dev/zero", os.O_RDONLY)
+for number in range({READS}):
+    os.read(zero, 8)
+    if number < {LINKS}:
+        os.readlink("/proc/self/exe")
+"""
+CALLS = {"vfs_read": READS, "vfs_readlink": LINKS}
+KERNELS = pytest.mark.parametrize("guest", ["7.2", "6.12", "6.1", "arm64:6.12"], indirect=True)
+
+
+@pytest.fixture
+def watch(guest: Guest) -> Iterator[Watch]:
+    planner = Planner(KernelInfo(connect(guest, guest.kernel.release)))
+    planner.info.load_symbols()
+    watching = Watch(planner)
+    try:
+        yield watching
+    finally:
+        assert watching.close() == []
+        planner.info.close()
+        assert b"pw_" not in guest.run("cat /sys/kernel/tracing/dynamic_events")
+
+
+def work(watch: Watch, guest: Guest) -> None:
+    workload = subprocess.Popen([*guest.ssh_command, f"python3 -c '{PROGRAM}'"])
+    while workload.poll() is None:
+        watch.tick()
+        time.sleep(0.05)
+    assert workload.returncode == 0
+    bring_in(watch)
+
+
+def functions_of(watch: Watch, store: Store, path: str) -> dict[int, list[str]]:
+    """Names of the probed functions by task, in the order of the events of one path."""
+    found: dict[int, list[str]] = {}
+    for seq in range(store.first_seq, store.next_seq):
+        record = store.record(seq)
+        if record.event == path:
+            found.setdefault(record.pid, []).append(dict(watch.event_fields.values(record))["func"])
+    return found
+
+
+@KERNELS
+def test_each_event_names_the_function_that_a_single_probe_sees(guest: Guest, watch: Watch) -> None:
+    many = watch.armed.arm(parse_probe(PATTERN))
+    alone = [watch.armed.arm(parse_probe(f"f {name}%both")) for name in SINGLE]
+    work(watch, guest)
+    store = watch.store
+    assert store is not None
+    for event in many.plan.events:
+        sides = {
+            one.plan.probe.subject: next(e.path for e in one.plan.events if e.at_exit == event.at_exit)
+            for one in alone
+        }
+        own: dict[int, list[str]] = {}
+        for seq in range(store.first_seq, store.next_seq):
+            record = store.record(seq)
+            for name, path in sides.items():
+                if record.event == path:
+                    own.setdefault(record.pid, []).append(name)
+        found = functions_of(watch, store, event.path)
+        seen = {pid: [name for name in names if name in SINGLE] for pid, names in found.items()}
+        assert {pid: names for pid, names in seen.items() if names} == own
+        assert any(Counter(names) >= Counter(CALLS) for names in seen.values())
+
+
+@KERNELS
+def test_latencies_and_counts_are_by_function(guest: Guest, watch: Watch) -> None:
+    armed = watch.armed.arm(parse_probe(PATTERN))
+    entry = armed.plan.events[0]
+    counting = Histograms(watch.armed)
+    counting.begin([armed], [(entry.path, "func")], recording=True)
+    bring_in(watch)
+    work(watch, guest)
+    (read,) = (one for one in counting.read() if one.kept.what == "func")
+    counting.end()
+    store = watch.store
+    assert store is not None and sum(store.overrun.values()) == 0
+    names = Counter(name for names in functions_of(watch, store, entry.path).values() for name in names)
+    assert names >= Counter(CALLS)
+    in_kernel = {one.label: one.hits for one in kernel_values(watch, read, Subject(entry.path, "func"))}
+    assert in_kernel == dict(names)
+    summary = Summary(store)
+    summary.use(ends_of(watch.event_fields.plans))
+    while summary.backlog:
+        summary.tick(1.0)
+    titles = function_titles(watch, summary.latencies)
+    timed = {titles[function]: counts.count for function, counts in summary.latencies.items()}
+    assert timed.keys() == names.keys()
+    assert all(CALLS.get(name, 0) <= timed[name] <= names[name] for name in names)
