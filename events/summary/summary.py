@@ -259,8 +259,9 @@ class Summary:
             self.pairs += len(took)
             order = np.argsort(functions, kind="stable")
             distinct, first = np.unique(functions[order], return_index=True)
-            for function, part in zip(distinct.tolist(), np.split(took[order], first[1:]), strict=True):
-                self._latency_counts(function).add(part)
+            last = [*first[1:].tolist(), len(took)]
+            for function, start, stop in zip(distinct.tolist(), first.tolist(), last, strict=False):
+                self._latency_counts(function).add(took[order[start:stop]])
 
     def _latency_counts(self, function: int) -> Distribution:
         if function not in self._latencies and len(self._latencies) >= _MOST_FUNCTIONS:

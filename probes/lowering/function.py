@@ -104,7 +104,8 @@ def _check_function_filter(probe: Probe, field: str, facts: TargetFacts) -> None
     name = next((name for name in names_in(probe.filter) if name.text == field), None)
     if name is not None and not dialect_of(facts).btf_args:  # as `Predicates` takes it
         column = len(str(probe)) - len(probe.filter) + name.column
-        raise CannotLower(own_refusal("no_function_filter", field, column, WAYS_OUT["no_function_filter"]))
+        hint = "A filter of the events shown (f, --filter) compares func on every kernel"
+        raise CannotLower(own_refusal("no_function_filter", field, column, hint))
 
 
 def _implied_exit_note(probe: Probe) -> list[str]:

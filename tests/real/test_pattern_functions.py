@@ -101,7 +101,7 @@ def test_latencies_and_counts_are_by_function(guest: Guest, watch: Watch) -> Non
     counting.begin([armed], [(entry.path, "func")], recording=True)
     bring_in(watch)
     work(watch, guest)
-    (read,) = (one for one in counting.read() if one.kept.what == "func")
+    (read,) = (one for one in counting.read() if one.watched.value == "func")
     counting.end()
     store = watch.store
     assert store is not None and sum(store.overrun.values()) == 0

@@ -90,7 +90,6 @@ WAYS_OUT: Final[dict[str, str]] = {
     "TRIGGER_ENOENT_CLEAR": "There is no such histogram yet: leave out continue and clear",
     "SET_CLOCK_FAIL": "Clocks: trace_clock lists them",
     "unknown_filter_field": "A filter sees what is recorded: capture it too",
-    "no_function_filter": "A filter of the events shown (f, --filter) compares func on every kernel",
     "NO_MATCHING_TYPE": "A function is missing, or this kernel has no such kind of probe",
     "BAD_REFCNT": "The reference counter is a number in brackets: /path:0x1000(0x2000)",
     "REFCNT_OPEN_BRACE": "Close the bracket of the reference counter: /path:0x1000(0x2000)",

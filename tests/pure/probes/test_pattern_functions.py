@@ -99,5 +99,5 @@ def test_the_kernel_counts_by_the_address() -> None:
     plan = planned("f vfs_read*%both $retval", "7.2")
     fields = tuple((event.path, "func") for event in plan.events)
     counted = plan_histograms(plan, "pw_1_a__1_x", "mono", fields)
-    keys = {one.event.at_exit: one.trigger for one in counted.kept if one.what == "func"}
+    keys = {one.event.at_exit: one.trigger for one in counted.watched if one.value == "func"}
     assert ":keys=__probe_ip:" in keys[False] and ":keys=__probe_func:" in keys[True]
