@@ -29,7 +29,7 @@ class PartMessage(Message):
     """A message for one part of the application, or of a screen; that has the table of handlers."""
 
 
-class UndoOffered(Message):
+class UndoOffered(PartMessage):
     """A person took a step that can be undone; `undo` undoes it."""
 
     def __init__(self, description: str, undo: Callable[[], object]) -> None:
@@ -38,11 +38,11 @@ class UndoOffered(Message):
         self.undo = undo
 
 
-class EventsExpected(Message):
+class EventsExpected(PartMessage):
     """The target being opened is a recording with events."""
 
 
-class Previewed(Message):
+class Previewed(PartMessage):
     """A preview of the target was read, or reading it failed."""
 
     def __init__(self, reader: PreviewReader) -> None:
@@ -223,7 +223,7 @@ class ConnectionLost(PartMessage):
         self.error = error
 
 
-class HostsChanged(Message):
+class HostsChanged(PartMessage):
     """Events came from a host, or a host changed its state."""
 
 

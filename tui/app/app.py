@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import gc
 import signal
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -98,7 +98,10 @@ class Probewright(App[None]):
             self.add_mode("hosts", self.hosts.place)
         parts = self.undo, self.target, self.places, self.hosts
         self.arming = ArmingControl(self, notices, keyboard, *parts, self._armed_changed)
-        self._handlers: Mapping[type[PartMessage], Callable[[Any], None]] = {
+        self._handlers: dict[type[PartMessage], Callable[[Any], None]] = {
+            messages.UndoOffered: lambda event: self.undo.add(event.description, event.undo),
+            messages.EventsExpected: lambda _: self.places.expect_events(),
+            messages.Previewed: lambda event: self._show_preview(event.reader),
             messages.ConnectFailed: self.target.failed,
             messages.TypesDamaged: self.target.damaged,
             messages.ProbeArmed: self.arming.armed,
@@ -111,6 +114,8 @@ class Probewright(App[None]):
             messages.ConnectionLost: self.reconnect.lost,
             messages.GraphFailed: self.tracing.failed,
         }
+        if (hosts := self.hosts) is not None:
+            self._handlers[messages.HostsChanged] = lambda _: hosts.changed()
 
     @on(PartMessage)
     def _handle(self, event: PartMessage) -> None:
@@ -196,19 +201,7 @@ class Probewright(App[None]):
         else:
             self.notices.notify(message, title=title, severity=severity, timeout=timeout)
 
-    @on(messages.UndoOffered)
-    def _undo_offered(self, event: messages.UndoOffered) -> None:
-        self.undo.add(event.description, event.undo)
-
     # -- the target ------------------------------------------------------------------------------------------------
-
-    @on(messages.EventsExpected)
-    def _events_expected(self) -> None:
-        self.places.expect_events()
-
-    @on(messages.Previewed)
-    def _previewed(self, event: messages.Previewed) -> None:
-        self._show_preview(event.reader)
 
     def _show_preview(self, reader: PreviewReader) -> None:
         if reader.preview is not None:
@@ -289,11 +282,6 @@ class Probewright(App[None]):
         """Show anew what is armed and what was lost, and the key of a connection that is silent."""
         self.reconnect.show_key()
         self.places.refresh()
-
-    @on(messages.HostsChanged)
-    def _hosts_changed(self) -> None:
-        if self.hosts is not None:
-            self.hosts.changed()
 
     @on(messages.GraphStarted)
     def _graph_started(self, event: messages.GraphStarted) -> None:
