@@ -100,8 +100,8 @@ class EventItems:
     def _wanted(self, text: str) -> Condition | str:
         """Return a condition, or the text if it is none."""
         try:
-            fields, store, info = self._filter.sorts(self._watch), self._store, self._watch.info
-            return parse_condition(text, fields, store.comm, store.cgroups, lambda: info.loaded_symbols)
+            fields, store, watch = self._filter.sorts(self._watch), self._store, self._watch
+            return parse_condition(text, fields, store.comm, store.cgroups, lambda: watch.info.loaded_symbols)
         except ConditionError:
             return text
 
