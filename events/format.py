@@ -129,8 +129,9 @@ class EventFormat:
         (kernel/trace/trace_probe_tmpl.h, kernel/trace/trace_fprobe.c). The kernel's own filters and triggers don't
         know the field.
         """
-        addresses = {one.name: one for one in self.fields if one.name in ("__probe_func", "__probe_ip")}
-        address = addresses.get("__probe_func") or addresses.get("__probe_ip")
+        places = ("__probe_func", "__probe_ip")
+        numbers = {one.name: one for one in self.fields if one.name in places and _is_address(one)}
+        address = numbers.get(places[0]) or numbers.get(places[1])
         if address is None or name in self.names:
             return self
         function = replace(address, name=name, kind=FieldKind.SYMBOL, spec=NAME_ONLY)
@@ -207,6 +208,12 @@ def parse_format(text: str, system: str = "", long_size: int = 8) -> EventFormat
     if len({field.name for field in own}) != len(own):
         raise FormatError(f"{name.group(1)}: two fields have one name")
     return EventFormat(int(number.group(1)), system, name.group(1), own, print_fmt, common, text)
+
+
+def _is_address(field: Field) -> bool:
+    """Return whether a field is one number of the size of an address: a recording may say anything else."""
+    whole = field.kind in (FieldKind.INT, FieldKind.POINTER) and field.loc is FieldLocation.INLINE
+    return whole and field.count is None and field.size == field.width in (4, 8)
 
 
 _STRING_TYPES = ("char[]", "const char[]")

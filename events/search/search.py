@@ -59,6 +59,38 @@ class SearchStep(NamedTuple):
     """True if a row was found, or there are no more rows in this direction."""
 
 
+class RowSelection(Protocol):
+    """Rows of numbered items in order of time: the events of a store by sequence number, or calls."""
+
+    @property
+    def first(self) -> int:
+        """Number of the oldest row."""
+
+    @property
+    def next(self) -> int:
+        """Number that the next row will get."""
+
+    @property
+    def marks(self) -> int:
+        """Number of rows that are no items, but marks between them."""
+
+    @property
+    def backlog(self) -> int:
+        """Number of events or items not tested yet."""
+
+    def number(self, row: int) -> int:
+        """Return the number of a row's item. Raises IndexError if there is no such row."""
+
+    def at(self, number: int) -> int:
+        """Return the first row whose item has at least a number; `next` if there is none."""
+
+    def at_time(self, ts: int) -> int:
+        """Return the first row that is not older than a time in nanoseconds; `next` if all are older."""
+
+    def tick(self, budget: float) -> None:
+        """Test new items for about `budget` seconds."""
+
+
 @runtime_checkable
 class Sieve(Protocol):
     """Match that can test many rows at once."""

@@ -9,11 +9,11 @@ import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
-from events.search.search import SearchStep, search_rows
+from events.search.search import RowSelection, SearchStep, search_rows
 
 if TYPE_CHECKING:
     from events.search.field_kinds import ValueKind
-    from events.search.filtered_rows import FilteredRows, RowSelection
+    from events.search.filtered_rows import FilteredRows
     from events.store.store import Store
     from kernel.watch.watch import Watch
     from tui.filter.filter import Filter
@@ -23,38 +23,10 @@ Item = TypeVar("Item")
 Item_co = TypeVar("Item_co", covariant=True)
 
 
-class Items(Protocol[Item_co]):
-    """All items of one kind: each has a number that neither filter nor order changes; also the selection of them all,
-    whose rows are these numbers.
+class Items(RowSelection, Protocol[Item_co]):
+    """All items of one kind: each has a number that neither filter nor order changes. As a selection of them all its
+    rows are these numbers; its backlog is the events that items are not made of yet.
     """
-
-    @property
-    def first(self) -> int:
-        """Number of the oldest item."""
-
-    @property
-    def next(self) -> int:
-        """Number that the next item will get."""
-
-    @property
-    def marks(self) -> int:
-        """Number of items that are not counted; see `events.search.filtered_rows.RowSelection`."""
-
-    @property
-    def backlog(self) -> int:
-        """Number of events that items are not made of yet."""
-
-    def number(self, row: int) -> int:
-        """Return `row` unchanged."""
-
-    def at(self, number: int) -> int:
-        """Return `number` unchanged."""
-
-    def at_time(self, ts: int) -> int:
-        """Return the first item that is not older than a time in nanoseconds; `next` if all are older."""
-
-    def tick(self, budget: float) -> None:
-        """Make items of new events for about `budget` seconds."""
 
     def passing(self, events: FilteredRows) -> RowSelection:
         """Return the items that pass, by the events that pass."""

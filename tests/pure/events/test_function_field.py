@@ -126,6 +126,21 @@ def test_a_format_without_a_place_stays_as_it_is() -> None:
     assert probe.with_function(probe.names[-1]) is probe, "a name that is taken"
 
 
+@pytest.mark.parametrize(
+    "declared",
+    ["struct odd __probe_ip;\toffset:8;\tsize:24", "char __probe_ip[16];\toffset:8;\tsize:16",
+     "unsigned long __probe_ip[2];\toffset:8;\tsize:16", "__data_loc char[] __probe_ip;\toffset:8;\tsize:4",
+     "u16 __probe_ip;\toffset:8;\tsize:2", "u64 __probe_ip;\toffset:8;\tsize:0"],
+)  # fmt: skip
+def test_a_place_that_is_no_address_names_no_function(declared: str) -> None:
+    """As a forged recording may have it."""
+    text = f'name: odd\nID: 7\nformat:\n\tfield:{declared};\tsigned:0;\n\nprint fmt: "(%lx)", REC->__probe_ip\n'
+    fmt = parse_format(text)
+    named = fmt.with_function("func")
+    assert named is fmt
+    Layout(named, "little").named(bytes(64))
+
+
 def holding(events: Store, text: str, kernel: str) -> list[int]:
     """Rows by the columns, which must be those by the records."""
     formats = events.decoder.formats.values()

@@ -15,7 +15,8 @@ from widgets.events.event_rows import EventColumn
 
 if TYPE_CHECKING:
     from events.search.filtered_calls import FilteredCalls
-    from events.search.filtered_rows import FilteredRows, RowSelection
+    from events.search.filtered_rows import FilteredRows
+    from events.search.search import RowSelection
     from events.store.store import Store
     from kernel.watch.watch import Watch
 

@@ -18,7 +18,8 @@ from tui.views.filtered_table import FilteredTable
 from widgets.events.event_rows import Event, EventColumn
 
 if TYPE_CHECKING:
-    from events.search.filtered_rows import FilteredRows, RowSelection
+    from events.search.filtered_rows import FilteredRows
+    from events.search.search import RowSelection
     from events.store.store import Store
 
 
