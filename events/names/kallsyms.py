@@ -11,7 +11,7 @@ import sys
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence, Set
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 from events.names.symbol_names import SymbolNames
@@ -104,6 +104,9 @@ class Symbols:
         self._data = data
         self._table: KallsymsTable | None = None
         self._low, self._high = 0, _HIGHEST
+        self.function_names = lru_cache(maxsize=4096)(self._names_of_function)
+        """Function that returns all names of the function that contains an address, as `name` does; empty: no symbol
+        is there. Each event of a pattern asks."""
 
     @classmethod
     def parse(cls, data: bytes) -> Symbols:
@@ -302,8 +305,7 @@ class Symbols:
         place = self.find(address)
         return place and place.name + (f" [{place.module}]" if place.module else "")
 
-    def function_names(self, address: int) -> tuple[str, ...]:
-        """Return all names of the function that contains an address, as `name` does; empty: no symbol is there."""
+    def _names_of_function(self, address: int) -> tuple[str, ...]:
         place = self.find(address)
         if place is None:
             return ()

@@ -7,8 +7,6 @@ import io
 import json
 import math
 import re
-import subprocess
-import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import chain
@@ -19,10 +17,7 @@ from events.export.catalogue import format_named
 from events.summary.distribution import PowerOfTwo
 from events.summary.hist_text import keys_of, parse_hist, values_of
 from events.summary.summary import Summary
-from kernel.connection.kernel_info import KernelInfo
-from kernel.connection.planner import Planner
 from kernel.lab.guest import Guest
-from kernel.lab.target import connect
 from kernel.session.session import Session
 from kernel.watch.hist_tables import HistTable, read_tables
 from kernel.watch.histogram import Histograms
@@ -31,6 +26,7 @@ from probes.command import parse_armable
 from probes.hist.kept import LATENCY, TASK
 from probes.syntax.parse import parse_probe
 from probes.translation.translate import translate
+from tests.real.guest_watch import run_workload, watch_of
 from tests.real.held import bring_in
 from tui.cli.follow.hist_printer import print_tables
 from tui.filter.filter import Filter
@@ -51,24 +47,8 @@ SPEC = "f vfs_write%both count $retval"
 
 @pytest.fixture
 def watch(guest: Guest) -> Iterator[Watch]:
-    planner = Planner(KernelInfo(connect(guest, guest.kernel.release)))
-    watching = Watch(planner)
-    try:
+    with watch_of(guest) as watching:
         yield watching
-    finally:
-        assert watching.close() == []
-        planner.info.close()
-        left = guest.run("cat /sys/kernel/tracing/dynamic_events")
-        assert b"pw_" not in left
-
-
-def _work(watching: Watch, guest: Guest) -> None:
-    workload = subprocess.Popen([*guest.ssh_command, WORKLOAD])
-    while workload.poll() is None:
-        watching.tick()
-        time.sleep(0.05)
-    assert workload.returncode == 0
-    bring_in(watching)
 
 
 def _summary(watching: Watch, event: str) -> Summary:
@@ -95,7 +75,7 @@ def test_the_kernel_counts_every_write_while_nothing_is_recorded(guest: Guest, w
     kept.begin([armed], [(entry.path, "count")])
     bring_in(watch)  # where the exit has no filter, those of others came until now
     before = watch.store.next_seq
-    _work(watch, guest)
+    run_workload(watch, guest, WORKLOAD)
     read = {(one.watched.value, one.watched.event.at_exit): one.histogram for one in kept.read()}
     values = read["count", False]
     assert [(one.keys[0].number, one.hits) for one in values.entries] == [(SIZE, WRITES)]
@@ -105,7 +85,7 @@ def test_the_kernel_counts_every_write_while_nothing_is_recorded(guest: Guest, w
     assert read[LATENCY, False].hits == WRITES
     assert watch.store.next_seq == before
     kept.end()
-    _work(watch, guest)
+    run_workload(watch, guest, WORKLOAD)
     summary = _summary(watch, entry.path)
     assert summary.values is not None
     assert [(top.value, top.hits) for top in summary.values.top(5)] == [(SIZE, WRITES)]
@@ -119,7 +99,7 @@ def test_latencies_in_the_kernel_are_those_of_the_pairs(guest: Guest, watch: Wat
     armed = watch.armed.arm(parse_probe(f"{SPEC} if count == {SIZE}"))
     kept = Histograms(watch.armed)
     kept.begin([armed], recording=True)
-    _work(watch, guest)
+    run_workload(watch, guest, WORKLOAD)
     (latencies,) = (one.histogram for one in kept.read() if one.watched.value == LATENCY)
     in_kernel = sorted((entry.keys[0].number or 0, entry.hits) for entry in latencies.entries)
     summary = _summary(watch, armed.plan.events[0].path)
@@ -151,7 +131,7 @@ def test_tables_of_hist_triggers_are_the_kernels_hist_file(
     watch.histograms.begin([armed], [(event.path, "count")])
     watch.histograms.end()
     watch.histograms.begin([armed], [(event.path, "count")])  # beside them, with the same keys
-    _work(watch, guest)
+    run_workload(watch, guest, WORKLOAD)
     print_tables(watch, as_json=True)
     objects = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [one["hits"] for one in objects] == [WRITES] * len(TABLES)
@@ -206,7 +186,7 @@ def test_what_a_program_of_bpftrace_measures_and_counts_is_counted(guest: Guest,
     assert found is not None and found.whole
     for probe, triggers in found.triggers_by_probe.items():
         watch.armed.arm(parse_armable(probe), triggers=triggers)
-    _work(watch, guest)
+    run_workload(watch, guest, WORKLOAD)
     times, written = (table.histogram for table in read_tables(watch.armed))
     assert times.hits == written.hits == WRITES
     assert {entry.keys[0].number for entry in times.entries} == {SIZE}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import time
 from collections import Counter
 from collections.abc import Iterator
 
@@ -11,13 +9,11 @@ import pytest
 
 from events.store.store import Store
 from events.summary.summary import Summary
-from kernel.connection.kernel_info import KernelInfo
-from kernel.connection.planner import Planner
 from kernel.lab.guest import Guest
-from kernel.lab.target import connect
 from kernel.watch.histogram import Histograms
 from kernel.watch.watch import Watch
 from probes.syntax.parse import parse_probe
+from tests.real.guest_watch import run_workload, watch_of
 from tests.real.held import bring_in
 from tui.present.call_ends import ends_of, function_titles
 from tui.present.summary_values import Subject, kernel_values
@@ -39,24 +35,9 @@ KERNELS = pytest.mark.parametrize("guest", ["7.2", "6.12", "6.1", "arm64:6.12"],
 
 @pytest.fixture
 def watch(guest: Guest) -> Iterator[Watch]:
-    planner = Planner(KernelInfo(connect(guest, guest.kernel.release)))
-    planner.info.load_symbols()
-    watching = Watch(planner)
-    try:
+    with watch_of(guest) as watching:
+        watching.planner.info.load_symbols()
         yield watching
-    finally:
-        assert watching.close() == []
-        planner.info.close()
-        assert b"pw_" not in guest.run("cat /sys/kernel/tracing/dynamic_events")
-
-
-def work(watch: Watch, guest: Guest) -> None:
-    workload = subprocess.Popen([*guest.ssh_command, f"python3 -c '{PROGRAM}'"])
-    while workload.poll() is None:
-        watch.tick()
-        time.sleep(0.05)
-    assert workload.returncode == 0
-    bring_in(watch)
 
 
 def functions_of(watch: Watch, store: Store, path: str) -> dict[int, list[str]]:
@@ -73,7 +54,7 @@ def functions_of(watch: Watch, store: Store, path: str) -> dict[int, list[str]]:
 def test_each_event_names_the_function_that_a_single_probe_sees(guest: Guest, watch: Watch) -> None:
     many = watch.armed.arm(parse_probe(PATTERN))
     alone = [watch.armed.arm(parse_probe(f"f {name}%both")) for name in SINGLE]
-    work(watch, guest)
+    run_workload(watch, guest, f"python3 -c '{PROGRAM}'")
     store = watch.store
     assert store is not None
     for event in many.plan.events:
@@ -100,7 +81,7 @@ def test_latencies_and_counts_are_by_function(guest: Guest, watch: Watch) -> Non
     counting = Histograms(watch.armed)
     counting.begin([armed], [(entry.path, "func")], recording=True)
     bring_in(watch)
-    work(watch, guest)
+    run_workload(watch, guest, f"python3 -c '{PROGRAM}'")
     (read,) = (one for one in counting.read() if one.watched.value == "func")
     counting.end()
     store = watch.store

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import subprocess
-import time
 from collections.abc import Iterator
 
 import pytest
 
-from kernel.connection.kernel_info import KernelInfo
-from kernel.connection.planner import Planner
 from kernel.lab.guest import Guest
-from kernel.lab.target import connect
 from kernel.watch.watch import Watch
 from probes.command import parse_armable
 from probes.translation.translate import translate
-from tests.real.held import bring_in
+from tests.real.guest_watch import run_workload, watch_of
 
 OURS = "/tmp/translated"
 """A script that nobody else starts; it reads itself, and its name is that of the task until it ends."""
@@ -24,13 +19,8 @@ WORKLOAD = f"printf '#!/bin/sh\\nread line <{OURS}\\n' >{OURS}; chmod +x {OURS};
 
 @pytest.fixture
 def watch(guest: Guest) -> Iterator[Watch]:
-    planner = Planner(KernelInfo(connect(guest, guest.kernel.release)))
-    watching = Watch(planner)
-    try:
+    with watch_of(guest) as watching:
         yield watching
-    finally:
-        assert watching.close() == []
-        planner.info.close()
 
 
 TEXTS = (
@@ -53,12 +43,7 @@ def test_a_text_that_is_printed_is_in_the_events(
     found = translate(f'tracepoint:{event} {{ printf("%s", {text}); }}')
     assert found is not None and found.whole
     watch.armed.arm(parse_armable(found.probes[0]))
-    workload = subprocess.Popen([*guest.ssh_command, WORKLOAD])
-    while workload.poll() is None:
-        watch.tick()
-        time.sleep(0.05)
-    assert workload.returncode == 0
-    bring_in(watch)
+    run_workload(watch, guest, WORKLOAD)
     assert watch.store is not None
     name = text.removeprefix("str(args.").removesuffix(")")
     seen = {watch.store.record(at).values[name] for at in range(watch.store.next_seq)}
