@@ -141,6 +141,10 @@ def values_seen(watch: Watch, store: Store, field: str) -> tuple[CandidateValue,
     for seq in range(store.next_seq - 1, max(store.first_seq, store.next_seq - _ROWS) - 1, -1):
         record = store.record(seq)
         value = record.values.get(field)
+        function = record.format.function if record.format is not None else None
+        if function is not None and function.name == field:  # a condition takes the name, which people know
+            name = dict(shown.values(record)).get(field, "").partition(" [")[0]
+            value = value if name.startswith("0x") else name or value
         if value is not None and (one := _value(value, dict(shown.values(record)).get(field, ""))) is not None:
             counts[one] = counts.get(one, 0) + 1
         if time.monotonic() >= deadline:

@@ -16,6 +16,7 @@ from kernel.connection.planner import Planner
 from kernel.watch.watch import Watch
 from tests.pattern_recording import FUNCTIONS, pattern_recording
 from tests.pure.commands import command  # noqa: F401 - a fixture
+from tui.filter.completion import values_seen
 from tui.present.call_ends import function_titles
 
 
@@ -91,6 +92,8 @@ def test_functions_of_two_probes_are_told_apart(recording):
         if "vfs_write" in (record := watch.store.record(seq)).event
         and isinstance(value := record.values["func"], int)
     }
+    offered = values_seen(watch, watch.store, "func")
+    assert offered and {one.text for one in offered} <= set(FUNCTIONS), "those of the newest events"
     plans = [plan.probe.subject for plan in watch.event_fields.plans]
     first, second = function_key(0, address), function_key(1, address)
     assert function_titles(watch, [first, function_key(1)]) == {first: "vfs_write", function_key(1): plans[1]}
