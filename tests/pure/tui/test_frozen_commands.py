@@ -41,15 +41,23 @@ COMMANDS = {
 }
 ASKING = ("read", "ahead", "list", "links", "perform", "guard", "hold", "stream")
 """What a dialect asks the remote host."""
+TRACING = ("/sys/kernel/tracing", "/sys/kernel/debug", "/proc/self/mounts")
+"""Paths that the remote host lacks: what this machine can trace decides nothing, and nothing is armed in it."""
 
 
 class Stopping(RemoteHost):
-    """Its process is stopped in front of a question; 0: of none."""
+    """Its process is stopped in front of a question; 0: of none. It has no tracefs, whatever this machine has."""
 
     def __init__(self, kind: str, stop_at: int) -> None:
         super().__init__(kind)
         self.questions, self._stop_at = 0, stop_at
         self._asking = threading.Lock()
+        read, ahead, names = self.dialect.read, self.dialect.ahead, self.dialect.list
+        self.dialect.read = lambda path, *more: read(absent(path), *more)  # type: ignore[method-assign]
+        self.dialect.list = lambda path: names(absent(path))  # type: ignore[method-assign]
+        self.dialect.ahead = lambda paths: {  # type: ignore[method-assign]
+            path.removeprefix("/absent"): found for path, found in ahead([*map(absent, paths)]).items()
+        }
         for name in ASKING:
             setattr(self.dialect, name, self._counted(getattr(self.dialect, name)))
 
@@ -67,6 +75,11 @@ class Stopping(RemoteHost):
     def end(self) -> None:
         os.kill(self.process.pid, signal.SIGCONT)
         super().end()
+
+
+def absent(path: str) -> str:
+    """Return a path that is nowhere instead of one of `TRACING`."""
+    return f"/absent{path}" if path.startswith(TRACING) else path
 
 
 @pytest.fixture(autouse=True)
