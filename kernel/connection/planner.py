@@ -115,6 +115,7 @@ class Planner:
                 gets a number then, and the plan says so.
             kinds: what is armed, by path of the event, as `kind_of` tells it: probes of two kinds can't share one.
         """
+        from probes.facts.dialect import dialect_of
         from probes.lowering.lower import lower
 
         probe = with_function_name(probe, lambda: self.info.symbols)
@@ -128,7 +129,8 @@ class Planner:
         # Of two events each puts its end behind the name it is given.
         name = chosen or (plan.events[0].event if len(plan.events) == 1 else probe.subject)
         number, not_free, why = 2, gone if chosen else taken, ""
-        while _can_be_numbered(probe) and (held := _held(plan, not_free, kinds)):
+        alone = kinds if dialect_of(facts, self.info.btf).late_symbols else ()
+        while _can_be_numbered(probe) and (held := _held(plan, not_free, kinds, alone)):
             why = why or held
             numbered = event_name(name, f"_{number}", MAX_EVENT_NAME - len("__entry"))
             plan = lower(probe, btf, facts, group, numbered, around)
@@ -260,12 +262,16 @@ def kind_of(event: PlannedEvent) -> tuple[str, bool]:
     return event.line[:1].replace("r", "p"), event.at_exit
 
 
-def _held(plan: Plan, not_free: Container[str], kinds: Mapping[str, object]) -> str:
-    """Why its events need other names; empty: they don't."""
+def _held(plan: Plan, not_free: Container[str], kinds: Mapping[str, object], alone: Container[str]) -> str:
+    """Return why its events need other names; empty: they don't. No fprobe can join the events in `alone`: it would
+    be registered only when its event is enabled, which is enabled already, and would record nothing.
+    """
     if any(event.path in not_free for event in plan.events):
         return "events of an earlier probe of this name may still be seen"
     if any(kinds.get(event.path, kind) != kind for event, kind in ((one, kind_of(one)) for one in plan.events)):
         return "an event of this name is of a probe of another kind"
+    if any(event.path in alone and event.line[:1] in ("f", "t") for event in plan.events):
+        return "an fprobe that joins an event records nothing on this kernel (a kprobe can join: p in place of f)"
     return ""
 
 

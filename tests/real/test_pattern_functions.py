@@ -98,3 +98,20 @@ def test_latencies_and_counts_are_by_function(guest: Guest, watch: Watch) -> Non
     timed = {titles[function]: counts.count for function, counts in summary.latencies.items()}
     assert timed.keys() == names.keys()
     assert all(CALLS.get(name, 0) <= timed[name] <= names[name] for name in names)
+
+
+@pytest.mark.parametrize("guest", ["7.2", "6.12"], indirect=True)
+@pytest.mark.parametrize("letter", ["f", "p"])
+def test_probes_of_one_chosen_name_record_each_its_function(guest: Guest, watch: Watch, letter: str) -> None:
+    """Whether they share the event or not: an fprobe that joined an enabled event would record nothing on 7.2."""
+    named = [watch.armed.arm(parse_probe(f"{letter}:my/ev {name}")).plan for name in SINGLE]
+    run_workload(watch, guest, f"python3 -c '{PROGRAM}'")
+    store = watch.store
+    assert store is not None and watch.info.symbols is not None
+    paths = {plan.events[0].path for plan in named}
+    found: dict[int, Counter[str]] = {}
+    for record in map(store.record, range(store.first_seq, store.next_seq)):
+        assert record.event in paths
+        name = watch.info.symbols.text(int(record.values["__probe_ip"]), offset=False)
+        found.setdefault(record.pid, Counter())[name] += 1
+    assert any(names >= Counter(CALLS) for names in found.values())

@@ -181,6 +181,22 @@ def test_probes_of_two_kinds_never_share_an_event(first, second, was_another):
     watch.close()
 
 
+@pytest.mark.parametrize(("readme", "joins"), [("", True), (":mod:<module>", False)])
+@pytest.mark.parametrize("letter", ["f", "p"])
+def test_no_fprobe_joins_an_event_that_is_on_where_it_is_registered_when_enabled(readme, joins, letter):
+    """Such a kernel (7.2) lists a joining fprobe, and it records nothing; kprobes join everywhere."""
+    functions = ("vfs_read", "vfs_write")
+    facts = replace(FACTS, functions=functions, readme=readme)
+    watch = Watch(Planner(KernelInfo(Target(facts=facts))))
+    one, other = (watch.armed.arm(parse_armable(f"{letter}:my/ev {name}")).plan for name in functions)
+    assert (one.events[0].event, one.losses) == ("ev", ())
+    shared = joins or letter == "p"
+    assert other.events[0].event == ("ev" if shared else "ev_2")
+    assert bool(other.losses) != shared
+    assert shared or "p in place of f" in other.losses[0]
+    watch.close()
+
+
 def test_what_came_before_a_refused_probe_is_told(watch, target):
     number = id_of(watch.armed.arm(probe("vfs_read")))
     target.event(1000, number)
