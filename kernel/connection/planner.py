@@ -257,9 +257,12 @@ class Planner:
         return self.info.btf_of(known.place.module or self.info.function(symbol).module)
 
 
-def kind_of(event: PlannedEvent) -> tuple[str, bool]:
-    """Return the key that probes of one event share (append_trace_kprobe, append_trace_fprobe_event)."""
-    return event.line[:1].replace("r", "p"), event.at_exit
+def kind_of(event: PlannedEvent) -> tuple[str, bool, str]:
+    """Return the key that probes of one event share (append_trace_kprobe, append_trace_fprobe_event), and the pattern
+    of functions that its `func` names: without it, or by another, its values would have other names.
+    """
+    pattern = next((column.functions for column in event.columns if column.functions), "")
+    return event.line[:1].replace("r", "p"), event.at_exit, pattern
 
 
 def _held(plan: Plan, not_free: Container[str], kinds: Mapping[str, object], alone: Container[str]) -> str:
@@ -269,7 +272,7 @@ def _held(plan: Plan, not_free: Container[str], kinds: Mapping[str, object], alo
     if any(event.path in not_free for event in plan.events):
         return "events of an earlier probe of this name may still be seen"
     if any(kinds.get(event.path, kind) != kind for event, kind in ((one, kind_of(one)) for one in plan.events)):
-        return "an event of this name is of a probe of another kind"
+        return "an event of this name is of a probe of another kind or pattern"
     if any(event.path in alone and event.line[:1] in ("f", "t") for event in plan.events):
         return "an fprobe that joins an event records nothing on this kernel (a kprobe can join: p in place of f)"
     return ""

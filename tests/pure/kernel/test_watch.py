@@ -1,5 +1,6 @@
 """Between the pump and the store: formats and bytes in order, a busy kernel, a full disk, a target that was left."""
 
+import itertools
 import queue
 import struct
 import threading
@@ -178,6 +179,21 @@ def test_probes_of_two_kinds_never_share_an_event(first, second, was_another):
     assert (mine.path == its.path) == (first == second)
     assert bool(other.losses) == (first != second or was_another)
     assert first == second or "another kind" in other.losses[0] or was_another
+    watch.close()
+
+
+NAMED = ("{}:my/ev vfs_re*", "{}:my/ev vfs_wr*", "{}:my/ev vfs_open")
+
+
+@pytest.mark.parametrize(("first", "second"), itertools.permutations(NAMED, 2))
+@pytest.mark.parametrize("letter", ["f", "p"])
+def test_an_event_with_the_function_of_a_pattern_is_of_that_pattern_alone(first, second, letter):
+    """The plan of an event says whether its address names a function, and by which pattern."""
+    facts = replace(FACTS, functions=("vfs_read", "vfs_readv", "vfs_write", "vfs_open"))
+    watch = Watch(Planner(KernelInfo(Target(facts=facts))))
+    one, other = (watch.armed.arm(parse_armable(text.format(letter))).plan.events[0] for text in (first, second))
+    assert (one.event, other.event) == ("ev", "ev_2")
+    assert [bool(event.function_field) for event in (one, other)] == ["*" in first, "*" in second]
     watch.close()
 
 
