@@ -19,6 +19,7 @@ _MESSAGES = {
     "array_compared": "The kernel compares no arrays: it takes other bytes, or none",
     "cpu_mask": "The kernel tests no bits of this field: nothing would be chosen",
     "pattern_misread": "The kernel reads this pattern otherwise",
+    "ambiguous_function": "The kernel would compare only one of several functions of this name",
     "too_many_functions": "The pattern fits too many functions",
     "unreadable_program": "The symbols of this file can't be read",
     "no_symbols": "The symbols of this file are not known",

@@ -80,6 +80,12 @@ UNKNOWN = Environment()
 """Lookups that are all unknown."""
 
 
+def symbol_count(name: str, environment: Environment) -> int:
+    """Return the number of symbols of a name; 0: none, or unknown."""
+    counts = environment.symbol(name) if environment.symbol is not None else SymbolCount(0)
+    return counts.kernel + counts.modules
+
+
 def likely_file(path: str) -> str:
     """Return the error of a path that can't be checked: some paths are folders or devices on every Linux."""
     common_paths = {"/bin", "/dev", "/dev/null", "/etc", "/lib", "/proc", "/sbin", "/sys", "/tmp", "/usr", "/var"}  # noqa: S108

@@ -168,7 +168,7 @@ def _pattern(probe: Probe, facts: TargetFacts, column: int) -> Mechanism:
     if not names:
         raise CannotLower(own_refusal("not_traceable", pattern, column, "No name in available_filter_functions fits"))
     if probe.kind in (ProbeKind.AUTO, ProbeKind.FPROBE) and facts.has(Feature.FPROBE_EVENTS):
-        note = f"{pattern}: {len(names)} functions are probed"
+        note = f"{pattern}: {sum(map(index.count, names))} functions are probed"
         return Mechanism(True, probe.place, by_name=False, losses=(note,), functions=tuple(names))
     excluded = {name: "its name is not unique" for name in names if index.count(name) > 1}
     excluded |= {name: "it is on the kernel's kprobe blacklist" for name in names if name in facts.blacklist}

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from btf.btf import Btf
 from probes.facts.dialect import Dialect
 from probes.facts.errors_table import message_of
-from probes.facts.lookups import Environment, StaticEventField
+from probes.facts.lookups import Environment, StaticEventField, symbol_count
 from probes.lowering.arguments.field_types import btf_type
 from probes.lowering.filters.filter_words import enum_names, kernel_filter, written_column
 from probes.refusal import CannotLower
@@ -52,7 +52,7 @@ def checked_condition(
         column = start + written_column(text, lowered, refused.offset)
         message = message_of(refused.code) or refused.code
         raise CannotLower(Refusal(refused.code, message, column, refused.token, hint, nearest)) from None
-    refusal = misread(predicates, dialect.btf_args)
+    refusal = misread(predicates, dialect.btf_args, lambda name: symbol_count(name, environment))
     if refusal is not None and refusal.column is not None:
         column = start + written_column(text, lowered, refusal.column)
         raise CannotLower(Refusal(refusal.code, refusal.message, column, refusal.token, refusal.hint))

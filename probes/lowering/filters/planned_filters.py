@@ -9,7 +9,8 @@ from btf.btf import Btf
 from probes.command import SyntheticEvent
 from probes.facts.dialect import dialect_of
 from probes.facts.facts import TargetFacts
-from probes.facts.lookups import Environment, StaticEventField
+from probes.facts.lookups import Environment, StaticEventField, symbol_count
+from probes.functions.function_index import index_of
 from probes.hist.trigger import read_trigger
 from probes.kernel_verdict import parse_existing
 from probes.lowering.filters.field_names import renamed
@@ -48,7 +49,11 @@ def misread_filter(event: PlannedEvent, text: str, context: RuleContext) -> Refu
         parsed = check_filter(text, _fields(event, context), context.environment, context.dialect, context.facts.cpus)
     except RefusedWord:
         return None
-    return misread(parsed, context.dialect.btf_args)
+
+    def count(name: str) -> int:
+        return max(index_of(context.facts).count(name), symbol_count(name, context.environment))
+
+    return misread(parsed, context.dialect.btf_args, count)
 
 
 def misread_trigger(event: PlannedEvent, text: str, context: RuleContext) -> Refusal | None:

@@ -3,20 +3,21 @@
 A number is cut to the width of the field (DEFINE_COMPARISON_PRED, DEFINE_EQUALITY_PRED); of an array only the leading
 bytes are compared, or none (select_comparison_fn); `CPU` has no operator `&` (filter_pred_cpu); a pattern that begins
 with a digit is a text (MATCH_INDEX in filter_parse_regex), and in an array of characters `*end` is searched at the
-end of the array (regex_match_end). All in kernel/trace/trace_events_filter.c, 6.1 to 7.3.
+end of the array (regex_match_end); of several functions of a name only the first is compared (kallsyms_lookup_name in
+parse_pred). All in kernel/trace/trace_events_filter.c, 6.1 to 7.3.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from probes.facts.lookups import StaticEventField
 from probes.refusal import own_refusal
 from probes.rules.events.predicate import Predicate, is_text
 from probes.verdict import Refusal
 
-MISREAD = frozenset({"number_too_wide", "array_compared", "cpu_mask", "pattern_misread"})
+MISREAD = frozenset({"number_too_wide", "array_compared", "cpu_mask", "pattern_misread", "ambiguous_function"})
 """Codes of predicates refused here although the kernel would accept them."""
 _WIDTHS = (8, 16, 32, 64)
 _OWN_TYPE = re.compile(r"[us](8|16|32|64)")
@@ -25,16 +26,19 @@ _SPECIAL = re.compile(r"[*?\[\\]")
 _INVERTED = re.compile(r"\[!.[^\]]*\]", re.DOTALL)
 
 
-def misread(predicates: Sequence[Predicate], newer: bool = True) -> Refusal | None:
+def misread(
+    predicates: Sequence[Predicate], newer: bool = True, count: Callable[[str], int] = lambda _: 1
+) -> Refusal | None:
     """Return why the kernel would match other events than the predicates say; None: it would not.
 
     Args:
         predicates: predicates of a filter.
         newer: the kernel has `CPUS{…}`, and `[!a]` in a pattern does not match the end of a text (seen in 6.12 and
             7.2; in 6.1 it does, and the kernel reads on past the text).
+        count: returns how many symbols a name has.
     """
     for predicate in predicates:
-        refusal = _misread(predicate, newer)
+        refusal = _ambiguous(predicate, count) if predicate.is_function else _misread(predicate, newer)
         if refusal is not None:
             return refusal
     return None
@@ -51,8 +55,16 @@ def kernel_pattern(pattern: str, field: StaticEventField) -> str:
     return f"!{body}" if negated else body
 
 
+def _ambiguous(predicate: Predicate, count: Callable[[str], int]) -> Refusal | None:
+    name = predicate.value
+    if (number := count(name)) < 2:
+        return None
+    hint = f"{number} symbols are named {name}: a filter of the events shown (f, --filter) compares func with all"
+    return own_refusal("ambiguous_function", name, predicate.column, hint)
+
+
 def _misread(predicate: Predicate, newer: bool) -> Refusal | None:
-    field, operator, value, column = predicate
+    field, operator, value, column, _ = predicate
     if not field.type or field.type == "stacktrace":
         return None
     if _is_array(field):

@@ -47,6 +47,8 @@ class Predicate(NamedTuple):
     """Value as written; a text with its quotes."""
     column: int
     """Column of the value in the filter, from 0."""
+    is_function: bool = False
+    """True if the value is the name of a function, which the field has an address in."""
 
 
 class Predicates:
@@ -60,7 +62,7 @@ class Predicates:
         self._environment = environment
         self._cpus = cpus
         self.parsed: list[Predicate] = []
-        """Predicates parsed so far, without lists of CPUs and functions."""
+        """Predicates parsed so far, without lists of CPUs."""
 
     def read(self, text: str, base: int) -> int:
         """Parse the predicate at the beginning of a text; returns its length. Raises Refused, counted from `base`."""
@@ -126,6 +128,7 @@ class Predicates:
         look_up = self._environment.symbol
         if not word or (look_up is not None and not any(look_up(word))):
             raise Refused("NO_FUNCTION", base + end, word)
+        self.parsed.append(Predicate(field, operator, word, base - 1 + at, is_function=True))
         return end
 
     def _cpu_list(self, text: str, at: int, base: int, field: StaticEventField, operator: str) -> int:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
 from probes.check import check_typed
+from probes.facts.lookups import UNKNOWN, SymbolCount
 from probes.hist.kept import plan_histograms
+from probes.lowering.check_planned import lowered_trigger, trigger_refusal
 from probes.lowering.filters.field_names import renamed
 from probes.plans.json_values import plan_from_dict, plan_to_dict
 from probes.plans.plan import Plan
@@ -70,6 +73,37 @@ def test_where_the_kernel_compares_no_functions_the_caret_is_there(text: str) ->
     assert (verdict.error.code, verdict.error.token) == ("no_function_filter", "func")
     assert verdict.error.column == text.index("func")
     assert "--filter" in verdict.error.hint
+
+
+@pytest.mark.parametrize("operator", ["==", "!="])
+@pytest.mark.parametrize(("word", "code"), [("id_show", "ambiguous_function"), ("vfs_read", "")])
+def test_a_name_of_several_functions_is_compared_by_no_filter_of_the_kernel(
+    word: str, operator: str, code: str
+) -> None:
+    """The kernel takes the first function of the name (kallsyms_lookup_name)."""
+    btf, facts, _ = kernel("7.2")
+    condition = f"func {operator} {word}"
+    text = f"f *_{word.partition('_')[2]}* if common_pid > 1 && {condition}"
+    error = check_typed(text, btf, facts, "", UNKNOWN).verdict.error
+    assert (error.code if error else "") == code
+    assert error is None or (text[error.column :] == word and "6 symbols" in error.hint and "--filter" in error.hint)
+    plan = planned("f *_show*", "7.2")
+    trigger = lowered_trigger(plan.events[0], f"stacktrace if {condition}", btf, facts, UNKNOWN)
+    refusal = trigger_refusal(plan.events[0], trigger, btf, facts, UNKNOWN)
+    assert (refusal.code if refusal else "") == code
+    assert refusal is None or trigger[refusal.column :] == word
+
+
+@pytest.mark.parametrize("counts", [SymbolCount(2), SymbolCount(1, 1), SymbolCount(1), SymbolCount(0, 1)])
+def test_symbols_that_no_tracer_lists_have_the_name_too(counts: SymbolCount) -> None:
+    btf, facts, _ = kernel("7.2")
+    around = replace(environment("7.2"), symbol=lambda _: counts)
+    error = check_typed("f vfs_read* if func == vfs_read", btf, facts, "", around).verdict.error
+    assert (error.code if error else "") == ("ambiguous_function" if counts.kernel + counts.modules > 1 else "")
+
+
+def test_functions_of_a_pattern_are_counted_not_their_names() -> None:
+    assert planned("f id_sho*", "7.2").losses == ("id_sho*: 6 functions are probed",)
 
 
 def test_another_operator_is_refused_with_those_that_work() -> None:
