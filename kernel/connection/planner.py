@@ -160,14 +160,14 @@ class Planner:
     @refused_if_damaged()
     def with_triggers(self, plan: Plan, triggers: Sequence[str]) -> Plan:
         """Put triggers on each of its events that takes them. Raises CannotLower where none takes one of them."""
-        from probes.lowering.check_planned import lowered_trigger, trigger_refusal
+        from probes.lowering.check_planned import trigger_refusal
 
         if not triggers:
             return plan
         btf, around = self.types_of(plan.probe), self._around(plan.probe)
         events = list(plan.events)
         for text in (trigger.strip() for trigger in triggers):
-            texts = [lowered_trigger(event, text, btf, self.info.facts, around) for event in events]
+            texts = [self.lowered_trigger(plan, event, text) for event in events]
             refusals = [
                 trigger_refusal(event, lowered, btf, self.info.facts, around)
                 for event, lowered in zip(events, texts, strict=True)
@@ -180,17 +180,27 @@ class Planner:
                     events[number] = replace(event, triggers=(*event.triggers, texts[number]))
         return replace(plan, events=tuple(events))
 
+    @refused_if_damaged()
+    def lowered_trigger(self, plan: Plan, event: PlannedEvent, text: str) -> str:
+        """Return a trigger of an event in the kernel's words. Raises CannotLower."""
+        from probes.lowering.check_planned import lowered_trigger
+
+        return lowered_trigger(event, text, self.types_of(plan.probe), self.info.facts, self._around(plan.probe))
+
     def trigger_verdict(self, plan: Plan, event: PlannedEvent, text: str) -> Verdict:
         """Return the verdict of this kernel on one more trigger of an armed event; nothing is written."""
         from probes.lowering.check_planned import trigger_refusal
+        from probes.lowering.filters.filter_words import written_column
 
         try:
             with refused_if_damaged():
-                refusal = trigger_refusal(
-                    event, text, self.types_of(plan.probe), self.info.facts, self._around(plan.probe)
-                )
+                btf, around = self.types_of(plan.probe), self._around(plan.probe)
+                lowered = self.lowered_trigger(plan, event, text)
+                refusal = trigger_refusal(event, lowered, btf, self.info.facts, around)
         except CannotLower as error:
-            refusal = error.refusal
+            return Verdict(text, error.refusal)
+        if refusal is not None and refusal.column is not None:
+            refusal = replace(refusal, column=written_column(text, lowered, refusal.column))
         return Verdict(text, refusal)
 
     def _settled(self, probe: Armable | CommandText) -> Armable | CommandText:

@@ -13,7 +13,7 @@ from typing import Final
 from events.batch import Batch
 from kernel.cleanup.undo import UndoFailure
 from kernel.connection.planner import Planner, kind_of
-from kernel.errors import KernelError, TargetLost, TargetUnusable
+from kernel.errors import KernelError, ProbeRefused, TargetLost, TargetUnusable
 from kernel.guards.limits import Limits
 from kernel.session.arm_steps import Mode
 from kernel.session.armed import Armed
@@ -26,6 +26,8 @@ from kernel.watch.session_queue import SessionQueue
 from probes.command import Armable, UserProbe
 from probes.plans.plan import Plan, PlannedEvent
 from probes.probe import Probe, ProbeKind
+from probes.refusal import CannotLower
+from probes.verdict import Verdict
 
 _PROBE_CHANGED: Final = Batch((), drained=False, after_gap=True, changed=True)
 """Behind what was read before a probe was taken away or changed."""
@@ -233,7 +235,14 @@ class ArmedSet:
         return again
 
     def add_trigger(self, armed: Armed, event: PlannedEvent, text: str) -> None:
-        """Give an armed probe's event a trigger. Raises ProbeRefused, FileRefused, TargetUnusable, TargetLost."""
+        """Give an armed probe's event a trigger, in the kernel's words.
+
+        Raises ProbeRefused, FileRefused, TargetUnusable, TargetLost.
+        """
+        try:
+            text = self._planner.lowered_trigger(armed.plan, event, text)
+        except CannotLower as error:
+            raise ProbeRefused(Verdict(text, error.refusal)) from None
         with self._queue.lock:
             if self._queue.session is not None:
                 self._queue.drain(self._queue.session)
