@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from btf.damage import exact_types
 from btf.errors import BtfError
+from kernel.connection.event_kinds import kind_of, reason_for_number
 from kernel.connection.kernel_info import KernelInfo
 from kernel.connection.symbol_addresses import symbol_at_offset, symbol_environment, with_function_name
 from kernel.recording.plans import readable_plans
@@ -95,6 +96,10 @@ class Planner:
         except CannotLower as error:
             return CheckResult(Verdict(str(typed), error.refusal), None)
 
+    def kinds(self, plans: Iterable[Plan]) -> dict[str, Hashable]:
+        """Return what the events of plans are, by path: only probes of one kind can share an event."""
+        return {event.path: kind_of(event, self.types_of(plan.probe)) for plan in plans for event in plan.events}
+
     @refused_if_damaged()
     def lower(
         self,
@@ -113,7 +118,7 @@ class Planner:
                 unless the user chose that name.
             gone: paths of events that were another probe's, which may still be seen: even a name that the user chose
                 gets a number then, and the plan says so.
-            kinds: what is armed, by path of the event, as `kind_of` tells it: probes of two kinds can't share one.
+            kinds: `kinds` of what is armed.
         """
         from probes.facts.dialect import dialect_of
         from probes.lowering.lower import lower
@@ -130,7 +135,7 @@ class Planner:
         name = chosen or (plan.events[0].event if len(plan.events) == 1 else probe.subject)
         number, not_free, why = 2, gone if chosen else taken, ""
         alone = kinds if dialect_of(facts, self.info.btf).late_symbols else ()
-        while _can_be_numbered(probe) and (held := _held(plan, not_free, kinds, alone)):
+        while _can_be_numbered(probe) and (held := reason_for_number(plan, not_free, kinds, alone, btf)):
             why = why or held
             numbered = event_name(name, f"_{number}", MAX_EVENT_NAME - len("__entry"))
             plan = lower(probe, btf, facts, group, numbered, around)
@@ -265,27 +270,6 @@ class Planner:
         if known.kind is ProbeKind.TRACEPOINT:
             symbol = f"{STUB}{symbol}"
         return self.info.btf_of(known.place.module or self.info.function(symbol).module)
-
-
-def kind_of(event: PlannedEvent) -> tuple[str, bool, str]:
-    """Return the key that probes of one event share (append_trace_kprobe, append_trace_fprobe_event), and the pattern
-    of functions that its `func` names: without it, or by another, its values would have other names.
-    """
-    pattern = next((column.functions for column in event.columns if column.functions), "")
-    return event.line[:1].replace("r", "p"), event.at_exit, pattern
-
-
-def _held(plan: Plan, not_free: Container[str], kinds: Mapping[str, object], alone: Container[str]) -> str:
-    """Return why its events need other names; empty: they don't. No fprobe can join the events in `alone`: it would
-    be registered only when its event is enabled, which is enabled already, and would record nothing.
-    """
-    if any(event.path in not_free for event in plan.events):
-        return "events of an earlier probe of this name may still be seen"
-    if any(kinds.get(event.path, kind) != kind for event, kind in ((one, kind_of(one)) for one in plan.events)):
-        return "an event of this name is of a probe of another kind or pattern"
-    if any(event.path in alone and event.line[:1] in ("f", "t") for event in plan.events):
-        return "an fprobe that joins an event records nothing on this kernel (a kprobe can join: p in place of f)"
-    return ""
 
 
 def _can_be_numbered(probe: Armable) -> bool:

@@ -12,7 +12,7 @@ from typing import Final
 
 from events.batch import Batch
 from kernel.cleanup.undo import UndoFailure
-from kernel.connection.planner import Planner, kind_of
+from kernel.connection.planner import Planner
 from kernel.errors import KernelError, ProbeRefused, TargetLost, TargetUnusable
 from kernel.guards.limits import Limits
 from kernel.session.arm_steps import Mode
@@ -102,7 +102,7 @@ class ArmedSet:
                 others = [plan for plan in self._known.plans if plan.probe != probe]
                 plans = [*others, *(armed.plan for armed in session.probes.armed)]
                 taken = _paths(plans)
-                kinds = {event.path: kind_of(event) for armed in session.probes.armed for event in armed.plan.events}
+                kinds = self._planner.kinds(armed.plan for armed in session.probes.armed)
                 plan = self._planner.lower(probe, session.group, taken, self._gone(probe, session), kinds)
                 plan = self._planner.with_triggers(plan, triggers)
                 # What is in the queue was made under the formats that hold until now.

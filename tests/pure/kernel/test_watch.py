@@ -27,7 +27,8 @@ from probes.plans.plan import Plan, PlanColumn, PlannedEvent
 from probes.probe import Probe, ProbePlace
 from probes.refusal import CannotLower
 from probes.verdict import Verdict
-from tests.fake_target import FACTS, FakeStream, FakeTarget
+from tests.fake_target import FACTS, ROOT, FakeStream, FakeTarget
+from tests.probes_data import kernel as known_kernel
 
 
 class Stream(FakeStream):
@@ -194,6 +195,26 @@ def test_an_event_with_the_function_of_a_pattern_is_of_that_pattern_alone(first,
     one, other = (watch.armed.arm(parse_armable(text.format(letter))).plan.events[0] for text in (first, second))
     assert (one.event, other.event) == ("ev", "ev_2")
     assert [bool(event.function_field) for event in (one, other)] == ["*" in first, "*" in second]
+    watch.close()
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "shared"),
+    [
+        ("p:my/ev kill_pid_info_type type", "p:my/ev ZSTD_buildCTable type", False),
+        ("p:my/ev kill_pid_info_type type=$arg4", "p:my/ev ZSTD_buildCTable type=$arg5", False),
+        ("p:my/ev kill_pid_info_type x=$arg1", "p:my/ev ZSTD_buildCTable x=$arg1", True),
+        ("p:my/ev vfs_read count", "p:my/ev vfs_write count", True),
+    ],
+)
+def test_values_of_a_shared_event_have_the_same_names(first, second, shared):
+    """The kernel compares sizes and names of arguments; two enums of one size are one type to it."""
+    btf, facts, _ = known_kernel("7.2")
+    info = KernelInfo(Target(facts=replace(facts, tracefs=ROOT)))
+    info.__dict__["btf"] = btf
+    watch = Watch(Planner(info))
+    one, other = (watch.armed.arm(parse_armable(text)).plan.events[0] for text in (first, second))
+    assert (one.path == other.path) == shared
     watch.close()
 
 
