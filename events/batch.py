@@ -13,6 +13,8 @@ class Chunk(NamedTuple):
     data: bytes
     """Consecutive whole sub-buffers (each as returned by read(2) of trace_pipe_raw), or lines of trace_pipe."""
     text: bool = False
+    ring: int = 0
+    """Number of the BPF ring buffer on that CPU; 0: the ring buffer of the trace instance."""
 
 
 class Batch(NamedTuple):

@@ -68,8 +68,8 @@ class Intake:
         self.losses = RingLosses()
         """Individual losses reported by the ring buffer."""
         self.owners = StackOwners(decoder, blocks, self.lines)
-        self._read_to: dict[int, int] = {}
-        """Time of the last event by CPU."""
+        self._read_to: dict[tuple[int, int], int] = {}
+        """Time of the last event by CPU and number of its ring buffer."""
         self._missing: list[tuple[int, int]] = []
         """Collects `_PlacedChunk.missing` for the current chunk."""
         self._decoder = decoder
@@ -149,7 +149,7 @@ class Intake:
         for chunk, placed in zip(chunks, placed_chunks, strict=True):
             run = placed.run if chunk.text else concatenate_rows(runs[at : at + len(placed.parts)])
             at += len(placed.parts)
-            self._note_gaps(chunk.cpu, run, placed.missing)
+            self._note_gaps((chunk.cpu, chunk.ring), run, placed.missing)
             if broken and len(run.stamps):  # the position of the damage is unknown
                 self.gaps.add(int(run.stamps[0]), int(run.stamps[-1]))
                 for part in placed.parts:
@@ -167,17 +167,17 @@ class Intake:
             finals[place] = int(contents[place].stamps[-1]) - 1
         return [ChunkContents(*placed) for placed in zip(remaining, ends, finals, strict=True)]
 
-    def _note_gaps(self, cpu: int, run: RowColumns, missing: list[tuple[int, int]]) -> None:
-        """Record a gap where events of a CPU were overwritten: after the last event read before each such sub-buffer.
+    def _note_gaps(self, ring: tuple[int, int], run: RowColumns, missing: list[tuple[int, int]]) -> None:
+        """Record a gap before each sub-buffer of a ring buffer with lost events: after the last event read before it.
 
         The gap starts after that event, so a call that ends with it is complete.
         """
         for key, ts in missing:
             place = int(np.searchsorted(run.keys, key))
-            before = int(run.stamps[place - 1]) if place else self._read_to.get(cpu, 0)
+            before = int(run.stamps[place - 1]) if place else self._read_to.get(ring, 0)
             self.gaps.add(min(before + 1, ts), ts)
         if len(run.stamps):
-            self._read_to[cpu] = int(run.stamps[-1])
+            self._read_to[ring] = int(run.stamps[-1])
 
     def _place(self, chunk: Chunk) -> _PlacedChunk:
         """Add the sub-buffers of a chunk to slabs."""

@@ -17,7 +17,7 @@ from typing import ClassVar
 
 import pytest
 
-from events.batch import Batch
+from events.batch import Batch, Chunk
 from kernel.agent import frames, ring_reader
 from kernel.errors import StreamClosed, TargetLost
 from kernel.pump import Pump
@@ -206,7 +206,7 @@ def test_text_comes_in_whole_lines(shell: str, tmp_path: Path) -> None:
             os.write(pipe, b"one\ntwo\nthr")
             batch = stream.read(60)
             assert batch is not None
-            assert batch.chunks[0] == (-1, b"one\ntwo\n", True)
+            assert batch.chunks[0] == Chunk(-1, b"one\ntwo\n", text=True)
             assert stream.read(0.05) is None
             os.write(pipe, b"ee\x1b[m \xff\n")
             batch = stream.read(60)

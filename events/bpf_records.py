@@ -1,0 +1,125 @@
+"""Turn records of BPF ring buffers into sub-buffers of a trace instance, which all other readers know.
+
+A record has one length for each ring buffer, so that the conversion works on all records at once. In the ring buffer
+(kernel/bpf/ringbuf.c), in words of 4 bytes of a little-endian machine, and as an event of a sub-buffer (see
+`events.subbuffer`), where `data` is what `RECORD_DATA` bytes of the record precede:
+
+    ring buffer     length   page offset   stamp   stamp    pid   lost   faults   id     comm  data
+    up to 116 bytes delta    id            pid     (stamp)  (pid) (lost) faults   (id)   comm  data
+    longer          delta    length        id      pid      (pid) (lost) faults   (id)   comm  data
+"""
+
+from __future__ import annotations
+
+from itertools import islice, pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from events.batch import Batch, Chunk
+from events.bpf_layout import COMM, RING_HEADER, event_shift
+from events.format import HeaderPage
+
+_MOST_COMMS = 1 << 15
+"""Threads whose names are kept: as many as the kernel numbers by default (PID_MAX_DEFAULT)."""
+_LONGEST_DELTA = (1 << 27) - 1
+_MISSED_COUNT_FOLLOWS = 1 << 31 | 1 << 30
+"""Flags of a sub-buffer's length: events were lost before it, their number is behind its data."""
+
+
+class RecordConverter:
+    """Converter of the records of some BPF ring buffers, with the state of each by number and CPU."""
+
+    def __init__(self, header: HeaderPage) -> None:
+        self.sizes: dict[int, int] = {}
+        """Bytes of each record, a multiple of 8, by number of the ring buffer."""
+        self.broken_chunks = 0
+        """Chunks with bytes that were no records of the length of their ring buffer; those are dropped."""
+        self.comms: dict[int, str] = {}
+        """Names of the threads of the records by thread id, the newest of each: the kernel's own list
+        (saved_cmdlines) has only those of its own events."""
+        self._header = header
+        self._state: dict[tuple[int, int], tuple[int, int]] = {}
+        """Time and number of lost records in the last record, by ring buffer and CPU."""
+
+    def forget(self, ring: int) -> None:
+        """Forget a ring buffer that is gone."""
+        self.sizes.pop(ring, None)
+        for key in [key for key in self._state if key[0] == ring]:
+            del self._state[key]
+
+    def converted(self, batch: Batch) -> Batch:
+        """Return a batch with sub-buffers in place of records; those of an unknown ring buffer are left out."""
+        if not any(chunk.ring for chunk in batch.chunks):
+            return batch
+        chunks = [self._chunk(chunk) if chunk.ring else chunk for chunk in batch.chunks]
+        return batch._replace(chunks=tuple(chunk for chunk in chunks if chunk.data))
+
+    def _chunk(self, chunk: Chunk) -> Chunk:
+        size = self.sizes.get(chunk.ring)
+        if size is None:
+            self.broken_chunks += 1
+            return chunk._replace(data=b"")
+        stride = size + RING_HEADER
+        whole = len(chunk.data) // stride
+        rows = np.frombuffer(chunk.data, "<u4", whole * stride // 4).reshape(whole, stride // 4)
+        foreign = np.flatnonzero(rows[:, 0] != size)
+        if len(foreign):
+            rows = rows[: int(foreign[0])]
+        self.broken_chunks += len(rows) * stride != len(chunk.data)
+        return chunk._replace(data=self._pages((chunk.ring, chunk.cpu), rows) if len(rows) else b"")
+
+    def _pages(self, key: tuple[int, int], rows: NDArray[np.uint32]) -> bytes:
+        """Return the sub-buffers of some records of one CPU; a loss and a long pause begin another one."""
+        latest, lost_before = self._state.get(key, (0, 0))
+        stamps = rows[:, 2].astype(np.uint64) | rows[:, 3].astype(np.uint64) << np.uint64(32)
+        # An interrupt between a record's time and its place in the buffer has an earlier place and a later time.
+        stamps = np.maximum.accumulate(np.maximum(stamps, np.uint64(latest)))
+        self._note_comms(rows)
+        totals = rows[:, 5]
+        losses = np.diff(totals, prepend=np.uint32(lost_before))
+        self._state[key] = int(stamps[-1]), int(totals[-1])
+        pauses = np.diff(stamps, prepend=stamps[0]) > _LONGEST_DELTA
+        starts = np.flatnonzero(pauses | (losses > 0)).tolist()
+        bounds = [0, *(start for start in starts if start), len(rows)]
+        return b"".join(self._run(rows[a:b], stamps[a:b], int(losses[a])) for a, b in pairwise(bounds))
+
+    def _note_comms(self, rows: NDArray[np.uint32]) -> None:
+        pids, places = np.unique(rows[::-1, 4], return_index=True)
+        first = (RING_HEADER + COMM) // 4
+        for pid, place in zip(pids.tolist(), places.tolist(), strict=True):
+            comm = rows[len(rows) - 1 - place, first : first + 4].tobytes().partition(b"\0")[0]
+            self.comms.pop(pid, None)  # the newest stand last
+            self.comms[pid] = comm.decode("utf-8", "replace")
+        for pid in list(islice(self.comms, max(0, len(self.comms) - _MOST_COMMS))):
+            del self.comms[pid]
+
+    def _run(self, rows: NDArray[np.uint32], stamps: NDArray[np.uint64], lost: int) -> bytes:
+        """Return the sub-buffers of records without a long pause, after a loss of some."""
+        offset, count, stride = self._header.data_offset, len(rows), rows.shape[1] * 4
+        most = (self._header.data_size - 8) // stride
+        pages = -(-count // most)
+        firsts = np.arange(count) % most == 0
+        events = rows.copy()
+        deltas = np.where(firsts, np.uint64(0), np.diff(stamps, prepend=stamps[0])).astype(np.uint32)
+        if event_shift(stride - RING_HEADER):
+            events[:, 0] = np.uint32(stride // 4 - 1) | deltas << np.uint32(5)
+            events[:, 1], events[:, 2] = rows[:, 7], rows[:, 4]
+        else:
+            events[:, 0] = deltas << np.uint32(5)
+            events[:, 1], events[:, 2], events[:, 3] = stride - 4, rows[:, 7], rows[:, 4]
+        out = np.zeros((pages, self._header.page_size), np.uint8)
+        laid = np.zeros((pages * most, stride), np.uint8)
+        laid[:count] = events.view(np.uint8)
+        out[:, offset : offset + most * stride] = laid.reshape(pages, -1)
+        lengths = np.full(pages, most * stride, np.uint64)
+        lengths[-1] = (count - (pages - 1) * most) * stride
+        if lost:
+            end = offset + int(lengths[0])
+            out[0, end : end + 8] = np.frombuffer(lost.to_bytes(8, "little"), np.uint8)
+            lengths[0] |= np.uint64(_MISSED_COUNT_FOLLOWS)
+        out[:, :8] = stamps[::most].astype("<u8").reshape(-1, 1).view(np.uint8)
+        out[:, 8 : 8 + self._header.commit_size] = lengths.reshape(-1, 1).view(np.uint8)[
+            :, : self._header.commit_size
+        ]
+        return out.tobytes()

@@ -1,0 +1,169 @@
+"""Records of BPF ring buffers as sub-buffers: a store reads back what was recorded, and where something was lost."""
+
+from __future__ import annotations
+
+import struct
+from typing import NamedTuple
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from events.batch import Batch, Chunk
+from events.bpf_layout import RECORD_DATA, event_shift
+from events.bpf_records import RecordConverter
+from events.decode import Decoder
+from events.format import HeaderPage, parse_format
+from events.store.store import Store
+
+HEADER = HeaderPage()
+IDS = (0x8000, 0x8001)
+SMALL, LARGE = RECORD_DATA + 8, RECORD_DATA + 128
+"""Sizes of the short and the long form of an event."""
+
+
+class Recorded(NamedTuple):
+    """What a program recorded."""
+
+    ts: int
+    pid: int
+    lost: int
+    id: int
+    value: int
+    comm: str = "task"
+
+    def raw(self, size: int) -> bytes:
+        head = struct.pack("<QIIII16sQ", self.ts, self.pid, self.lost, 0, self.id, self.comm.encode(), self.value)
+        return struct.pack("<II", size, 0) + head.ljust(size, b"\xee")
+
+
+def store_of(size: int) -> Store:
+    """A store with two events, each with one number."""
+    formats = {}
+    for number in IDS:
+        offset = RECORD_DATA + event_shift(size)
+        text = f"name: e{number}\nID: {number}\nformat:\n" + "".join(
+            f"\tfield:{kind} {name};\toffset:{at};\tsize:{bytes_};\tsigned:{int(kind == 'int')};\n"
+            for kind, name, at, bytes_ in (
+                ("unsigned short", "common_type", 0, 2),
+                ("int", "common_pid", 4, 4),
+                ("u64", "value", offset, 8),
+            )
+        )
+        formats[number] = parse_format(text, "pw")
+    return Store(Decoder(formats, HEADER))
+
+
+def feed(
+    store: Store, converter: RecordConverter, records: list[Recorded], size: int, cpu: int = 0, ring: int = 1
+) -> Batch:
+    data = b"".join(record.raw(size) for record in records)
+    batch = converter.converted(Batch((Chunk(cpu, data, ring=ring),), drained=True))
+    store.feed(batch)
+    return batch
+
+
+def rows(store: Store) -> list[tuple[int, int, int, int]]:
+    store.flush()
+    found = []
+    for seq in range(store.first_seq, store.next_seq):
+        record = store.record(seq)
+        value = record.values["value"]
+        found.append((record.ts, record.pid, store.row(seq).id, int(str(value), 0)))
+    return found
+
+
+pauses = st.sampled_from([0, 1, 900, (1 << 27) - 1, 1 << 27, 1 << 40]) | st.integers(0, 5000)
+
+
+@st.composite
+def recordings(draw: st.DrawFn) -> list[list[Recorded]]:
+    """Passes of one CPU's ring buffer, with pauses between its records."""
+    passes, ts = [], draw(st.integers(1, 1 << 50))
+    for _ in range(draw(st.integers(1, 2))):
+        one = []
+        for _ in range(draw(st.integers(1, 60))):
+            ts += draw(pauses)
+            one.append(
+                Recorded(ts, draw(st.integers(1, 9)), 0, draw(st.sampled_from(IDS)), draw(st.integers(0, 1 << 62)))
+            )
+        passes.append(one)
+    return passes
+
+
+@pytest.mark.parametrize("size", [SMALL, LARGE])
+@given(passes=recordings())
+def test_all_that_was_recorded_is_read_back(size: int, passes: list[list[Recorded]]) -> None:
+    store, converter = store_of(size), RecordConverter(HEADER)
+    converter.sizes[1] = size
+    for one in passes:
+        feed(store, converter, one, size)
+    assert rows(store) == [(one.ts, one.pid, one.id, one.value) for each in passes for one in each]
+    assert (store.undecodable, store.lost_events, converter.broken_chunks) == (0, 0, 0)
+
+
+@pytest.mark.parametrize("size", [SMALL, LARGE])
+def test_a_loss_is_where_it_was_with_its_number(size: int) -> None:
+    store, converter = store_of(size), RecordConverter(HEADER)
+    converter.sizes[1] = size
+    feed(
+        store,
+        converter,
+        [Recorded(100, 1, 0, IDS[0], 1), Recorded(200, 1, 0, IDS[0], 2), Recorded(300, 1, 5, IDS[0], 3)],
+        size,
+    )
+    feed(store, converter, [Recorded(400, 1, 5, IDS[0], 4), Recorded(500, 1, 12, IDS[0], 5)], size)
+    store.flush()
+    assert store.overrun == {0: 12}
+    assert [store.may_lack_events(start, start + 99) for start in (100, 201, 301, 401)] == [False, True, False, True]
+
+
+def test_a_loss_of_one_ring_buffer_reaches_back_to_its_own_last_record() -> None:
+    store, converter = store_of(SMALL), RecordConverter(HEADER)
+    converter.sizes |= {1: SMALL, 2: SMALL}
+    feed(store, converter, [Recorded(100, 1, 0, IDS[0], 1)], SMALL, ring=1)
+    feed(store, converter, [Recorded(900, 1, 0, IDS[1], 1)], SMALL, ring=2)
+    feed(store, converter, [Recorded(1000, 1, 3, IDS[0], 1)], SMALL, ring=1)
+    store.flush()
+    assert store.may_lack_events(101, 800)
+
+
+def test_a_time_that_goes_back_by_an_interrupt_keeps_the_place_in_the_buffer() -> None:
+    store, converter = store_of(SMALL), RecordConverter(HEADER)
+    converter.sizes[1] = SMALL
+    feed(
+        store,
+        converter,
+        [Recorded(500, 1, 0, IDS[0], 1), Recorded(490, 1, 0, IDS[0], 2), Recorded(600, 1, 0, IDS[0], 3)],
+        SMALL,
+    )
+    assert [(row[0], row[3]) for row in rows(store)] == [(500, 1), (500, 2), (600, 3)]
+
+
+def test_names_of_threads_come_from_the_records() -> None:
+    store, converter = store_of(SMALL), RecordConverter(HEADER)
+    converter.sizes[1] = SMALL
+    feed(
+        store,
+        converter,
+        [Recorded(1, 7, 0, IDS[0], 1, "sh"), Recorded(2, 8, 0, IDS[0], 1, "cat"), Recorded(3, 7, 0, IDS[0], 1, "ls")],
+        SMALL,
+    )
+    assert converter.comms == {7: "ls", 8: "cat"}
+
+
+@given(st.binary(max_size=400), st.integers(0, 3))
+def test_bytes_that_are_no_records_are_counted_and_nothing_else(data: bytes, ring: int) -> None:
+    store, converter = store_of(SMALL), RecordConverter(HEADER)
+    converter.sizes[1] = SMALL
+    good = Recorded(5, 1, 0, IDS[0], 9).raw(SMALL)
+    batch = converter.converted(Batch((Chunk(0, good + data, ring=1), Chunk(1, data, ring=2)), drained=True))
+    store.feed(batch)
+    if data[:4] != good[:4]:
+        assert [row[3] for row in rows(store)] == [9]
+        assert converter.broken_chunks == 1 + bool(data)
+
+
+def test_what_is_of_the_trace_instance_is_left_as_it_is() -> None:
+    batch = Batch((Chunk(0, b"page"), Chunk(-1, b"line", text=True)), drained=False)
+    assert RecordConverter(HEADER).converted(batch) is batch
