@@ -18,7 +18,7 @@ from probes.facts.lookups import UNKNOWN, Environment
 from probes.functions.function_index import tracepoints_like
 from probes.kernel_verdict import kernel_verdict
 from probes.lowering.lower import lower
-from probes.plans.plan import Plan
+from probes.plans.plan import Plan, Via
 from probes.probe import Probe, ProbeKind
 from probes.refusal import CannotLower
 from probes.rules.events.filter_meaning import MISREAD
@@ -52,12 +52,13 @@ def check_plan(
     group: str = "",
     environment: Environment = UNKNOWN,
     existing: Sequence[str] = (),
+    via: Via = Via.AUTO,
 ) -> CheckResult:
-    """Return the verdict on a probe, with the lines that would be written."""
+    """Return the verdict on a probe, with the lines that would be written, or the programs loaded."""
     if isinstance(probe, str):
         probe = CommandText.parse(probe)
     if isinstance(probe, CommandText):
-        if not has_own_syntax(probe.text):
+        if not has_own_syntax(probe.text) and via is not Via.BPF:
             verdict = kernel_verdict(probe.text, btf, facts, existing, environment=environment)
             return (
                 _accepted(probe, verdict, btf, facts, group, environment)
@@ -70,10 +71,14 @@ def check_plan(
             return CheckResult(_unreadable(str(probe), error), None)
     command = str(probe)
     try:
-        plan = lower(probe, btf, facts, group, environment=environment)
+        plan = lower(probe, btf, facts, group, environment=environment, via=via)
     except CannotLower as error:
         return CheckResult(Verdict(command, error.refusal), None)
-    verdict = Verdict(command) if is_function(probe) else _lines_verdict(plan, btf, facts, environment, existing)
+    verdict = (
+        Verdict(command)
+        if is_function(probe) or plan.programs
+        else _lines_verdict(plan, btf, facts, environment, existing)
+    )
     return CheckResult(verdict, plan if verdict.ok else None)
 
 

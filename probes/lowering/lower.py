@@ -5,7 +5,10 @@ Each kind of command has a module.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from btf.btf import Btf
+from probes.bpf.lower import program_facts, program_refusal, with_programs
 from probes.command import Armable, SyntheticEvent, UserProbe
 from probes.facts.facts import TargetFacts
 from probes.facts.lookups import UNKNOWN, Environment
@@ -14,11 +17,12 @@ from probes.lowering.event import lower_event
 from probes.lowering.filters.planned_filters import with_kernel_filters
 from probes.lowering.function import lower_function
 from probes.lowering.latency import lower_latency
+from probes.lowering.mechanism import choose
 from probes.lowering.static_events import lower_static
 from probes.lowering.synthetic import lower_synthetic
 from probes.lowering.tracepoint import lower_tracepoint
 from probes.lowering.user import lower_user
-from probes.plans.plan import Plan
+from probes.plans.plan import Plan, Via
 from probes.probe import Probe, ProbeKind
 from probes.refusal import CannotLower, refuse_if_unseen
 from probes.static_events import Latency, StaticEvent
@@ -33,8 +37,9 @@ def lower(
     group: str,
     event: str | None = None,
     environment: Environment = UNKNOWN,
+    via: Via = Via.AUTO,
 ) -> Plan:
-    """Return the plan of a probe for a target: the lines to write.
+    """Return the plan of a probe for a target: the lines to write, or the programs to load.
 
     Args:
         probe: the probe to lower.
@@ -44,16 +49,49 @@ def lower(
         event: name of the event; for two events, the part before `__entry` and `__exit`. None: the probe's own, else
             made of the probed function or event.
         environment: existing events and programs, for probes on them; symbols, for kprobes.
+        via: means by which the events are recorded.
 
     Raises:
         CannotLower: the target can't run the probe; the refusal names the word responsible (column in `str(probe)`).
     """
+    if via is Via.BPF:
+        return _programs(probe, btf, facts, group, event, environment)
+    try:
+        return _events(probe, btf, facts, group, event, environment)
+    except CannotLower as error:
+        if via is Via.TRACEFS or error.refusal.code not in _ONLY_BY_PROGRAMS:
+            raise
+        try:
+            plan = _programs(probe, btf, facts, group, event, environment)
+        except CannotLower:
+            raise error from None
+        return replace(plan, losses=(f"BPF programs record it: {error}", *plan.losses))
+
+
+_ONLY_BY_PROGRAMS = frozenset({"too_many_functions"})
+"""Codes of what tracefs refuses and BPF programs can do."""
+
+
+def _events(
+    probe: Armable, btf: Btf | None, facts: TargetFacts, group: str, event: str | None, environment: Environment
+) -> Plan:
     try:
         plan = with_kernel_filters(_lowered(probe, btf, facts, group, event, environment), btf, facts, environment)
     except CannotLower as error:
         raise CannotLower(refuse_if_unseen(error.refusal, facts)) from error
     check_planned(plan, btf, facts, environment)
     return plan
+
+
+def _programs(
+    probe: Armable, btf: Btf | None, facts: TargetFacts, group: str, event: str | None, environment: Environment
+) -> Plan:
+    if not isinstance(probe, Probe) or probe.kind in (ProbeKind.TRACEPOINT, ProbeKind.EVENT):
+        raise program_refusal(str(probe), 0, "Only probes on functions are BPF programs")
+    facts = program_facts(facts)
+    plan = _events(probe, btf, facts, group, event, environment)
+    functions = choose(probe, facts, environment).functions or (probe.place.symbol,)
+    return with_programs(plan, functions, facts)
 
 
 def _lowered(

@@ -17,8 +17,15 @@ def plan_to_dict(plan: Plan) -> dict[str, Any]:
     return {
         "probe": str(plan.probe),
         "losses": list(plan.losses),
-        "events": [dataclasses.asdict(event) for event in plan.events],
+        "events": [_event_to_dict(event) for event in plan.events],
     }
+
+
+def _event_to_dict(event: PlannedEvent) -> dict[str, Any]:
+    """Return the fields of an event; a BPF program is left out, as its records are those of any event."""
+    plain = dataclasses.asdict(dataclasses.replace(event, program=None))
+    del plain["program"]
+    return plain
 
 
 def plan_from_dict(plain: dict[str, Any]) -> Plan:

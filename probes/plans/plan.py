@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
+import enum
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from probes.bpf.disassembly import listing
+from probes.bpf.program import BpfProgram
 from probes.command import Armable
 
 DEFAULT_GROUP = "probewright"
 """Group of events whose probe names none."""
+FUNCTIONS_PROBED = " functions are probed"
+"""End of the note that says how many functions a pattern stands for."""
+
+
+class Via(enum.StrEnum):
+    """Means by which events are recorded."""
+
+    AUTO = "auto"
+    """By tracefs; by BPF programs where tracefs can't."""
+    TRACEFS = "tracefs"
+    BPF = "bpf"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +69,8 @@ class PlannedEvent:
     """Lines for `dynamic_events` that add further probes to the same event."""
     recorded: bool = True
     """True if the event is enabled; False: only its triggers act."""
+    program: BpfProgram | None = None
+    """BPF program that records the event in place of a line; None: tracefs records it."""
 
     @property
     def lines(self) -> tuple[str, ...]:
@@ -90,6 +106,16 @@ class Plan:
     def lines(self) -> tuple[str, ...]:
         """All lines, in the order of writing."""
         return tuple(line for event in self.events for line in event.lines)
+
+    @property
+    def shown_lines(self) -> tuple[str, ...]:
+        """Lines for a person: those that are written, or the instructions of the programs that are loaded."""
+        return self.lines or tuple(line for program in self.programs for line in listing(program))
+
+    @property
+    def programs(self) -> tuple[BpfProgram, ...]:
+        """BPF programs; empty: tracefs records the events."""
+        return tuple(event.program for event in self.events if event.program is not None)
 
     @property
     def has_hist_trigger(self) -> bool:

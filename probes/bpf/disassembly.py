@@ -1,0 +1,103 @@
+"""Print BPF programs for reading, one line for each instruction, in the notation of the kernel's verifier."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from probes.bpf.instructions import (
+    ALU64,
+    ATOMIC,
+    CALL,
+    EXIT,
+    FROM_REGISTER,
+    JMP,
+    JUMP,
+    LDX,
+    LOAD_IMMEDIATE,
+    SIZES,
+    ST,
+    STX,
+    AddressKind,
+    AluOperation,
+    Comparison,
+    Helper,
+    Instruction,
+    MapRole,
+)
+from probes.bpf.program import BpfProgram
+
+_ALU = {
+    AluOperation.ADD: "+=",
+    AluOperation.SUB: "-=",
+    AluOperation.OR: "|=",
+    AluOperation.AND: "&=",
+    AluOperation.LSH: "<<=",
+    AluOperation.RSH: ">>=",
+    AluOperation.XOR: "^=",
+    AluOperation.MOV: "=",
+    AluOperation.ARSH: "s>>=",
+}
+_COMPARISONS = {
+    Comparison.EQ: "==",
+    Comparison.GT: ">",
+    Comparison.GE: ">=",
+    Comparison.SET: "&",
+    Comparison.NE: "!=",
+    Comparison.SGT: "s>",
+    Comparison.SGE: "s>=",
+    Comparison.LT: "<",
+    Comparison.LE: "<=",
+    Comparison.SLT: "s<",
+    Comparison.SLE: "s<=",
+}
+_BITS = {code: size * 8 for size, code in SIZES.items()}
+
+
+def listing(program: BpfProgram) -> list[str]:
+    """Return the lines of a program: its place, then its instructions."""
+    count = len(program.functions)
+    where = program.functions[0] if count == 1 else f"{count} functions"
+    return [
+        f"{program.point.value} on {where}, {program.size} bytes a record:",
+        *disassembled(program.instructions(())),
+    ]
+
+
+def disassembled(program: Sequence[Instruction]) -> list[str]:
+    """Return a line for each instruction: its slot and its text; jumps name the slot they go to."""
+    lines, slot = [], 0
+    for instruction in program:
+        lines.append(f"{slot:3}: {_text(instruction, slot + instruction.slots)}")
+        slot += instruction.slots
+    return lines
+
+
+def _text(instruction: Instruction, following: int) -> str:
+    code, target, source, offset, immediate = instruction
+    if code == LOAD_IMMEDIATE:
+        return f"r{target} = {_address(AddressKind(source), immediate)}"
+    if code == CALL:
+        return f"call {Helper(immediate).name.lower()}"
+    if code == EXIT:
+        return "exit"
+    if code == JUMP:
+        return f"goto {following + offset}"
+    operand = f"r{source}" if code & FROM_REGISTER else str(immediate)
+    kind = code & 0x07
+    if kind == JMP:
+        return f"if r{target} {_COMPARISONS[Comparison(code & 0xF0)]} {operand} goto {following + offset}"
+    if kind == ALU64:
+        return f"r{target} {_ALU[AluOperation(code & 0xF0)]} {operand}"
+    memory = f"*(u{_BITS[code & 0x18]} *)(r{source if kind == LDX else target} {offset:+})"
+    if kind == LDX:
+        return f"r{target} = {memory}"
+    if kind == ST:
+        return f"{memory} = {immediate}"
+    return f"lock {memory} += r{source}" if kind == STX and code & 0xE0 == ATOMIC else f"{memory} = r{source}"
+
+
+def _address(kind: AddressKind, immediate: int) -> str:
+    if kind is AddressKind.NUMBER:
+        return hex(immediate)
+    name = MapRole(immediate).name.lower()
+    return f"map {name}" if kind is AddressKind.MAP else f"value of map {name}"

@@ -1,0 +1,182 @@
+"""Compile a fetcharg to BPF instructions, which read what the kernel's own fetch code reads.
+
+Sources: process_fetch_insn in kernel/trace/trace_kprobe.c and trace_probe_tmpl.h, regs_get_kernel_argument in
+arch/*/include/asm/ptrace.h. Memory is read by helpers, so that a bad address is a fault of one field.
+"""
+
+from __future__ import annotations
+
+from probes.bpf.assembler import Assembler, Label
+from probes.bpf.instructions import AluOperation, Comparison, Helper
+from probes.bpf.record import COMM_BYTES, StoredField
+from probes.bpf.registers import SavedRegisters
+from probes.fetcharg import Argument, Comm, Dereference, Expression, Register, ReturnValue, Stack
+from probes.syntax.text import kstrtol, kstrtoul
+
+CONTEXT, RECORD, FAULT_BITS = 6, 7, 9
+"""Registers of a program: its argument, the record, and the bits of the fields that could not be read."""
+SCRATCH = -16
+"""Place on the stack for one number."""
+_FAULT = int.from_bytes(b"(fault)\0", "little")
+_ADDRESS = 3
+"""Register with the address or value that is being computed; also the third argument of the helpers that read."""
+
+
+class NotCompiled(Exception):
+    """An expression that no program here computes; the text says which part."""
+
+
+class FetchCompiler:
+    """Compiler of the fetchargs of one program."""
+
+    def __init__(self, assembler: Assembler, registers: SavedRegisters, *, at_exit: bool) -> None:
+        self._assembler = assembler
+        self._registers = registers
+        self._at_exit = at_exit
+
+    def store(self, expression: Expression, field: StoredField, number: int, target: int, offset: int) -> None:
+        """Write a value to memory; where it can't be read zeros, or `(fault)` for a string.
+
+        Args:
+            expression: the fetcharg's expression.
+            field: the field it is recorded in.
+            number: number of the field, of its bit among the faults.
+            target: register with the address of the memory.
+            offset: bytes from there.
+
+        Raises:
+            NotCompiled: no program computes it.
+        """
+        out, kind = self._assembler, field.type
+        if isinstance(expression, Comm):
+            self._aim(target, offset)
+            out.constant(2, COMM_BYTES)
+            out.call(Helper.GET_CURRENT_COMM)
+            return
+        if kind.text:
+            self._string(expression, kind.text == "ustring", field, number, target, offset)
+            return
+        if isinstance(expression, Dereference):
+            self._address(expression.inner)
+            self._add_offset(expression)
+            if kind.bits is None:
+                self._read(target, offset, kind.size * kind.elements, expression.user, number)
+                return
+            self._read(10, SCRATCH, kind.size, expression.user, number)
+            out.load(_ADDRESS, 10, SCRATCH, kind.size)
+        elif kind.elements > 1:
+            raise NotCompiled("an array is read at an address")
+        else:
+            self._address(expression)
+        if kind.bits is not None:
+            # As the kernel's fetch code: the upper bits go left out of the container, then all to the right.
+            width = kind.bits.container
+            out.alu(AluOperation.LSH, _ADDRESS, 64 - width + width - kind.bits.size - kind.bits.first)
+            out.alu(AluOperation.RSH, _ADDRESS, 64 - kind.bits.size)
+        out.store(target, offset, _ADDRESS, kind.size)
+
+    def _string(
+        self, expression: Expression, user: bool, field: StoredField, number: int, target: int, offset: int
+    ) -> None:
+        out, size = self._assembler, field.type.size
+        if not isinstance(expression, Dereference):
+            raise NotCompiled("a string is read at an address")
+        user = user or expression.user
+        self._address(expression.inner)
+        self._add_offset(expression)
+        out.store(10, SCRATCH - 8, _ADDRESS, 8)
+        done = Label()
+        for helper in self._helpers(user, Helper.PROBE_READ_KERNEL_STR, Helper.PROBE_READ_USER_STR):
+            self._aim(target, offset)
+            out.constant(2, size)
+            out.load(_ADDRESS, 10, SCRATCH - 8, 8)
+            out.call(helper)
+            out.jump_if(Comparison.SGE, 0, 0, done)
+        out.constant(1, _FAULT)
+        out.store(target, offset, 1, 8)
+        self._note_fault(number)
+        out.place(done)
+
+    def _helpers(self, user: bool, kernel_helper: Helper, user_helper: Helper) -> tuple[Helper, ...]:
+        """Return the helpers to try: the kernel's fetch code takes addresses of the process for what they are."""
+        if user:
+            return (user_helper,)
+        return (kernel_helper, user_helper) if self._registers.has_user_range else (kernel_helper,)
+
+    def _read(self, target: int, offset: int, size: int, user: bool, number: int) -> None:
+        """Read memory at the computed address into memory; zeros where it can't be read."""
+        out, done = self._assembler, Label()
+        helpers = self._helpers(user, Helper.PROBE_READ_KERNEL, Helper.PROBE_READ_USER)
+        if len(helpers) > 1:
+            out.store(10, SCRATCH - 8, _ADDRESS, 8)
+        for at, helper in enumerate(helpers):
+            self._aim(target, offset)
+            out.constant(2, size)
+            if at:
+                out.load(_ADDRESS, 10, SCRATCH - 8, 8)
+            out.call(helper)
+            out.jump_if(Comparison.EQ, 0, 0, done)
+        self._note_fault(number)
+        out.place(done)
+
+    def _note_fault(self, number: int) -> None:
+        bit = 1 << min(number, 31)
+        self._assembler.alu(AluOperation.OR, FAULT_BITS, bit - (1 << 32) if bit >> 31 else bit)
+
+    def _aim(self, target: int, offset: int) -> None:
+        self._assembler.move(1, target)
+        self._assembler.alu(AluOperation.ADD, 1, offset)
+
+    def _add_offset(self, expression: Dereference) -> None:
+        number = kstrtol(expression.offset)
+        if number is None or expression.rest or not -(1 << 31) <= number < 1 << 31:
+            raise NotCompiled(str(expression))
+        if number:
+            self._assembler.alu(AluOperation.ADD, _ADDRESS, number)
+
+    def _address(self, expression: Expression) -> None:
+        """Compute a value of 8 bytes; 0 where memory on the way to it can't be read. Raises NotCompiled."""
+        out, registers = self._assembler, self._registers
+        if isinstance(expression, Dereference):
+            self._address(expression.inner)
+            self._add_offset(expression)
+            self._load_long(expression.user)
+        elif isinstance(expression, ReturnValue) and not expression.path and self._at_exit:
+            out.load(_ADDRESS, CONTEXT, registers.result, 8)
+        elif isinstance(expression, Argument) and not self._at_exit:
+            self._argument(expression.number - 1)
+        elif isinstance(expression, Register) and expression.name in registers.names and not self._at_exit:
+            out.load(_ADDRESS, CONTEXT, registers.arguments[registers.names.index(expression.name)], 8)
+        elif isinstance(expression, Register) and expression.name == "ip":
+            out.load(_ADDRESS, CONTEXT, registers.program_counter, 8)
+        elif isinstance(expression, Stack):
+            out.load(_ADDRESS, CONTEXT, registers.stack_pointer, 8)
+            if expression.number:
+                self._stack_entry(kstrtoul(expression.number, 10))
+        else:
+            raise NotCompiled(str(expression))
+
+    def _argument(self, number: int) -> None:
+        """Compute the argument of a number from 0."""
+        registers = self._registers
+        if number < len(registers.arguments):
+            self._assembler.load(_ADDRESS, CONTEXT, registers.arguments[number], 8)
+        elif registers.stack_arguments:
+            self._assembler.load(_ADDRESS, CONTEXT, registers.stack_pointer, 8)
+            self._stack_entry(registers.stack_arguments + number - len(registers.arguments))
+        else:
+            raise NotCompiled(f"$arg{number + 1}")
+
+    def _stack_entry(self, number: int | None) -> None:
+        if number is None or number > 1000:
+            raise NotCompiled("$stack")
+        self._assembler.alu(AluOperation.ADD, _ADDRESS, 8 * number)
+        self._load_long(user=False)
+
+    def _load_long(self, user: bool) -> None:
+        """Replace the computed address by the 8 bytes there, or by 0."""
+        out = self._assembler
+        out.stack_address(1, SCRATCH)
+        out.constant(2, 8)
+        out.call(Helper.PROBE_READ_USER if user else Helper.PROBE_READ_KERNEL)
+        out.load(_ADDRESS, 10, SCRATCH, 8)

@@ -1,0 +1,166 @@
+"""Lower the planned events of a function probe to BPF programs, which record the same fields under the same names.
+
+The fetchargs are those that tracefs would get: registers, offsets and types instead of BTF names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from probes.bpf.bulk_exclusions import exclusion_reason
+from probes.bpf.condition import Condition, parse_condition
+from probes.bpf.fetch import NotCompiled
+from probes.bpf.program import AttachPoint, BpfProgram, StoredValue, assemble
+from probes.bpf.record import ADDRESS, COMM, RecordLayout, StoredType, stored_type
+from probes.bpf.registers import SAVED_REGISTERS, SavedRegisters
+from probes.facts.facts import Feature, TargetFacts
+from probes.facts.lookups import StaticEventField
+from probes.fetcharg import Comm, Expression, Register
+from probes.functions.function_index import index_of
+from probes.plans.plan import FUNCTIONS_PROBED, Plan, PlannedEvent
+from probes.probe import Probe
+from probes.refusal import CannotLower, own_refusal
+from probes.syntax.parse_error import ParseError
+from probes.syntax.parse_fetcharg import parse_fetcharg
+
+_MOST_NAMES = 4
+"""Names in a note."""
+_TRACEFS = "As events of tracefs it can be armed: --via tracefs"
+
+
+def program_facts(facts: TargetFacts) -> TargetFacts:
+    """Return facts for the lines that programs are made of: attached as an fprobe is, with registers and offsets in
+    place of names, and without arguments at the exit, where a program on many functions no longer has them.
+    """
+    lacks = {Feature.BTF_ARGS, Feature.ENTRY_ARGS_AT_EXIT, Feature.DENTRY_TYPE}
+    features = facts.features - lacks | {Feature.FPROBE_EVENTS}
+    return replace(facts, features=features)
+
+
+def with_programs(plan: Plan, functions: Sequence[str], facts: TargetFacts) -> Plan:
+    """Return a plan with BPF programs in place of lines.
+
+    Args:
+        plan: plan of a function probe for `program_facts(facts)`.
+        functions: names of the functions that the probe is on.
+        facts: what the target can do.
+
+    Raises:
+        CannotLower: no program here does it; the refusal names the word.
+    """
+    probe = plan.probe
+    if not isinstance(probe, Probe):
+        raise TypeError("a plan of a function probe is wanted")
+    registers = SAVED_REGISTERS.get(facts.machine)
+    if registers is None or facts.byteorder != "little" or facts.long_size != 8:
+        raise program_refusal(facts.machine, None, "Programs are made for x86-64 and arm64 only")
+    if probe.place.offset or probe.place.base is not None:
+        raise program_refusal(
+            str(probe.place), str(probe).index(" ") + 1, "A program is attached where a function begins"
+        )
+    if probe.stack or probe.triggers:
+        raise program_refusal("!" + (probe.triggers or ("stacktrace",))[0], None, "Programs have no triggers")
+    names, notes = _attachable(functions, probe, facts)
+    values = [_values(event) for event in plan.events]
+    layouts = [RecordLayout.of([(value.field.name, value.field.type) for value in each]) for each in values]
+    size = max(layout.size for layout in layouts)
+    events = []
+    for event, layout, each in zip(plan.events, layouts, values, strict=True):
+        laid = [StoredValue(value.expression, field) for value, field in zip(each, layout.fields, strict=True)]
+        events.append(_with_program(event, names, layout, laid, size, registers))
+    planned = [note for note in plan.losses if not note.endswith(FUNCTIONS_PROBED)]
+    count = [f"{probe.place.symbol}: {len(names)}{FUNCTIONS_PROBED}"] if len(functions) > 1 else []
+    points = " and ".join(dict.fromkeys(event.program.point.value for event in events if event.program is not None))
+    losses = [f"recorded by BPF programs: {points}", *count, *planned, *notes, *_cut_texts(layouts)]
+    return replace(plan, events=tuple(events), losses=tuple(dict.fromkeys(losses)))
+
+
+def program_refusal(token: str, column: int | None, hint: str) -> CannotLower:
+    """Return the error of a probe that no BPF program does, with the way out by tracefs."""
+    return CannotLower(own_refusal("no_program", token, column, f"{hint}. {_TRACEFS}"))
+
+
+def _attachable(functions: Sequence[str], probe: Probe, facts: TargetFacts) -> tuple[tuple[str, ...], list[str]]:
+    """Return the functions that a link takes, and a note for each that is left out. Raises CannotLower."""
+    index = index_of(facts)
+    left_out = {}
+    for name in functions:
+        reason = exclusion_reason(name) if len(functions) > 1 else ""
+        count = index.count(name)
+        if reason or count != 1:
+            left_out[name] = reason or ("it is not traceable" if not count else f"{count} functions have this name")
+    names = tuple(sorted(set(functions) - left_out.keys()))
+    if not names:
+        column = str(probe).index(" ") + 1
+        raise program_refusal(
+            probe.place.symbol, column, "; ".join(f"{name}: {why}" for name, why in left_out.items())
+        )
+    by_reason: dict[str, list[str]] = {}
+    for name, reason in left_out.items():
+        by_reason.setdefault(reason, []).append(name)
+    return names, [f"{len(each)} left out, {reason}: {_shortened(each)}" for reason, each in by_reason.items()]
+
+
+def _shortened(names: Sequence[str]) -> str:
+    """Return the first few names."""
+    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+    return ", ".join(names[:_MOST_NAMES]) + more
+
+
+def _values(event: PlannedEvent) -> list[StoredValue]:
+    """Return the values of an event's line, with those that each event of a function has. Raises CannotLower."""
+    places: list[tuple[str, StoredType, Expression | None]] = [("__probe_ip", ADDRESS, None)]
+    if event.at_exit:
+        places = [("__probe_func", ADDRESS, None), ("__probe_ret_ip", ADDRESS, Register("ip"))]
+    for word in event.line.split()[2:]:
+        try:
+            arg = parse_fetcharg(word)
+        except ParseError:
+            raise program_refusal(word, None, "No program computes it") from None
+        kind = COMM if isinstance(arg.expression, Comm) else stored_type(arg.type or "x64")
+        if kind is None or arg.name is None:
+            raise program_refusal(word, None, f"No program records the type {arg.type}")
+        places.append((arg.name, kind, arg.expression))
+    layout = RecordLayout.of([(name, kind) for name, kind, _ in places])
+    return [StoredValue(place[2], field) for place, field in zip(places, layout.fields, strict=True)]
+
+
+def _with_program(
+    event: PlannedEvent,
+    functions: tuple[str, ...],
+    layout: RecordLayout,
+    values: Sequence[StoredValue],
+    size: int,
+    registers: SavedRegisters,
+) -> PlannedEvent:
+    try:
+        condition = _condition(event, layout)
+        body = assemble(values, size, condition, registers, at_exit=event.at_exit)
+    except NotCompiled as error:
+        raise program_refusal(str(error), None, "No program computes it") from None
+    point = AttachPoint.EXIT if event.at_exit else AttachPoint.ENTRY
+    program = BpfProgram(point, functions, layout, size, body)
+    return replace(event, line="", remove="", more=(), program=program)
+
+
+def _condition(event: PlannedEvent, layout: RecordLayout) -> Condition | None:
+    """Return the tree of an event's filter; None: it has none. Raises NotCompiled."""
+    if not event.filter:
+        return None
+    condition = parse_condition(event.filter, _fields(layout))
+    if condition is None:
+        raise NotCompiled(event.filter)
+    return condition
+
+
+def _fields(layout: RecordLayout) -> Mapping[str, StaticEventField]:
+    return {
+        one.name: StaticEventField(one.name, one.type.declared, one.type.size * one.type.elements, one.type.signed)
+        for one in layout.fields
+    }
+
+
+def _cut_texts(layouts: Sequence[RecordLayout]) -> list[str]:
+    names = {one.name: one.type.size - 1 for layout in layouts for one in layout.fields if one.type.text}
+    return [f"{name}: a text of more than {size} bytes is cut there" for name, size in names.items()]

@@ -1,0 +1,228 @@
+"""Represent and assemble the BPF program of one event: count the hit, judge it, record it."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from events.bpf_layout import COMM as COMM_OFFSET
+from events.bpf_layout import EVENT_ID, FAULTS, LOST, PID, STAMP
+from probes.bpf.assembler import Assembler, Label
+from probes.bpf.condition import Condition
+from probes.bpf.fetch import CONTEXT, FAULT_BITS, RECORD, FetchCompiler, NotCompiled
+from probes.bpf.filter import ComparedValue, FilterCompiler, compared_fields
+from probes.bpf.instructions import FRAME_POINTER, AluOperation, Comparison, Helper, Instruction, MapRole
+from probes.bpf.record import COMM, RecordLayout, StoredField, StoredType
+from probes.bpf.registers import SavedRegisters
+from probes.fetcharg import Comm, Expression
+
+COUNTER_NAMES: Final = ("hits", "passed", "lost", "recorded")
+"""Counters of a program on one CPU, u64 each: calls, those that the filter let pass, and of those that were to be
+recorded the ones without room and the ones recorded."""
+CONTROL_BYTES: Final = 8
+"""Bytes of the element of `MapRole.CONTROL`: mode (`ProgramMode`) and id of the event, u32 each."""
+_HITS, _PASSED, _LOST, _RECORDED = 0, 8, 16, 24
+_COUNTER_BASE = 8
+"""Register with the address of this CPU's counters."""
+_SCRATCH_END = -24
+"""Highest place on the stack for compared values: below the places of `probes.bpf.fetch`."""
+_LARGEST_STACK = 512
+"""Bytes of a program's stack (MAX_BPF_STACK)."""
+_COMMON = {"comm": COMM, "COMM": COMM}
+_NUMBERS = {
+    "common_pid": StoredType("s32", 4, "%d", signed=True),
+    **dict.fromkeys(("CPU", "cpu", "common_cpu"), StoredType("s32", 4, "%d", signed=True)),
+}
+
+
+class ProgramMode(enum.IntEnum):
+    """Effect of a program that is attached."""
+
+    OFF = 0
+    RECORD = 1
+    COUNT = 2
+
+
+class AttachPoint(enum.Enum):
+    """End of the calls that a program runs at, on any number of functions (kprobe.multi, kretprobe.multi)."""
+
+    ENTRY = "kprobe.multi"
+    EXIT = "kretprobe.multi"
+
+
+class StoredValue(NamedTuple):
+    """Value that a program records."""
+
+    expression: Expression | None
+    """None: the address of the function."""
+    field: StoredField
+
+
+@dataclass(frozen=True, slots=True)
+class BpfProgram:
+    """Program for one event of a plan."""
+
+    point: AttachPoint
+    functions: tuple[str, ...]
+    """Functions that it is attached to, as available_filter_functions names them."""
+    layout: RecordLayout
+    size: int
+    """Bytes of each record in the ring buffer, which the events of a plan share."""
+    body: tuple[Instruction, ...]
+    """Instructions; register 6 holds the program's argument at their beginning."""
+
+    def instructions(self, own_processes: Sequence[int]) -> tuple[Instruction, ...]:
+        """Return the whole program, which does nothing in some processes (ids of thread groups): our own."""
+        out = Assembler()
+        out.move(CONTEXT, 1)
+        if own_processes:
+            out.call(Helper.GET_CURRENT_PID_TGID)
+            out.alu(AluOperation.RSH, 0, 32)
+            for process in sorted(set(own_processes)):
+                following = Label()
+                out.jump_if(Comparison.NE, 0, process, following)
+                out.exit()
+                out.place(following)
+        return out.program() + self.body
+
+
+def assemble(
+    values: Sequence[StoredValue], size: int, condition: Condition | None, registers: SavedRegisters, *, at_exit: bool
+) -> tuple[Instruction, ...]:
+    """Return the body of a program.
+
+    Args:
+        values: what is recorded.
+        size: bytes of a record.
+        condition: the filter; None: every hit is recorded.
+        registers: of the machine.
+        at_exit: it runs when the functions return.
+
+    Raises:
+        NotCompiled: no program computes one of the values, or the filter.
+    """
+    return _BodyWriter(values, size, registers, at_exit=at_exit).write(condition)
+
+
+class _BodyWriter:
+    """Writer of one body."""
+
+    def __init__(self, values: Sequence[StoredValue], size: int, registers: SavedRegisters, *, at_exit: bool) -> None:
+        self._out = Assembler()
+        self._values = values
+        self._size = size
+        self._fetch = FetchCompiler(self._out, registers, at_exit=at_exit)
+        self._compared: dict[str, ComparedValue] = {}
+
+    def write(self, condition: Condition | None) -> tuple[Instruction, ...]:
+        out, done = self._out, Label()
+        out.map_value(2, MapRole.CONTROL)
+        out.load(1, 2, 0, 4)
+        out.jump_if(Comparison.EQ, 1, ProgramMode.OFF, done)
+        self._find_counters(done)
+        out.constant(1, 1)
+        out.add_in_memory(_COUNTER_BASE, _HITS, 1)
+        out.constant(FAULT_BITS, 0)
+        if condition is not None:
+            self._load_compared(condition)
+            FilterCompiler(out, self._compared).jump_unless(condition, done)
+        out.constant(1, 1)
+        out.add_in_memory(_COUNTER_BASE, _PASSED, 1)
+        out.map_value(2, MapRole.CONTROL)
+        out.load(1, 2, 0, 4)
+        out.jump_if(Comparison.NE, 1, ProgramMode.RECORD, done)
+        self._record(done)
+        out.place(done)
+        out.exit()
+        return out.program()
+
+    def _find_counters(self, done: Label) -> None:
+        out = self._out
+        out.store_constant(FRAME_POINTER, -4, 0, 4)
+        out.stack_address(2, -4)
+        out.map(1, MapRole.COUNTERS)
+        out.call(Helper.MAP_LOOKUP_ELEM)
+        out.jump_if(Comparison.EQ, 0, 0, done)
+        out.move(_COUNTER_BASE, 0)
+
+    def _load_compared(self, condition: Condition) -> None:
+        """Put the values that the filter compares on the stack. Raises NotCompiled."""
+        fields = {value.field.name: (number, value) for number, value in enumerate(self._values)}
+        at = _SCRATCH_END
+        for name in compared_fields(condition):
+            number, value = fields.get(name, (0, None))
+            kind = value.field.type if value is not None else (_COMMON.get(name) or _NUMBERS.get(name))
+            if kind is None or kind.elements > 1:
+                raise NotCompiled(f"{name} in the filter")
+            at -= -(-kind.size // 8) * 8
+            if -at > _LARGEST_STACK:
+                raise NotCompiled("so many texts in the filter")
+            self._compared[name] = ComparedValue(kind, at)
+            if value is None:
+                self._load_common(name, kind, at)
+            elif value.expression is None:
+                raise NotCompiled(f"{name} in the filter")
+            else:
+                self._fetch.store(value.expression, value.field, number, FRAME_POINTER, at)
+
+    def _load_common(self, name: str, kind: StoredType, at: int) -> None:
+        out = self._out
+        if kind is COMM:
+            self._fetch.store(Comm(), StoredField(name, kind, 0), 0, FRAME_POINTER, at)
+            return
+        out.call(Helper.GET_CURRENT_PID_TGID if name == "common_pid" else Helper.GET_SMP_PROCESSOR_ID)
+        out.store(FRAME_POINTER, at, 0, kind.size)
+
+    def _record(self, done: Label) -> None:
+        """Reserve a record in this CPU's ring buffer, fill it and hand it over; count it as lost without room."""
+        out, full = self._out, Label()
+        out.call(Helper.GET_SMP_PROCESSOR_ID)
+        out.store(FRAME_POINTER, -4, 0, 4)
+        out.stack_address(2, -4)
+        out.map(1, MapRole.RINGS)
+        out.call(Helper.MAP_LOOKUP_ELEM)
+        out.jump_if(Comparison.EQ, 0, 0, full)
+        out.move(1, 0)
+        out.constant(2, self._size)
+        out.constant(3, 0)
+        out.call(Helper.RINGBUF_RESERVE)
+        out.jump_if(Comparison.EQ, 0, 0, full)
+        out.move(RECORD, 0)
+        out.call(Helper.KTIME_GET_NS)
+        out.store(RECORD, STAMP, 0, 8)
+        out.call(Helper.GET_CURRENT_PID_TGID)
+        out.store(RECORD, PID, 0, 4)
+        out.load(1, _COUNTER_BASE, _LOST, 8)
+        out.store(RECORD, LOST, 1, 4)
+        out.map_value(2, MapRole.CONTROL)
+        out.load(1, 2, 4, 4)
+        out.store(RECORD, EVENT_ID, 1, 4)
+        self._fetch.store(Comm(), StoredField("", COMM, COMM_OFFSET), 0, RECORD, COMM_OFFSET)
+        for number, value in enumerate(self._values):
+            self._store(number, value)
+        out.store(RECORD, FAULTS, FAULT_BITS, 4)
+        out.move(1, RECORD)
+        out.constant(2, 0)
+        out.call(Helper.RINGBUF_SUBMIT)
+        out.constant(1, 1)
+        out.add_in_memory(_COUNTER_BASE, _RECORDED, 1)
+        out.jump(done)
+        out.place(full)
+        out.constant(1, 1)
+        out.add_in_memory(_COUNTER_BASE, _LOST, 1)
+
+    def _store(self, number: int, value: StoredValue) -> None:
+        """Record one value: again from memory if it is no number that the filter has read."""
+        out, field = self._out, value.field
+        compared = self._compared.get(field.name)
+        if value.expression is None:
+            out.move(1, CONTEXT)
+            out.call(Helper.GET_FUNC_IP)
+            out.store(RECORD, field.offset, 0, 8)
+        elif compared is not None and not field.type.declared.startswith("char["):
+            out.load(1, FRAME_POINTER, compared.offset, field.type.size)
+            out.store(RECORD, field.offset, 1, field.type.size)
+        else:
+            self._fetch.store(value.expression, field, number, RECORD, field.offset)

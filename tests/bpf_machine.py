@@ -1,0 +1,112 @@
+"""A small machine that runs BPF programs: registers, one memory, and helpers as Python functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from probes.bpf.instructions import (
+    ALU64,
+    ATOMIC,
+    CALL,
+    EXIT,
+    FROM_REGISTER,
+    JMP,
+    JUMP,
+    LDX,
+    LOAD_IMMEDIATE,
+    SIZES,
+    ST,
+    STX,
+    AluOperation,
+    Comparison,
+    Helper,
+    Instruction,
+)
+
+WORD = (1 << 64) - 1
+STACK, STACK_BYTES = 0x1000, 512
+_BYTES = {code: size for size, code in SIZES.items()}
+_ALU: Mapping[int, Callable[[int, int], int]] = {
+    AluOperation.ADD: lambda a, b: a + b,
+    AluOperation.SUB: lambda a, b: a - b,
+    AluOperation.OR: lambda a, b: a | b,
+    AluOperation.AND: lambda a, b: a & b,
+    AluOperation.LSH: lambda a, b: a << (b & 63),
+    AluOperation.RSH: lambda a, b: a >> (b & 63),
+    AluOperation.XOR: lambda a, b: a ^ b,
+    AluOperation.MOV: lambda _, b: b,
+    AluOperation.ARSH: lambda a, b: signed(a) >> (b & 63),
+}
+_COMPARISONS: Mapping[int, Callable[[int, int], bool]] = {
+    Comparison.EQ: lambda a, b: a == b,
+    Comparison.NE: lambda a, b: a != b,
+    Comparison.GT: lambda a, b: a > b,
+    Comparison.GE: lambda a, b: a >= b,
+    Comparison.LT: lambda a, b: a < b,
+    Comparison.LE: lambda a, b: a <= b,
+    Comparison.SET: lambda a, b: bool(a & b),
+    Comparison.SGT: lambda a, b: signed(a) > signed(b),
+    Comparison.SGE: lambda a, b: signed(a) >= signed(b),
+    Comparison.SLT: lambda a, b: signed(a) < signed(b),
+    Comparison.SLE: lambda a, b: signed(a) <= signed(b),
+}
+
+
+def signed(number: int) -> int:
+    """Return a register as a signed number."""
+    return number - (1 << 64) if number >> 63 else number
+
+
+class BpfMachine:
+    """Memory by address, registers, and helpers, which take the machine and return register 0."""
+
+    def __init__(self, helpers: Mapping[Helper, Callable[[BpfMachine], int]]) -> None:
+        self.helpers = helpers
+        self.registers = [0] * 11
+        self.memory: dict[int, int] = dict.fromkeys(range(STACK - STACK_BYTES, STACK), 0xAA)
+
+    def read(self, address: int, size: int) -> int:
+        return int.from_bytes(bytes(self.memory[address + at] for at in range(size)), "little")
+
+    def write(self, address: int, data: bytes) -> None:
+        self.memory |= {address + at: byte for at, byte in enumerate(data)}
+
+    def run(self, program: Sequence[Instruction]) -> int:
+        """Run a program to its end; return its result."""
+        slots: list[Instruction | None] = []
+        for instruction in program:
+            slots += [instruction, *[None] * (instruction.slots - 1)]
+        registers, at = self.registers, 0
+        registers[10] = STACK
+        while True:
+            slot = slots[at]
+            assert slot is not None, "a jump into the middle of an instruction"
+            code, target, source, offset, immediate = slot
+            at += slot.slots
+            operand = registers[source] if code & FROM_REGISTER else immediate & WORD
+            if code == EXIT:
+                return registers[0]
+            if code == LOAD_IMMEDIATE:
+                registers[target] = immediate & WORD
+            elif code == CALL:
+                registers[0] = self.helpers[Helper(immediate)](self) & WORD
+                registers[1:6] = [0xBAD] * 5  # a call destroys them
+            elif code == JUMP:
+                at += offset
+            elif code & 7 == JMP:
+                at += offset if _COMPARISONS[code & 0xF0](registers[target], operand) else 0
+            elif code & 7 == ALU64:
+                registers[target] = _ALU[code & 0xF0](registers[target], operand) & WORD
+            else:
+                self._move(code, target, source, offset, immediate)
+
+    def _move(self, code: int, target: int, source: int, offset: int, immediate: int) -> None:
+        registers, size = self.registers, _BYTES[code & 0x18]
+        if code & 7 == LDX:
+            registers[target] = self.read(registers[source] + offset & WORD, size)
+            return
+        address = registers[target] + offset & WORD
+        number = immediate & WORD if code & 7 == ST else registers[source]
+        if code & 7 == STX and code & 0xE0 == ATOMIC:
+            number = number + self.read(address, size) & WORD
+        self.write(address, number.to_bytes(8, "little")[:size])

@@ -1,0 +1,259 @@
+"""Programs of whole probes: what they record is what the format says, and what they can't do is refused."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import replace
+
+import pytest
+
+from events.bpf_layout import EVENT_ID, FAULTS, LOST, PID, RECORD_DATA, STAMP
+from events.format import parse_format
+from probes.bpf.bulk_exclusions import exclusion_reason
+from probes.bpf.instructions import Helper
+from probes.bpf.program import COUNTER_NAMES, BpfProgram, ProgramMode
+from probes.bpf.registers import SAVED_REGISTERS
+from probes.command import parse_armable
+from probes.lowering.lower import lower
+from probes.plans.plan import Plan, Via
+from probes.refusal import CannotLower
+from probes.syntax.parse import parse_probe
+from tests.bpf_machine import STACK, BpfMachine
+from tests.probes_data import kernel
+
+CONTEXT, CONTROL, COUNTERS, RINGS, RECORD = 0x10000, 0x20000, 0x30000, 0x40000, 0x50000
+OURS, OTHERS = 7, 4242
+FUNCTION, STAMP_NOW = 0xFFFFFFFF81234560, 123_456_789_012
+
+
+def plan_of(text: str, name: str = "7.2") -> Plan:
+    known = kernel(name)
+    return lower(parse_armable(text), known.btf, known.facts, "pw", via=Via.BPF)
+
+
+def program_of(text: str) -> BpfProgram:
+    (program,) = plan_of(text).programs
+    return program
+
+
+class Hit:
+    """A hit of a program: registers at the probed function, memory of the kernel, and what came of it."""
+
+    def __init__(self, program: BpfProgram, arguments: list[int], **memory: tuple[int, bytes]) -> None:
+        self.reserved = 0
+        self.submitted = False
+        self.has_room = True
+        self.process = OTHERS
+        self._known = {address + at: byte for address, data in memory.values() for at, byte in enumerate(data)}
+        self._program = program
+        self._helpers = {
+            Helper.GET_CURRENT_PID_TGID: lambda _: self.process << 32 | 4243,
+            Helper.MAP_LOOKUP_ELEM: self._look_up,
+            Helper.GET_SMP_PROCESSOR_ID: lambda _: 1,
+            Helper.KTIME_GET_NS: lambda _: STAMP_NOW,
+            Helper.GET_FUNC_IP: lambda _: FUNCTION,
+            Helper.GET_CURRENT_COMM: lambda machine: self._write(machine, b"worker/1"),
+            Helper.PROBE_READ_KERNEL: self._read,
+            Helper.PROBE_READ_USER: lambda machine: self._write(machine, b"") - 14,
+            Helper.PROBE_READ_KERNEL_STR: self._read_text,
+            Helper.PROBE_READ_USER_STR: lambda _: -14,
+            Helper.RINGBUF_RESERVE: self._reserve,
+            Helper.RINGBUF_SUBMIT: self._submit,
+        }
+        self.machine = BpfMachine(self._helpers)
+        for offset, value in zip(SAVED_REGISTERS["x86_64"].arguments, arguments, strict=False):
+            self.machine.write(CONTEXT + offset, value.to_bytes(8, "little"))
+        self.machine.write(COUNTERS, bytes(8 * len(COUNTER_NAMES)))
+        self.control(ProgramMode.RECORD)
+
+    def control(self, mode: ProgramMode) -> None:
+        self.machine.write(CONTROL, struct.pack("<II", mode, 0x8005))
+
+    def run(self) -> dict[str, int]:
+        """Run the program once; return its counters."""
+        self.machine.registers[1] = CONTEXT
+        maps = {1: CONTROL, 2: COUNTERS, 3: RINGS}
+        program = [
+            one if one.code != 0x18 or not one.source else one._replace(source=0, immediate=maps[one.immediate])
+            for one in self._program.instructions([OURS])
+        ]
+        assert self.machine.run(program) == 0
+        return {name: self.machine.read(COUNTERS + 8 * at, 8) for at, name in enumerate(COUNTER_NAMES)}
+
+    def field(self, name: str) -> int | bytes:
+        """A field of the record, by the event's format: a number, or a text."""
+        text = self._program.layout.format_text("event", 0x8005, self._program.size)
+        fmt = parse_format(text)
+        field = next(one for one in fmt.fields if one.name == name)
+        shift = fmt.fields[0].offset - self._program.layout.fields[0].offset
+        at = RECORD + field.offset - shift
+        data = bytes(self.machine.memory[at + place] for place in range(field.size))
+        return (
+            data.partition(b"\0")[0] if "char" in field.type else int.from_bytes(data, "little", signed=field.signed)
+        )
+
+    def head(self, offset: int, size: int) -> int:
+        return self.machine.read(RECORD + offset, size)
+
+    def _look_up(self, machine: BpfMachine) -> int:
+        assert STACK - 512 <= machine.registers[2] < STACK
+        return COUNTERS if machine.registers[1] == COUNTERS else RECORD
+
+    def _reserve(self, machine: BpfMachine) -> int:
+        self.reserved = machine.registers[2]
+        machine.write(RECORD, b"\xee" * self.reserved)
+        return RECORD if self.has_room else 0
+
+    def _submit(self, _: BpfMachine) -> int:
+        self.submitted = True
+        return 0
+
+    def _write(self, machine: BpfMachine, data: bytes) -> int:
+        """As the helpers do: what is not read is zero."""
+        machine.write(machine.registers[1], data.ljust(machine.registers[2], b"\0"))
+        return 0
+
+    def _read(self, machine: BpfMachine) -> int:
+        address, size = machine.registers[3], machine.registers[2]
+        whole = all(address + at in self._known for at in range(size))
+        self._write(machine, bytes(self._known[address + at] for at in range(size)) if whole else b"")
+        return 0 if whole else -14
+
+    def _read_text(self, machine: BpfMachine) -> int:
+        address, size = machine.registers[3], machine.registers[2]
+        if address not in self._known:
+            return -14
+        data = bytes(self._known.get(address + at, 0) for at in range(size)).partition(b"\0")[0][: size - 1]
+        machine.write(machine.registers[1], data + b"\0")
+        return len(data) + 1
+
+
+def test_a_record_has_its_head_its_function_and_its_fields() -> None:
+    program = program_of("f vfs_read count=$arg3:u64 low=$arg3:s16 $comm bits=$arg3:b4@4/32")
+    hit = Hit(program, [1, 2, 0xFFFFFFFF])
+    assert hit.run() == {"hits": 1, "passed": 1, "lost": 0, "recorded": 1}
+    assert hit.submitted and hit.reserved == program.size
+    assert (hit.head(STAMP, 8), hit.head(PID, 4), hit.head(LOST, 4)) == (STAMP_NOW, 4243, 0)
+    assert (hit.head(FAULTS, 4), hit.head(EVENT_ID, 4)) == (0, 0x8005)
+    assert hit.field("__probe_ip") == FUNCTION
+    assert [hit.field(name) for name in ("count", "low", "comm", "bits")] == [0xFFFFFFFF, -1, b"worker/1", 15]
+
+
+def test_memory_is_followed_and_a_fault_is_of_its_field_only() -> None:
+    program = program_of(
+        "f vfs_read a=+8(+16($arg1)):u32 b=+0(+24($arg1)):string c=+0(+400($arg1)):u64 d=+0($arg2):string"
+    )
+    hit = Hit(
+        program,
+        [0x9000, 0xDEAD0000],
+        pointers=(0x9010, struct.pack("<QQ", 0xA000, 0xB000)),
+        number=(0xA008, struct.pack("<I", 77)),
+        text=(0xB000, b"name\0"),
+    )
+    hit.run()
+    assert [hit.field(name) for name in "abcd"] == [77, b"name", 0, b"(fault)"]
+    names = [one.name for one in program.layout.fields]
+    assert hit.head(FAULTS, 4) == 1 << names.index("c") | 1 << names.index("d")
+
+
+def test_stack_arguments_come_from_the_stack() -> None:
+    hit = Hit(
+        program_of("f vfs_read eighth=$arg8 first=$stack1"), [0] * 6, stack=(0x7000, struct.pack("<4Q", 1, 2, 3, 4))
+    )
+    hit.machine.write(CONTEXT + SAVED_REGISTERS["x86_64"].stack_pointer, struct.pack("<Q", 0x7000))
+    hit.run()
+    assert (hit.field("eighth"), hit.field("first")) == (3, 2)
+
+
+@pytest.mark.parametrize(
+    ("mode", "counted"),
+    [
+        (ProgramMode.OFF, {"hits": 0, "passed": 0, "lost": 0, "recorded": 0}),
+        (ProgramMode.COUNT, {"hits": 1, "passed": 1, "lost": 0, "recorded": 0}),
+        (ProgramMode.RECORD, {"hits": 1, "passed": 1, "lost": 0, "recorded": 1}),
+    ],
+)
+def test_a_mode_decides_what_a_hit_does(mode: ProgramMode, counted: dict[str, int]) -> None:
+    hit = Hit(program_of("f vfs_read"), [])
+    hit.control(mode)
+    assert hit.run() == counted
+    assert hit.submitted == (mode is ProgramMode.RECORD)
+
+
+def test_a_hit_without_room_is_counted_as_lost() -> None:
+    hit = Hit(program_of("f vfs_read"), [])
+    hit.has_room = False
+    assert hit.run() == {"hits": 1, "passed": 1, "lost": 1, "recorded": 0}
+    assert not hit.submitted
+
+
+def test_our_own_processes_are_left_alone() -> None:
+    hit = Hit(program_of("f vfs_read"), [])
+    hit.process = OURS
+    assert hit.run()["hits"] == 0
+
+
+@pytest.mark.parametrize(("count", "passes"), [(101, 1), (100, 0)])
+def test_a_filter_that_is_false_reserves_nothing(count: int, passes: int) -> None:
+    hit = Hit(program_of('f vfs_read count if count > 100 && comm ~ "work*"'), [0, 0, count])
+    counted = hit.run()
+    assert (counted["hits"], counted["passed"], counted["recorded"]) == (1, passes, passes)
+    assert bool(hit.reserved) == bool(passes)
+    if passes:
+        assert hit.field("count") == count
+
+
+def test_both_ends_have_their_fields_and_share_the_length_of_their_records() -> None:
+    plan = plan_of("f vfs_read%both file count $retval")
+    entry, exit_ = plan.events
+    assert [column.label for column in entry.columns] == ["file", "count"]
+    assert exit_.program is not None and entry.program is not None
+    assert entry.program.size == exit_.program.size
+    assert (entry.frame, exit_.frame, exit_.frame_shift) == ("frame", "frame", 8)
+    names = [one.name for one in exit_.program.layout.fields]
+    assert names == ["__probe_func", "__probe_ret_ip", "ret", "frame"]
+    assert exit_.program.layout.fields[0].offset == RECORD_DATA
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("p vfs_read+4", "where a function begins"),
+        ("t sched_switch", "Only probes on functions"),
+        ("f vfs_read a=@jiffies", "No program computes it"),
+        ("f vfs_read a=+0($arg1):symstr", "No program"),
+        ('f vfs_read n=+0($arg2):string if n ~ "*end"', "No program computes it"),
+    ],
+)
+def test_other_probes_are_refused_with_a_way_out(text: str, said: str) -> None:
+    with pytest.raises(CannotLower) as caught:
+        plan_of(text)
+    hint = caught.value.refusal.hint
+    assert said in hint
+    assert "--via tracefs" in hint
+
+
+def test_stacks_are_left_to_tracefs() -> None:
+    known = kernel("7.2")
+    with pytest.raises(CannotLower) as caught:
+        lower(replace(parse_probe("f vfs_read"), stack=True), known.btf, known.facts, "pw", via=Via.BPF)
+    assert "no triggers" in caught.value.refusal.hint
+
+
+def test_a_machine_without_known_registers_is_refused() -> None:
+    known = kernel("7.2")
+    for facts in (replace(known.facts, machine="riscv64"), replace(known.facts, byteorder="big")):
+        with pytest.raises(CannotLower):
+            lower(parse_probe("f vfs_read"), known.btf, facts, "pw", via=Via.BPF)
+
+
+def test_functions_that_programs_run_through_are_never_probed_in_bulk() -> None:
+    assert exclusion_reason("__rcu_read_lock") and exclusion_reason("ring_buffer_write")
+    assert not exclusion_reason("vfs_read") and not exclusion_reason("tcp_bpf_recvmsg")
+
+
+def test_a_listing_is_shown_in_place_of_lines() -> None:
+    plan = plan_of("f vfs_read")
+    assert plan.lines == ()
+    assert plan.shown_lines[0].startswith("kprobe.multi on vfs_read, ")
+    assert plan.shown_lines[-1].endswith("exit")
