@@ -44,11 +44,49 @@ class Step(NamedTuple):
     """
 
 
+class BpfPart(NamedTuple):
+    """Memory that the attributes of a call of bpf(2) point to."""
+
+    offset: int
+    """Bytes of the pointer from the beginning of the attributes."""
+    data: bytes
+    kind: bytes = b""
+    """PLAIN, RETURNED or NAMES of `kernel.agent.bpf_calls`, which says what `data` is."""
+
+
+class BpfAnswer(NamedTuple):
+    """Result of a call of bpf(2)."""
+
+    result: int
+    """File descriptor on the target, or 0; below 0: an errno."""
+    returned: tuple[bytes, ...] = ()
+    """Contents of the parts of kind RETURNED."""
+
+
+class RingMap(NamedTuple):
+    """BPF ring buffer of one CPU."""
+
+    cpu: int
+    fd: int
+    """File descriptor on the target."""
+    size: int
+    """Bytes of its data."""
+
+
 class Stream(Protocol):
-    """Reader of the ring buffers of one trace instance."""
+    """Reader of the ring buffers of one trace instance, and of BPF ring buffers beside them."""
 
     def read(self, timeout: float) -> Batch | None:
         """Wait up to `timeout` seconds for data; None: timeout. Raises TargetLost, StreamClosed."""
+
+    def add_rings(self, number: int, record: int, maps: Sequence[RingMap]) -> None:
+        """Read BPF ring buffers too, whose chunks get a number (`Chunk.ring`). Raises FileRefused, TargetLost.
+
+        `record`: bytes of each of their records.
+        """
+
+    def remove_rings(self, number: int) -> None:
+        """Read the BPF ring buffers of a number no more. Raises FileRefused, TargetLost."""
 
     def close(self) -> None:
         """Stop reading; safe to call twice and from another thread."""
@@ -154,6 +192,15 @@ class Target(Protocol):
 
     def our_pids(self) -> Sequence[int]:
         """Return the processes of that kernel that exist for us alone and must not produce events of their own."""
+
+    def bpf(self, command: int, attributes: bytes, parts: Sequence[BpfPart] = ()) -> BpfAnswer:
+        """Call bpf(2) on that machine (`kernel.agent.bpf_calls`); files that it gives are closed when we vanish.
+
+        Raises FileRefused (ENOSYS: no such call can be made there), TargetLost.
+        """
+
+    def close_bpf(self, files: Sequence[int]) -> None:
+        """Close files that `bpf` gave, in this order. Raises TargetLost."""
 
     def stream(self, instance: str) -> Stream:
         """Open the ring buffers of the trace instance at path `instance`."""

@@ -17,7 +17,7 @@ from events.batch import Batch
 from kernel.agent.journal import is_untouched
 from kernel.cleanup.owner import owner_name
 from kernel.errors import FileRefused, KernelError, TargetLost
-from kernel.target import Effect, RemoteLink, Step, TargetKind
+from kernel.target import BpfAnswer, BpfPart, Effect, RemoteLink, RingMap, Step, TargetKind
 from probes.facts.facts import Feature, TargetFacts
 from probes.facts.lookups import likely_file
 
@@ -70,6 +70,12 @@ class FakeStream:
             return self.batches.pop(0)
         self.closed.wait(min(timeout, 0.01))
         return None
+
+    def add_rings(self, number: int, record: int, maps: Sequence[RingMap]) -> None:
+        raise FileRefused("bpf(2)", errno.ENOSYS)
+
+    def remove_rings(self, number: int) -> None:
+        """There are none."""
 
     def close(self) -> None:
         self.closed.set()
@@ -163,6 +169,12 @@ class FakeTarget:
 
     def our_pids(self) -> Sequence[int]:
         return (100, 101)
+
+    def bpf(self, command: int, attributes: bytes, parts: Sequence[BpfPart] = ()) -> BpfAnswer:
+        raise FileRefused("bpf(2)", errno.ENOSYS)
+
+    def close_bpf(self, files: Sequence[int]) -> None:
+        """None was given."""
 
     def stream(self, instance: str) -> FakeStream:
         self.list(instance)

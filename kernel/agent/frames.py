@@ -15,7 +15,9 @@ except ImportError:  # a python3 built without it: no compression
 HEAD = struct.Struct("!IIB")
 MAX_REQUEST = 1 << 20
 PART = 256 << 10
-PING, READ, LIST, LINKS, PERFORM, GUARD, UNGUARD, HOLD, STREAM, CREDIT, SYNC, STOP, BYE = range(1, 14)
+PING, READ, LIST, LINKS, PERFORM, GUARD, UNGUARD, HOLD, STREAM, CREDIT, SYNC, STOP, BYE, BPF, DROP, RINGS = range(
+    1, 17
+)
 OK, ERROR, MORE, PASS = range(64, 68)
 
 

@@ -1,7 +1,7 @@
 """Run the agent on the remote host: its source is sent through standard input to python3 (>= 3.6); no file is
 written.
 
-The sent source is frames.py, ring_reader.py, journal.py, steps.py and this file, concatenated
+The sent source is frames.py, bpf_calls.py, ring_reader.py, journal.py, steps.py and this file, concatenated
 (`kernel.remote.bootstrap`). At the end of standard input, at a signal, at a malformed frame or after too long a
 silence, the guarded steps are undone, newest first, each step tried. Effects that would outlive this process are in
 its journal.
@@ -17,9 +17,12 @@ import select
 import sys
 import time
 
+from kernel.agent.bpf_calls import BpfCalls, RecordRing
 from kernel.agent.frames import (
+    BPF,
     BYE,
     CREDIT,
+    DROP,
     ERROR,
     GUARD,
     HEAD,
@@ -33,6 +36,7 @@ from kernel.agent.frames import (
     PERFORM,
     PING,
     READ,
+    RINGS,
     STOP,
     STREAM,
     SYNC,
@@ -55,7 +59,7 @@ ENDS = ("SIGHUP", "SIGTERM", "SIGINT", "SIGPIPE", "SIGQUIT")
 """Signals at which everything is undone."""
 BEAT = 1.0
 """Seconds between two heartbeats of an agent that carries out a request."""
-LONG = (READ, LIST, LINKS, PERFORM, HOLD, STREAM, STOP, BYE)
+LONG = (READ, LIST, LINKS, PERFORM, HOLD, STREAM, STOP, BYE, BPF, DROP)
 """Requests that wait for the kernel."""
 
 
@@ -128,6 +132,7 @@ class Agent:
     def __init__(self) -> None:
         self.buffer = b""
         self.effects = GuardedSteps()
+        self.bpf = BpfCalls()
         self.streams: dict[int, RingReader] = {}
         self.silence = 120.0
         self.last_received = time.monotonic()
@@ -150,6 +155,9 @@ class Agent:
             SYNC: self.sync,
             STOP: self.stop,
             BYE: self.bye,
+            BPF: self.call_bpf,
+            DROP: self.drop,
+            RINGS: self.change_rings,
         }
 
     def send(self, ident: int, op: int, *fields: bytes) -> None:
@@ -179,6 +187,7 @@ class Agent:
         for stream in self.streams.values():
             stream.close()
         self.streams = {}
+        self.bpf.close_all()
         return self.effects.undo()
 
     def answer(self, ident: int, op: int, fields: "list[bytes]") -> None:
@@ -266,6 +275,27 @@ class Agent:
         stream = self.streams.pop(number(ident), None)
         if stream:
             stream.close()
+
+    def call_bpf(self, _: int, command: bytes, attributes: bytes, *parts: bytes) -> "list[bytes]":
+        """Call bpf(2); the parts are an offset, a kind and bytes for each pointer. Return result and memory."""
+        pointers = [(number(parts[at]), parts[at + 1], parts[at + 2]) for at in range(0, len(parts), 3)]
+        result, filled = self.bpf.call(number(command), attributes, pointers)
+        return [b"%d" % abs(result), b"-" if result < 0 else b"", *filled]
+
+    def drop(self, _: int, *files: bytes) -> None:
+        for fd in files:
+            self.bpf.close(number(fd))
+
+    def change_rings(self, _: int, ident: bytes, name: bytes, record: bytes, *maps: bytes) -> None:
+        """Read BPF ring buffers with a stream: CPU, file and size of each; none: those of the number no more."""
+        stream = self.streams.get(number(ident))
+        if stream is None:
+            raise OSError(errno.ENOENT, "no such stream")
+        if not maps:
+            stream.remove_ring(number(name))
+        for at in range(0, len(maps), 3):
+            cpu, fd, size = (number(field) for field in maps[at : at + 3])
+            stream.add_ring(number(name), cpu, RecordRing(fd, size, number(record)))
 
     def bye(self, ident: int) -> None:
         self.ending = True  # a signal from here on would lose the step being undone

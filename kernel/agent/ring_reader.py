@@ -1,10 +1,11 @@
-"""Read raw ring buffers on the target's machine; the second part of the agent's source."""
+"""Read raw ring buffers on the target's machine; a part of the agent's source."""
 
 # This file is Python 3.6.
 import errno
 import os
 import select
 
+from kernel.agent.bpf_calls import RecordRing
 from kernel.agent.frames import PASS, frame, pack, squeeze
 
 MOST_LINES = 1024  # IOV_MAX
@@ -43,6 +44,7 @@ class RingReader:
     def __init__(self, ident: int, instance: bytes, credit: int) -> None:
         self.ident, self.instance, self.credit = ident, instance, credit
         self.files: dict[int, int] = {}
+        self.rings: dict[tuple[int, int], RecordRing] = {}
         self.epoll = select.epoll()
         self.due = self.latest = 0.0
         self.plain = 0
@@ -77,10 +79,25 @@ class RingReader:
         except OSError:
             self.patience = 0.1
 
+    def add_ring(self, number: int, cpu: int, ring: RecordRing) -> None:
+        """Read a BPF ring buffer of a CPU with the others, under its number."""
+        self.rings[cpu, number] = ring
+        self.epoll.register(ring.fd, select.EPOLLIN)
+
+    def remove_ring(self, number: int) -> None:
+        """Read the BPF ring buffers of a number no more."""
+        for key in [key for key in self.rings if key[1] == number]:
+            ring = self.rings.pop(key)
+            self.epoll.unregister(ring.fd)
+            ring.close()
+
     def close(self) -> None:
         for fd in self.files.values():
             os.close(fd)
         self.files = {}
+        for ring in self.rings.values():
+            ring.close()
+        self.rings = {}
         self.epoll.close()
 
     def wait(self, now: float) -> float:
@@ -91,7 +108,8 @@ class RingReader:
         """Read all CPUs once; return a frame, or empty bytes: as much as the credit allows, at least a sub-buffer
         each.
         """
-        quota = min(MOST_PAGES, max(1, self.credit // (self.size * max(1, len(self.files)))))
+        number = max(1, len(self.files) + len(self.rings))
+        quota = min(MOST_PAGES, max(1, self.credit // (self.size * number)))
         fields, drained, raw = [], True, 0
         for cpu, fd in self.files.items():
             pages: list[bytes] = []
@@ -108,6 +126,12 @@ class RingReader:
             if pages:
                 fields += [b"%d" % cpu, b"".join(pages)]
                 raw += len(fields[-1])
+        for (cpu, name), ring in self.rings.items():
+            data, is_empty = ring.take(quota * self.size)
+            drained = drained and is_empty
+            if data:
+                fields += [b"%d/%d" % (cpu, name), data]
+                raw += len(data)
         self.drained = drained
         self.due = now + PERIOD if drained else now
         self.latest = now + self.patience

@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING
 
 from events.batch import Batch, Chunk
 from events.format import FormatError, HeaderPage
+from kernel.agent.bpf_calls import BpfCalls, RecordRing
 from kernel.agent.journal import Journal, folders, open_own, own_name
 from kernel.cleanup.owner import owner_name
 from kernel.errors import FileRefused, StreamClosed
 from kernel.facts import gather
 from kernel.local import files, libbpf, libc
-from kernel.target import Effect, Step, TargetKind
+from kernel.target import BpfAnswer, BpfPart, Effect, RingMap, Step, TargetKind
 from probes.facts.facts import TargetFacts
 
 if TYPE_CHECKING:
@@ -44,6 +45,8 @@ class LocalStream:
         self.errors = 0
         """Reads that failed for another reason than an empty buffer."""
         self._fds: dict[int, int] = {}
+        self._rings: dict[int, tuple[int, int, RecordRing]] = {}
+        """CPU, number and reader of each BPF ring buffer, by its file."""
         self._parked: dict[int, float] = {}
         self._busy = threading.Lock()
         self._closing = threading.Lock()
@@ -70,14 +73,32 @@ class LocalStream:
             chunks: list[Chunk] = []
             drained, size = True, 0
             for fd in ready:
-                data, empty = self._drain(fd)
+                cpu, number, ring = self._rings.get(fd) or (self._fds[fd], 0, None)
+                data, empty = ring.take(_PASS_BYTES) if ring else self._drain(fd)
                 drained = drained and empty
                 if data:
-                    chunks.append(Chunk(self._fds[fd], data))
+                    chunks.append(Chunk(cpu, data, ring=number))
                     size += len(data)
             if drained and size < _BUSY_BYTES:
                 self._pause_until = time.monotonic() + _PERIOD
             return Batch(tuple(chunks), drained) if chunks else None
+
+    def add_rings(self, number: int, record: int, maps: Sequence[RingMap]) -> None:
+        os.eventfd_write(self._wake, 1)
+        with self._busy:
+            for cpu, fd, size in maps:
+                try:
+                    self._rings[fd] = cpu, number, RecordRing(fd, size, record)
+                except OSError as error:
+                    raise FileRefused("BPF ring buffer", error.errno or 0) from None
+                self._poll.register(fd, select.POLLIN)
+
+    def remove_rings(self, number: int) -> None:
+        os.eventfd_write(self._wake, 1)
+        with self._busy:
+            for fd in [fd for fd, ring in self._rings.items() if ring[1] == number]:
+                self._poll.unregister(fd)
+                self._rings.pop(fd)[2].close()
 
     @property
     def closed(self) -> bool:
@@ -97,6 +118,9 @@ class LocalStream:
         with self._busy:
             for fd in self._fds:
                 os.close(fd)
+            for _, _, ring in self._rings.values():
+                ring.close()
+            self._rings.clear()
             self._fds.clear()
             os.close(self._wake)
 
@@ -130,7 +154,9 @@ class LocalStream:
         for fd, event in self._poll.poll(remaining * 1000):
             if self._closed:
                 return []
-            if event & select.POLLIN and fd in self._fds:
+            if fd == self._wake:
+                os.eventfd_read(self._wake)
+            elif event & select.POLLIN and (fd in self._fds or fd in self._rings):
                 ready.append(fd)
             elif fd in self._fds:
                 self._park(fd)
@@ -179,6 +205,7 @@ class LocalTarget:
         self._facts: TargetFacts | None = None
         self._held: list[tuple[str, int]] = []
         self._streams: list[LocalStream] = []
+        self._bpf = BpfCalls()
 
     def facts(self) -> TargetFacts:
         if self._facts is None:
@@ -226,6 +253,18 @@ class LocalTarget:
         """Return all threads of this process: the kernel filters by thread, not by process."""
         return sorted(int(name) for name in files.list_folder("/proc/self/task"))
 
+    def bpf(self, command: int, attributes: bytes, parts: Sequence[BpfPart] = ()) -> BpfAnswer:
+        pointers = [(part.offset, part.kind, part.data) for part in parts]
+        try:
+            result, returned = self._bpf.call(command, attributes, pointers)
+        except OSError as error:
+            raise FileRefused("bpf(2)", error.errno or 0) from None
+        return BpfAnswer(result, tuple(returned))
+
+    def close_bpf(self, files: Sequence[int]) -> None:
+        for fd in files:
+            self._bpf.close(fd)
+
     def stream(self, instance: str) -> LocalStream:
         stream = LocalStream(instance)
         self._streams = [*(earlier for earlier in self._streams if not earlier.closed), stream]
@@ -235,6 +274,7 @@ class LocalTarget:
         for stream in self._streams:
             stream.close()
         self._streams.clear()
+        self._bpf.close_all()
         self._release("")
 
     def _release(self, folder: str) -> None:

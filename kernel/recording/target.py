@@ -16,7 +16,7 @@ from foreign.files import files_below, read_file
 from foreign.refusal import InputRefusal
 from kernel.errors import FileRefused, TargetUnusable
 from kernel.facts import gather as looking
-from kernel.target import Step, Stream, Target, TargetKind
+from kernel.target import BpfAnswer, BpfPart, Step, Stream, Target, TargetKind
 from probes.facts.facts import LARGEST_LIST, TargetFacts
 from probes.facts.json_values import facts_from_dict
 from probes.facts.lookups import likely_file
@@ -57,6 +57,12 @@ class OfflineTarget:
 
     def our_pids(self) -> Sequence[int]:
         return ()
+
+    def bpf(self, command: int, attributes: bytes, parts: Sequence[BpfPart] = ()) -> BpfAnswer:  # noqa: ARG002
+        raise FileRefused("bpf(2)", errno.ENOSYS)
+
+    def close_bpf(self, files: Sequence[int]) -> None:
+        """Return without effect, as no file was given."""
 
     def stream(self, instance: str) -> Stream:
         raise FileRefused(instance, errno.EROFS)

@@ -20,7 +20,7 @@ from kernel.remote import btf_cache, function_cache, own_processes, symbol_cache
 from kernel.remote.cancellation import CANCELLED, disconnect_on_cancel
 from kernel.remote.protocol.shell_dialect import ShellDialect
 from kernel.remote.silence import silence
-from kernel.target import Step, Stream, TargetKind
+from kernel.target import BpfAnswer, BpfPart, Step, Stream, TargetKind
 from probes.facts.facts import TargetFacts, Trouble
 from probes.facts.lookups import likely_file
 from probes.plans.cost_estimate import AGENT, SHELL, ReaderCost
@@ -87,6 +87,8 @@ class RemoteDialect(Protocol):
     def guard(self, undo: Step) -> None: ...
     def unguard(self, undo: Step) -> None: ...
     def hold(self, path: str) -> None: ...
+    def bpf(self, command: int, attributes: bytes, parts: Sequence[BpfPart]) -> BpfAnswer: ...
+    def close_bpf(self, files: Sequence[int]) -> None: ...
     def stream(self, instance: str) -> Stream: ...
     def stream_pids(self) -> Sequence[int]:
         """Return the processes, besides the dialect's own, which read for us."""
@@ -343,6 +345,12 @@ class RemoteTarget:
         if self._own_pids is None:
             self._own_pids = own_processes.own_chain(_Files(self.read, self._dialect.links), self._dialect.pid)
         return (*self._own_pids, *self._dialect.stream_pids())
+
+    def bpf(self, command: int, attributes: bytes, parts: Sequence[BpfPart] = ()) -> BpfAnswer:
+        return self._dialect.bpf(command, attributes, parts)
+
+    def close_bpf(self, files: Sequence[int]) -> None:
+        self._dialect.close_bpf(files)
 
     def stream(self, instance: str) -> Stream:
         return self._dialect.stream(instance)

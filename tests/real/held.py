@@ -16,7 +16,7 @@ from events.text import parse_line
 from kernel.lab.guest import Guest
 from kernel.remote.target import RemoteTarget
 from kernel.session.session import Session
-from kernel.target import Effect, Step, Stream
+from kernel.target import Effect, RingMap, Step, Stream
 from kernel.watch.watch import Watch
 from tests.real.processes import PATIENCE, until
 
@@ -50,6 +50,15 @@ class Held:
         if not self._free.wait(timeout) or self._stream is None:
             return None
         return self._stream.read(timeout)
+
+    def add_rings(self, number: int, record: int, maps: Sequence[RingMap]) -> None:
+        self.let_go()
+        if self._stream is not None:
+            self._stream.add_rings(number, record, maps)
+
+    def remove_rings(self, number: int) -> None:
+        if self._stream is not None:
+            self._stream.remove_rings(number)
 
     def close(self) -> None:
         if self._stream is not None:

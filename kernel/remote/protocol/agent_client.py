@@ -102,7 +102,7 @@ class AgentClient:
     def request(self, op: int, *fields: bytes, path: str = "") -> list[bytes]:
         """Send a request and return the fields of its answer. Raises FileRefused for `path`, TargetLost."""
         answer = self._finish(self.submit(op, *fields), path)
-        if op == frames.PERFORM:
+        if op in (frames.PERFORM, frames.BPF):
             self.performed += 1
         return answer.fields
 

@@ -11,7 +11,7 @@ from kernel.agent import frames
 from kernel.errors import FileRefused
 from kernel.remote.protocol.agent_client import SILENCE, WINDOW, AgentClient
 from kernel.remote.protocol.page_stream import AgentStream
-from kernel.target import Step
+from kernel.target import BpfAnswer, BpfPart, Step
 
 
 class AgentDialect:
@@ -62,6 +62,15 @@ class AgentDialect:
 
     def hold(self, path: str) -> None:
         self._client.request(frames.HOLD, encode(path), path=path)
+
+    def bpf(self, command: int, attributes: bytes, parts: Sequence[BpfPart]) -> BpfAnswer:
+        fields = [field for part in parts for field in (b"%d" % part.offset, part.kind, part.data)]
+        answer = self._client.request(frames.BPF, b"%d" % command, attributes, *fields, path="bpf(2)")
+        sign = -1 if answer[1:2] == [b"-"] else 1
+        return BpfAnswer(sign * frames.number(answer[0]), tuple(answer[2:]))
+
+    def close_bpf(self, files: Sequence[int]) -> None:
+        self._client.request(frames.DROP, *(b"%d" % fd for fd in files))
 
     def stream(self, instance: str, window: int = WINDOW) -> AgentStream:
         return self._client.open_stream(encode(instance), window)

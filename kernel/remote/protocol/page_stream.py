@@ -5,12 +5,14 @@ from __future__ import annotations
 import contextlib
 import queue
 import threading
+from collections.abc import Sequence
 from typing import Protocol
 
 from events.batch import Batch, Chunk
 from foreign.packed import inflate
 from kernel.agent import frames
 from kernel.errors import FileRefused, StreamClosed, TargetLost
+from kernel.target import RingMap
 
 MAX_FRAME = 32 << 20
 """Bytes of one frame, compressed or not."""
@@ -84,6 +86,13 @@ class AgentStream:
             self._client.check()
         return item
 
+    def add_rings(self, number: int, record: int, maps: Sequence[RingMap]) -> None:
+        fields = [b"%d" % one for ring in maps for one in (ring.cpu, ring.fd, ring.size)]
+        self._client.request(frames.RINGS, b"%d" % self._ident, b"%d" % number, b"%d" % record, *fields)
+
+    def remove_rings(self, number: int) -> None:
+        self._client.request(frames.RINGS, b"%d" % self._ident, b"%d" % number, b"0")
+
     def close(self) -> None:
         with self._closing:  # a second caller, too, may rely on the buffers being closed
             if not self._closed:
@@ -106,10 +115,16 @@ class AgentStream:
         if self._received_bytes - self._consumed_bytes > self._window + MAX_FRAME:
             raise ValueError("more pages than were asked for")
         pages = frames.unpack(expand(flag, body, MAX_FRAME))
-        chunks = tuple(Chunk(number([cpu]), data) for cpu, data in zip(pages[::2], pages[1::2], strict=True))
+        chunks = tuple(_chunk(key, data) for key, data in zip(pages[::2], pages[1::2], strict=True))
         if sum(len(chunk.data) for chunk in chunks) != size:
             raise ValueError("a pass that lies about its size")
         self.put((Batch(chunks, drained == b"1"), size))
+
+
+def _chunk(key: bytes, data: bytes) -> Chunk:
+    """Return the data of a CPU, or of its BPF ring buffer (`CPU/NUMBER`). Raises ValueError."""
+    cpu, slash, ring = key.partition(b"/")
+    return Chunk(number([cpu]), data, ring=number([ring]) if slash else 0)
 
 
 def expand(flag: bytes, data: bytes, limit: int) -> bytes:

@@ -13,7 +13,7 @@ from kernel.remote.heartbeat import start_heartbeat
 from kernel.remote.protocol.shell_client import SILENCE, ShellClient
 from kernel.remote.protocol.shell_quote import escape, quote
 from kernel.remote.protocol.text_stream import TextStream
-from kernel.target import Effect, Step
+from kernel.target import BpfAnswer, BpfPart, Effect, Step
 
 _BLOCK = 4096
 """Block size in bytes of `t_read_at`."""
@@ -110,6 +110,13 @@ class ShellDialect:
             raise FileRefused(path, errno.EMFILE)
         self._shell.run(f"t_hold {fd} {self._word(path)}", path)
         self._held[fd] = path
+
+    def bpf(self, command: int, attributes: bytes, parts: Sequence[BpfPart]) -> BpfAnswer:  # noqa: ARG002
+        """Raise FileRefused: a shell has no system calls."""
+        raise FileRefused("bpf(2)", errno.ENOSYS)
+
+    def close_bpf(self, files: Sequence[int]) -> None:
+        """Return without effect, as no file was given."""
 
     def stream(self, instance: str) -> TextStream:
         # Check the path first: the other shell could only report that there is no output.

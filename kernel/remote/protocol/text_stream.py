@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import secrets
 import select
 import subprocess
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from events.batch import Batch, Chunk
 from foreign.text import encode_text
 from kernel.agent.ring_reader import write_all
-from kernel.errors import StreamClosed, TargetLost
+from kernel.errors import FileRefused, StreamClosed, TargetLost
 from kernel.remote.answer_limit import AnswerLimit
 from kernel.remote.protocol.shell_program import STREAM
 from kernel.remote.protocol.shell_quote import quote
+from kernel.target import RingMap
 
 _PATIENCE = 60.0
 """Seconds in which the remote shell must start reading."""
@@ -100,6 +102,13 @@ class TextStream:
     def lose(self, reason: str) -> None:
         """Give up the connection for a reason: the next `read` raises TargetLost."""
         self._lost = self._lost or reason
+
+    def add_rings(self, number: int, record: int, maps: Sequence[RingMap]) -> None:  # noqa: ARG002
+        """Raise FileRefused: a shell maps no memory."""
+        raise FileRefused("bpf(2)", errno.ENOSYS)
+
+    def remove_rings(self, number: int) -> None:
+        """Return without effect, as there are none."""
 
     def close(self) -> None:
         with self._closing:  # a second caller, too, may rely on the buffers being closed

@@ -1,0 +1,156 @@
+"""Call bpf(2), and read BPF ring buffers; the third part of the agent's source."""
+
+# This file is Python 3.6. ctypes and mmap are imported at the first use: they would double the agent's start time.
+import errno
+import os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+PLAIN, RETURNED, NAMES = b"", b"r", b"n"
+"""Kinds of memory that a call's attributes point to, and what is given for them: bytes for the kernel; the number of
+the bytes that the kernel fills, in decimal digits; texts, each with its NUL, whose addresses are in an array.
+"""
+_NUMBERS = {
+    "x86_64": 321,
+    "aarch64": 280,
+}  # __NR_bpf in arch/x86/entry/syscalls and include/uapi/asm-generic/unistd.h
+_BUSY_OR_DISCARDED = 3 << 30
+_RING_HEADER = 8
+
+
+class BpfCalls:
+    """Caller of bpf(2), with the files it was given: programs, maps and links live as long as those are open."""
+
+    def __init__(self) -> None:
+        self.files: set[int] = set()
+
+    def call(
+        self, command: int, attributes: bytes, parts: "Sequence[tuple[int, bytes, bytes]]"
+    ) -> "tuple[int, list[bytes]]":
+        """Return the result of a call, below 0 an errno; and the contents of the memory that the kernel may fill.
+
+        Args:
+            command: BPF_* (enum bpf_cmd).
+            attributes: union bpf_attr, of this machine.
+            parts: for each pointer in it: its offset, the kind of the memory, and what is given for that.
+
+        Raises OSError where this machine's number of the call is unknown.
+        """
+        import ctypes
+
+        number = _NUMBERS.get(os.uname().machine)
+        if number is None:
+            raise OSError(errno.ENOSYS, "bpf")
+        memory = ctypes.create_string_buffer(attributes, len(attributes))
+        kept: list[Any] = []
+        filled = []
+        for offset, kind, data in parts:
+            size = int(data) if kind == RETURNED else max(len(data), 1)
+            buffer = ctypes.create_string_buffer(b"" if kind == RETURNED else data, size)
+            address = ctypes.addressof(buffer)
+            kept.append(buffer)
+            if kind == RETURNED:
+                filled.append(buffer)
+            elif kind == NAMES:
+                addresses, at = [], 0
+                for name in data.split(b"\0")[:-1]:
+                    addresses.append(address + at)
+                    at += len(name) + 1
+                kept.append((ctypes.c_uint64 * len(addresses))(*addresses))
+                address = ctypes.addressof(kept[-1])
+            ctypes.c_uint64.from_buffer(memory, offset).value = address
+        call = ctypes.CDLL(None, use_errno=True).syscall
+        call.restype = ctypes.c_long
+        result = call(
+            ctypes.c_long(number), ctypes.c_long(command), ctypes.byref(memory), ctypes.c_long(len(attributes))
+        )
+        if result < 0:
+            result = -(ctypes.get_errno() or errno.EIO)
+        elif command in GIVE_FILES:
+            self.files.add(result)
+        return result, [buffer.raw for buffer in filled]
+
+    def close(self, fd: int) -> None:
+        """Close a file that a call gave; another is left alone."""
+        if fd in self.files:
+            self.files.remove(fd)
+            os.close(fd)
+
+    def close_all(self) -> None:
+        """Close all files, the newest first: what is attached goes before what it needs."""
+        for fd in sorted(self.files, reverse=True):
+            self.close(fd)
+
+
+MAP_CREATE, MAP_LOOKUP_ELEM, MAP_UPDATE_ELEM, PROG_LOAD, GET_INFO_BY_FD, LINK_CREATE = 0, 1, 2, 5, 15, 28
+"""Commands of bpf(2) (enum bpf_cmd in include/uapi/linux/bpf.h)."""
+GIVE_FILES = (MAP_CREATE, PROG_LOAD, LINK_CREATE)
+
+
+class RecordRing:
+    """Reader of one BPF ring buffer whose records all have one length (kernel/bpf/ringbuf.c)."""
+
+    def __init__(self, fd: int, size: int, record: int) -> None:
+        """Map the ring buffer.
+
+        Args:
+            fd: of the map, which may be closed afterwards.
+            size: bytes of its data.
+            record: bytes of a record.
+
+        Raises OSError.
+        """
+        import ctypes
+        import mmap
+
+        page = mmap.PAGESIZE
+        self.fd = fd
+        self._size, self._record = size, record
+        self._stride = record + _RING_HEADER
+        self._consumer = mmap.mmap(fd, page, mmap.MAP_SHARED, mmap.PROT_READ | mmap.PROT_WRITE)
+        try:
+            # The data is there twice, one after the other: no record is cut.
+            self._produced = mmap.mmap(fd, page + 2 * size, mmap.MAP_SHARED, mmap.PROT_READ, offset=page)
+        except (OSError, ValueError):
+            self._consumer.close()
+            raise
+        self._read_to = ctypes.c_uint64.from_buffer(self._consumer)
+        view = memoryview(self._produced)
+        self._written = view[:8].cast("Q")
+        self._data = view[page:]
+        self._words = self._data.cast("I")
+
+    def take(self, limit: int) -> "tuple[bytes, bool]":
+        """Return the oldest records, about `limit` bytes of them, and whether there are no more now."""
+        start, end = self._read_to.value, self._written[0]
+        most = max(1, limit // self._stride)
+        count = (end - start) // self._stride
+        drained = count <= most
+        count = min(count, most)
+        first = start % self._size
+        step = self._stride // 4
+        lengths = self._words[first // 4 : first // 4 + count * step : step].tolist() if count else []
+        for place, length in enumerate(lengths):
+            if length & _BUSY_OR_DISCARDED:  # it is being written; what follows is read with it
+                count = place
+                break
+        if not count:
+            return b"", True
+        data = bytes(self._data[first : first + count * self._stride])
+        self._read_to.value = start + count * self._stride
+        return data, drained
+
+    def close(self) -> None:
+        """Unmap it."""
+        self._words.release()
+        self._data.release()
+        self._written.release()
+        del self._read_to
+        self._consumer.close()
+        try:
+            self._produced.close()
+        except BufferError:  # a slice of it is alive until the garbage collector comes
+            pass
