@@ -19,6 +19,7 @@ from probes.command import Armable, CommandText, UserProbe, has_own_syntax, is_f
 from probes.facts.lookups import UNKNOWN, SymbolLanding
 from probes.functions.function_index import STUB, index_of
 from probes.names import MAX_EVENT_NAME, event_name, split_name
+from probes.plans.plan import Via
 from probes.probe import Probe, ProbeKind
 from probes.refusal import CannotLower, own_refusal
 from probes.verdict import Verdict
@@ -44,8 +45,10 @@ def refused_if_damaged() -> Iterator[None]:
 class Planner:
     """Verdicts of one kernel on probes, and the lines it takes for them, before anything is armed."""
 
-    def __init__(self, info: KernelInfo) -> None:
+    def __init__(self, info: KernelInfo, via: Via = Via.AUTO) -> None:
         self.info = info
+        self.via = via
+        """Means by which probes on functions are recorded."""
 
     def check(self, probe: Armable | CommandText | str, group: str = "", look: bool = False) -> CheckResult:
         """Return the verdict of this kernel on a probe, and the lines it would get; nothing is written.
@@ -71,12 +74,12 @@ class Planner:
         if (kept := self._recorded(probe)) is not None:
             return CheckResult(Verdict(str(kept.probe)), kept)
         if not look:
-            return check_plan(probe, self.types_of(probe), self.info.facts, group, self._around(probe))
+            return check_plan(probe, self.types_of(probe), self.info.facts, group, self._around(probe), via=self.via)
         around = self.info.environment
         asked = around.environment
         if asked.symbol is not None:
             asked = replace(asked, landing=self._landing)
-        return check_plan(probe, self.types_of(probe), self.info.facts, group, asked, around.existing)
+        return check_plan(probe, self.types_of(probe), self.info.facts, group, asked, around.existing, self.via)
 
     def check_typed(self, typed: CommandText | str) -> CheckResult:
         """Return the verdict on a text while it is typed; a text that this kernel rejects may still be lowered for
@@ -88,7 +91,7 @@ class Planner:
         try:
             with refused_if_damaged():
                 probe = self._settled(text)
-                if not isinstance(probe, CommandText):
+                if not isinstance(probe, CommandText) or (self.via is Via.BPF and text.armable is not None):
                     return self._check(probe, "", False)
                 if text.text.lstrip().startswith(("-", "!")):
                     return self._check(text, "", True)  # what is there is all that a deletion is about
@@ -138,11 +141,17 @@ class Planner:
         while _can_be_numbered(probe) and (held := reason_for_number(plan, not_free, kinds, alone, btf)):
             why = why or held
             numbered = event_name(name, f"_{number}", MAX_EVENT_NAME - len("__entry"))
-            plan = lower(probe, btf, facts, group, numbered, around)
+            plan = lower(probe, btf, facts, group, numbered, around, self.via)
             number += 1
         if not chosen or number == 2:
             return plan
         return replace(plan, losses=(*plan.losses, f"{chosen}: {why}; this one's are called {numbered}"))
+
+    def lower_like(self, plan: Plan, probe: Armable, group: str) -> Plan:
+        """Return the plan of a probe by the means of another plan. Raises CannotLower."""
+        if bool(plan.programs) is (self.via is Via.BPF):
+            return self.lower(probe, group)
+        return Planner(self.info, Via.BPF if plan.programs else Via.TRACEFS).lower(probe, group)
 
     def _lowered(self, probe: Armable, group: str) -> tuple[Plan, Environment]:
         """Lower a probe, and tell by which lookups.
@@ -154,12 +163,12 @@ class Planner:
 
         btf, facts, around = self.types_of(probe), self.info.facts, self._around(probe)
         try:
-            return lower(probe, btf, facts, group, environment=around), around
+            return lower(probe, btf, facts, group, environment=around, via=self.via), around
         except CannotLower as error:
             if error.refusal.code == "not_traceable" and around is UNKNOWN and self.info.symbols is not None:
                 around = symbol_environment(self.info.symbols)
                 with contextlib.suppress(CannotLower):  # what was refused first says more
-                    return lower(probe, btf, facts, group, environment=around), around
+                    return lower(probe, btf, facts, group, environment=around, via=self.via), around
             raise
 
     @refused_if_damaged()
@@ -169,6 +178,9 @@ class Planner:
 
         if not triggers:
             return plan
+        if plan.programs:
+            hint = "Programs have no triggers. As events of tracefs it can be armed: --via tracefs"
+            raise CannotLower(own_refusal("no_program", triggers[0], None, hint))
         btf, around = self.types_of(plan.probe), self._around(plan.probe)
         events = list(plan.events)
         for text in (trigger.strip() for trigger in triggers):

@@ -16,12 +16,12 @@ from types import MappingProxyType, TracebackType
 
 from events.format import EventFormat, FormatError, HeaderPage, parse_format
 from events.subbuffer import events_in
+from kernel.bpf.ring_stream import ConvertedStream
 from kernel.cleanup.undo import UndoFailure, UndoList
 from kernel.errors import FileRefused, KernelError, TargetUnusable
 from kernel.graph.shared_settings import GlobalSettings, TracerOptions
 from kernel.pump import Pump
-from kernel.session.instance import make_instance, require_usable
-from kernel.session.instance_settings import configure, exclude_own_processes
+from kernel.session.instance import configure, exclude_own_processes, make_instance, require_usable
 from kernel.session.session import Session
 from kernel.session.trampoline_guard import note_start, refuse_second_start
 from kernel.target import Target
@@ -180,11 +180,12 @@ def open_graph(
         follows_forks = configure(target, instance, buffer_kb)
         target.perform(instance.write("tracing_on", "0"))
         tracer_support = _start_tracer(target, tracefs, instance, undo, plan)
-        pump = Pump(target.stream(instance.path), limit_bytes)
-        header = HeaderPage.parse(instance.header_page(), facts.byteorder)
+        stream = ConvertedStream(target.stream(instance.path))
+        pump = Pump(stream, limit_bytes)
+        stream.header = header = HeaderPage.parse(instance.header_page(), facts.byteorder)
         pump.events_in = lambda chunk: events_in(chunk, header)
-        session = Session(target, tracefs, instance, undo, pump, header)
-        session.probes.follows_forks = follows_forks
+        session = Session(target, tracefs, instance, undo, pump, stream, header)
+        session.probes.events.follows_forks = follows_forks
         ready(session)
         formats = _record(session, tracefs, undo, plan)
         return GraphTracing(session, plan, tracer_support, MappingProxyType(formats))

@@ -18,7 +18,7 @@ from kernel.guards.rate_meter import measured
 from kernel.pump import Pump
 from kernel.session.arm_steps import ArmSteps, Mode, ProbeSteps
 from kernel.session.armed import Armed
-from kernel.session.instance_settings import exclude_own_processes
+from kernel.session.instance import exclude_own_processes
 from kernel.session.parked_events import Parked, ParkedEvents
 from kernel.session.pause_tracing import TracingPause
 from kernel.session.shared_events import leave_shared_events, refuse_conflicts
@@ -53,6 +53,11 @@ class ArmedProbes:
     def armed(self) -> tuple[Armed, ...]:
         """Oldest first."""
         return tuple(self._armed)
+
+    @property
+    def closed(self) -> bool:
+        """True once everything was disarmed for good."""
+        return self._closed
 
     def formats(self) -> Mapping[int, EventFormat]:
         """Return the formats of all events ever armed, by id; a later event replaces an earlier one of its id."""

@@ -11,12 +11,15 @@ from types import TracebackType
 
 from events.format import HeaderPage
 from events.loss_counts import LossCounts
+from kernel.bpf.ring_stream import ConvertedStream
 from kernel.cleanup.owner import GROUP_PREFIX, INSTANCE_PREFIX
 from kernel.cleanup.undo import UndoFailure, UndoList
 from kernel.guards.loss_counts import LossCounter
 from kernel.pump import Pump
 from kernel.session.armed_probes import ArmedProbes
+from kernel.session.armed_programs import ArmedPrograms
 from kernel.session.pause_tracing import TracingPause
+from kernel.session.session_probes import SessionProbes
 from kernel.target import Target
 from kernel.tracefs import Instance, Tracefs
 
@@ -25,7 +28,14 @@ class Session:
     """Made by `open_session`; close it, or use it in a with block. Calls may come from any thread."""
 
     def __init__(
-        self, target: Target, tracefs: Tracefs, instance: Instance, undo: UndoList, pump: Pump, header: HeaderPage
+        self,
+        target: Target,
+        tracefs: Tracefs,
+        instance: Instance,
+        undo: UndoList,
+        pump: Pump,
+        stream: ConvertedStream,
+        header: HeaderPage,
     ) -> None:
         self.target = target
         self.instance = instance
@@ -38,10 +48,12 @@ class Session:
         losses = LossCounter(tracefs, instance)
         self.pause = TracingPause(target, instance, pump, losses)
         """Pause of the instance around operations that empty the buffer."""
-        self.probes = ArmedProbes(tracefs, instance, self.pause, losses, header.long_size)
+        events = ArmedProbes(tracefs, instance, self.pause, losses, header.long_size)
+        self.probes = SessionProbes(events, ArmedPrograms(target, stream, pump.settle))
         """Armed probes, and all changes to them."""
         self._tracefs = tracefs
         self._undo = undo
+        self._stream = stream
 
     def resize(self, kb: int) -> int:
         """Make the ring buffer of each CPU so large, in KB; gives the size it had.
@@ -62,8 +74,10 @@ class Session:
         return int(numbers[-1]) if numbers else 0
 
     def cmdlines(self) -> dict[int, str]:
-        """Names of tasks, as far as the kernel remembers them: pid -> comm. Raises FileRefused, TargetLost."""
-        return self._tracefs.saved_cmdlines()
+        """Return the names of tasks by thread id, as far as the kernel remembers them, and those that programs have
+        recorded. Raises FileRefused, TargetLost.
+        """
+        return {**self._tracefs.saved_cmdlines(), **self._stream.comms}
 
     def counts(self) -> LossCounts:
         """Return the losses since the session began. Raises TargetLost."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from events.format import FormatError, HeaderPage
 from events.subbuffer import events_in
+from kernel.bpf.ring_stream import ConvertedStream
 from kernel.cleanup.undo import UndoList
 from kernel.errors import FileRefused, TargetUnusable
 from kernel.pump import Pump
-from kernel.session.instance import make_instance, require_usable
-from kernel.session.instance_settings import configure
+from kernel.session.instance import configure, make_instance, require_usable
 from kernel.session.session import Session
 from kernel.target import Target
 from kernel.tracefs import Tracefs
@@ -34,12 +34,13 @@ def open_session(target: Target, *, buffer_kb: int | None = None, limit_bytes: i
         instance = make_instance(target, tracefs, undo)
         target.hold(instance.file("tracing_on"))
         follows_forks = configure(target, instance, buffer_kb)
-        pump = Pump(target.stream(instance.path), limit_bytes)
+        stream = ConvertedStream(target.stream(instance.path))
+        pump = Pump(stream, limit_bytes)
         # Behind the stream, which may have set the size of the sub-buffers.
-        header = HeaderPage.parse(instance.header_page(), target.facts().byteorder)
+        stream.header = header = HeaderPage.parse(instance.header_page(), target.facts().byteorder)
         pump.events_in = lambda chunk: events_in(chunk, header)
-        session = Session(target, tracefs, instance, undo, pump, header)
-        session.probes.follows_forks = follows_forks
+        session = Session(target, tracefs, instance, undo, pump, stream, header)
+        session.probes.events.follows_forks = follows_forks
         pump.start()
         return session
     except BaseException as error:

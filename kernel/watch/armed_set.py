@@ -176,9 +176,11 @@ class ArmedSet:
         wanted = replace(probe, filter=text)
         with self._queue.lock:
             session = self._queue.open()
-            lowered = self._planner.lower(wanted, session.group)
-            filters = [event.filter for event in lowered.events]
-            events = [replace(one, filter=own) for one, own in zip(armed.plan.events, filters, strict=True)]
+            lowered = self._planner.lower_like(armed.plan, wanted, session.group)
+            events = [
+                replace(one, filter=other.filter, program=other.program)
+                for one, other in zip(armed.plan.events, lowered.events, strict=True)
+            ]
             session.pump.settle()  # what passed the filter of before comes before the mark
             self._queue.drain(session)
             changed = session.probes.change_filters(armed, replace(armed.plan, probe=wanted, events=tuple(events)))

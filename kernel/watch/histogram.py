@@ -201,7 +201,7 @@ class Histograms:
             self._write(session, [armed[key] for key in step.keys if key in armed])
         elif isinstance(step, ZeroCounts):
             for event, text in (kept for key in step.keys for kept in _triggers(self._keeping[key], timing=False)):
-                session.probes.zero_histogram(event, text)
+                session.probes.events.zero_histogram(event, text)
         elif isinstance(step, RemoveTriggers) and step.key in armed:
             written = self._keeping.get(step.key)
             for event, text in reversed(_triggers(written)) if written is not None else ():
@@ -211,6 +211,10 @@ class Histograms:
         """Write the triggers, in a pause of the instance (`kernel.session.pause_tracing`) with a gap in what is
         recorded.
         """
+        if any(armed.plan.programs for armed in probes):
+            raise TargetUnusable(
+                "the histograms of the kernel are of tracefs events", "arm it by them: --via tracefs"
+            )
         for armed in probes:
             self._keeping.pop(armed.key, None)  # a refusal before this one's triggers takes no others away
         clock = _CLOCK.search(session.instance.read("trace_clock"))
@@ -220,11 +224,11 @@ class Histograms:
                 mine = [one for one in self._fields if one.key is armed.key]
                 fields = _of(armed, [(armed.plan.events[one.event].path, one.name) for one in mine])
                 wanted = plan_histograms(
-                    armed.plan, session.probes.name(armed), clock[1] if clock else "global", fields
+                    armed.plan, session.probes.events.name(armed), clock[1] if clock else "global", fields
                 )
                 self._keeping[armed.key] = wanted
                 if wanted.synthetic is not None:
-                    session.probes.add_event(armed, wanted.synthetic)
+                    session.probes.events.add_event(armed, wanted.synthetic)
                 for event, text in _triggers(wanted):
                     session.probes.add_trigger(armed, event, text, by_hand=False)
 

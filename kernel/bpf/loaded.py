@@ -1,0 +1,158 @@
+"""Load the BPF programs of one plan, with their maps and links; all of it is there or nothing."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from kernel.bpf import calls
+from kernel.bpf.calls import MapType
+from kernel.target import RingMap, Target
+from probes.bpf.instructions import MapRole, encode
+from probes.bpf.program import CONTROL_BYTES, COUNTER_NAMES, AttachPoint, BpfProgram, ProgramMode
+from probes.plans.plan import Plan, PlannedEvent
+
+_MOST_RING_BYTES = 32 << 20
+"""Bytes of all ring buffers of a probe."""
+_RING_BYTES = 1 << 20
+"""Bytes of the ring buffer of a CPU, where there are not too many CPUs."""
+_COUNTERS = struct.Struct(f"<{len(COUNTER_NAMES)}Q")
+
+
+class ProgramCounts(NamedTuple):
+    """Counts of the program of one event since it was attached."""
+
+    hits: int
+    passed: int
+    """Hits that the filter let pass."""
+    lost: dict[int, int]
+    """Records without room by CPU."""
+    recorded: int
+    missed: int
+    """Calls at which the program did not run."""
+
+
+class _LoadedEvent(NamedTuple):
+    event: PlannedEvent
+    id: int
+    control: int
+    counters: int
+    program: int
+    link: int
+
+
+class Cpus(NamedTuple):
+    """CPUs of a target, as numbers."""
+
+    online: tuple[int, ...]
+    possible: int
+    """Number of CPUs that a map by CPU has elements for."""
+
+
+class LoadedPrograms:
+    """Programs of one plan, attached and switched off at first. Its files are open on the target."""
+
+    def __init__(self, target: Target, plan: Plan, ids: Sequence[int], cpus: Cpus) -> None:
+        """Load and attach the programs.
+
+        Args:
+            target: the kernel.
+            plan: a plan whose events are recorded by programs.
+            ids: id for each of its events.
+            cpus: of the target.
+
+        Raises BpfRefused, FileRefused, TargetLost: nothing is left of it.
+        """
+        self.rings: tuple[RingMap, ...] = ()
+        """Ring buffers, one a CPU."""
+        self._target = target
+        self._cpus = cpus
+        self._files: list[int] = []
+        """All files but links, the newest last."""
+        self._events: list[_LoadedEvent] = []
+        try:
+            self._load(plan, ids)
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def record_bytes(self) -> int:
+        """Bytes of each record."""
+        return next(program.size for program in self._programs())
+
+    def switch(self, mode: ProgramMode) -> None:
+        """Switch all programs; at any time there is no exit without its entry. Raises BpfRefused, TargetLost."""
+        exits_first = mode is not ProgramMode.OFF
+        for loaded in sorted(self._events, key=lambda one: one.event.at_exit is not exits_first):
+            calls.write_element(self._target, loaded.control, 0, _control(mode, loaded.id))
+
+    def counts(self) -> dict[str, ProgramCounts]:
+        """Return the counts by `group/event`. Raises BpfRefused, TargetLost."""
+        found = {}
+        for loaded in self._events:
+            size = _COUNTERS.size * self._cpus.possible
+            data = calls.read_element(self._target, loaded.counters, 0, size)
+            rows = list(_COUNTERS.iter_unpack(data))
+            lost = {cpu: row[2] for cpu, row in enumerate(rows) if row[2]}
+            missed = calls.missed_calls(self._target, loaded.program, loaded.link)
+            hits, passed, recorded = (sum(row[column] for row in rows) for column in (0, 1, 3))
+            found[loaded.event.path] = ProgramCounts(hits, passed, lost, recorded, missed)
+        return found
+
+    def close(self) -> None:
+        """Detach the programs, entries first, and close all files. Raises TargetLost."""
+        links = [one.link for one in sorted(self._events, key=lambda one: one.event.at_exit)]
+        files, self._files = self._files, []
+        self._events = []
+        if links or files:
+            self._target.close_bpf([*links, *reversed(files)])
+
+    def _programs(self) -> Iterator[BpfProgram]:
+        return (one.event.program for one in self._events if one.event.program is not None)
+
+    def _load(self, plan: Plan, ids: Sequence[int]) -> None:
+        size = self._ring_bytes()
+        fds = {cpu: self._map(MapType.RINGBUF, 0, 0, size, "pw_ring") for cpu in self._cpus.online}
+        rings = self._map(
+            MapType.ARRAY_OF_MAPS, 4, 4, self._cpus.possible, "pw_rings", inner=fds[self._cpus.online[0]]
+        )
+        for cpu, fd in fds.items():
+            calls.write_element(self._target, rings, cpu, struct.pack("<I", fd))
+        self.rings = tuple(RingMap(cpu, fd, size) for cpu, fd in fds.items())
+        own = self._target.our_pids()
+        # The exit first: an exit without an entry can be recognised, an entry without an exit cannot.
+        for event, number in sorted(zip(plan.events, ids, strict=True), key=lambda one: not one[0].at_exit):
+            if event.program is not None:
+                self._events.append(self._load_event(event, event.program, number, rings, own))
+
+    def _load_event(
+        self, event: PlannedEvent, program: BpfProgram, number: int, rings: int, own: Sequence[int]
+    ) -> _LoadedEvent:
+        control = self._map(MapType.ARRAY, 4, CONTROL_BYTES, 1, "pw_control")
+        counters = self._map(MapType.PERCPU_ARRAY, 4, _COUNTERS.size, 1, "pw_counters")
+        calls.write_element(self._target, control, 0, _control(ProgramMode.OFF, number))
+        maps = {MapRole.CONTROL: control, MapRole.COUNTERS: counters, MapRole.RINGS: rings}
+        code = encode(program.instructions(own), maps)
+        loaded = calls.load_program(self._target, code, "pw_probe")
+        self._files.append(loaded)
+        at_exit = program.point is AttachPoint.EXIT
+        link = calls.attach(self._target, loaded, program.functions, at_exit=at_exit)
+        return _LoadedEvent(event, number, control, counters, loaded, link)
+
+    def _map(self, kind: MapType, key: int, value: int, entries: int, name: str, *, inner: int = 0) -> int:
+        fd = calls.create_map(self._target, kind, key, value, entries, name, inner=inner)
+        self._files.append(fd)
+        return fd
+
+    def _ring_bytes(self) -> int:
+        """Return the bytes of a ring buffer: a power of two, and whole pages of any machine."""
+        size = _RING_BYTES
+        while size > 1 << 16 and size * len(self._cpus.online) > _MOST_RING_BYTES:
+            size >>= 1
+        return size
+
+
+def _control(mode: ProgramMode, number: int) -> bytes:
+    return struct.pack("<II", mode, number)

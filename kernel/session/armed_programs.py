@@ -1,0 +1,219 @@
+"""The armed probes of one session whose events BPF programs record."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import re
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+
+from events.format import EventFormat, FormatError, parse_format
+from events.loss_counts import LossCounts
+from kernel.bpf.calls import BpfRefused
+from kernel.bpf.loaded import Cpus, LoadedPrograms, ProgramCounts
+from kernel.bpf.refusals import refusal_of
+from kernel.errors import FileRefused, KernelError, TargetUnusable
+from kernel.guards.limits import UNLIMITED, Limits, MeasuredRate, exceeds_limits, too_fast_error
+from kernel.guards.rate_meter import ENOUGH, LONGEST, STEP
+from kernel.session.arm_steps import Mode
+from kernel.session.armed import Armed
+from kernel.target import Stream, Target
+from probes.bpf.program import ProgramMode
+from probes.plans.cost_estimate import EventRate
+from probes.plans.plan import Plan
+
+FIRST_ID = 0x8000
+"""First id of our own events: the kernel numbers its events from below (kernel/trace/trace_output.c)."""
+_LAST_ID = 0xFFFF
+_MODES = {Mode.RECORD: ProgramMode.RECORD, Mode.COUNT: ProgramMode.COUNT, Mode.OFF: ProgramMode.OFF}
+_NO_PYTHON = "the remote host needs python3 for BPF programs; --via tracefs needs none"
+
+
+@dataclass(slots=True)
+class _Entry:
+    loaded: LoadedPrograms
+    ring: int
+    mode: Mode
+
+
+class ArmedPrograms:
+    """Armed probes with programs, and all changes to them; the session's lock is held around each."""
+
+    def __init__(self, target: Target, stream: Stream, settle: Callable[[], object]) -> None:
+        """Take the kernel, the reader of its ring buffers, and what waits until they are read."""
+        self._target = target
+        self._stream = stream
+        self._settle = settle
+        self._entries: dict[Armed, _Entry] = {}
+        self._ids = itertools.cycle(range(FIRST_ID, _LAST_ID + 1))
+        self._rings = itertools.count(1)
+        self._cpus: Cpus | None = None
+        self._removed: dict[str, ProgramCounts] = {}
+        """Counts of disarmed probes, of which losses and missed calls stay in the sum."""
+
+    @property
+    def armed(self) -> tuple[Armed, ...]:
+        """Oldest first."""
+        return tuple(self._entries)
+
+    def arm(
+        self, plan: Plan, limits: Limits = UNLIMITED, mode: Mode = Mode.RECORD, key: object | None = None
+    ) -> Armed:
+        """Load the programs of a plan, attach them and switch them on.
+
+        Raises:
+            ProbeRefused: the kernel said no; nothing is left of it.
+            TooFast: its events come faster than the limits allow; nothing is left of it.
+            TargetUnusable: no program can be loaded there at all.
+            TargetLost: the connection was lost; the remote host drops the programs.
+        """
+        ids = [next(self._ids) for _ in plan.events]
+        try:
+            loaded = LoadedPrograms(self._target, plan, ids, self._read_cpus())
+        except BpfRefused as error:
+            raise refusal_of(plan, error) from None
+        except FileRefused as error:
+            raise TargetUnusable(f"{self._target.name}: {error}", _NO_PYTHON) from None
+        ring = next(self._rings)
+        try:
+            self._stream.add_rings(ring, loaded.record_bytes, loaded.rings)
+            measured = self._measure(plan, loaded, limits)
+            loaded.switch(_MODES[mode])
+        except BaseException as error:
+            with contextlib.suppress(KernelError):
+                self._stream.remove_rings(ring)
+            loaded.close()
+            if isinstance(error, BpfRefused):
+                raise refusal_of(plan, error) from None
+            raise
+        armed = Armed(plan, MappingProxyType(_formats(plan, ids)), measured, key or object())
+        self._entries[armed] = _Entry(loaded, ring, mode)
+        return armed
+
+    def disarm(self, armed: Armed) -> None:
+        """Switch the programs off, let what they recorded be read, and drop them.
+
+        A lost connection is no error: over there they go with the process that held them.
+        """
+        entry = self._entries.pop(armed, None)
+        if entry is None:
+            return
+        with contextlib.suppress(KernelError):
+            entry.loaded.switch(ProgramMode.OFF)
+            for path, counts in entry.loaded.counts().items():
+                self._removed[path] = _sum(self._removed.get(path), counts)
+        self._settle()
+        with contextlib.suppress(KernelError):
+            self._stream.remove_rings(entry.ring)
+        with contextlib.suppress(KernelError):
+            entry.loaded.close()
+
+    def switch(self, armed: Armed, mode: Mode) -> None:
+        """Let the programs record, count or do nothing. Raises TargetLost."""
+        entry = self._entries[armed]
+        entry.loaded.switch(_MODES[mode])
+        entry.mode = mode
+
+    def mode(self, armed: Armed) -> Mode:
+        """Return the mode of a probe; OFF: it is not armed any more."""
+        return self._entries[armed].mode if armed in self._entries else Mode.OFF
+
+    def change_filters(self, armed: Armed, plan: Plan) -> Armed:
+        """Give an armed probe other filters, by other programs in its place. Raises as `arm` does: it is as it was.
+
+        Between the two no call is recorded twice, and those of a moment are not recorded.
+        """
+        if armed not in self._entries:
+            raise TargetUnusable("this probe is not armed any more")
+        mode = self._entries[armed].mode
+        self.switch(armed, Mode.OFF)
+        try:
+            fresh = self.arm(plan, UNLIMITED, mode, armed.key)
+        except BaseException:
+            self.switch(armed, mode)
+            raise
+        changed = replace(fresh, measured=armed.measured)
+        self._entries[changed] = self._entries.pop(fresh)
+        self.disarm(armed)
+        return changed
+
+    def add_counts(self, counts: LossCounts) -> LossCounts:
+        """Return the losses of a session with those of its programs. Raises TargetLost."""
+        full, missed = dict(counts.full), dict(counts.nmissed)
+        hits, passed, written = dict(counts.hits), dict(counts.passed), counts.written
+        present = [(path, one, entry.mode) for entry in self._entries.values() for path, one in _counts(entry)]
+        removed = [(path, one, Mode.OFF) for path, one in self._removed.items()]
+        for path, one, _ in [*present, *removed]:
+            for cpu, number in one.lost.items():
+                full[cpu] = full.get(cpu, 0) + number
+            missed[path] = (missed.get(path) or 0) + one.missed
+            written += one.recorded + sum(one.lost.values())
+        for path, one, mode in present:
+            hits[path] = one.hits
+            if mode is Mode.COUNT:
+                passed[path] = one.passed
+        return replace(counts, full=full, nmissed=missed, hits=hits, passed=passed, written=written)
+
+    def close(self) -> None:
+        """Drop all programs, as `disarm`."""
+        for armed in self.armed:
+            self.disarm(armed)
+
+    def _measure(self, plan: Plan, loaded: LoadedPrograms, limits: Limits) -> MeasuredRate | None:
+        """Count hits for a moment, if limits ask for it. Raises TooFast, BpfRefused, TargetLost."""
+        if not limits.max_rate:
+            return None
+        loaded.switch(ProgramMode.COUNT)
+        start = time.monotonic()
+        while True:
+            time.sleep(STEP)
+            counts, seconds = loaded.counts(), time.monotonic() - start
+            if seconds >= LONGEST or sum(one.hits for one in counts.values()) >= ENOUGH:
+                break
+        rates = {path: EventRate(one.hits / seconds, one.passed / seconds) for path, one in counts.items()}
+        reader, slowdown = getattr(self._target, "reader", None), getattr(self._target, "slowdown", 1)
+        measured = MeasuredRate(rates, seconds, reader, slowdown)
+        if exceeds_limits(plan, measured, limits):
+            raise too_fast_error(plan, measured, limits)
+        return measured
+
+    def _read_cpus(self) -> Cpus:
+        """Return the CPUs of the target, as read once. Raises FileRefused, TargetLost."""
+        if self._cpus is None:
+            folder = "/sys/devices/system/cpu"
+            online, possible = (self._target.read(f"{folder}/{name}").decode() for name in ("online", "possible"))
+            self._cpus = Cpus(tuple(_numbers(online)), max(_numbers(possible)) + 1)
+        return self._cpus
+
+
+def _counts(entry: _Entry) -> list[tuple[str, ProgramCounts]]:
+    return list(entry.loaded.counts().items())
+
+
+def _sum(earlier: ProgramCounts | None, later: ProgramCounts) -> ProgramCounts:
+    if earlier is None:
+        return later
+    lost = {cpu: earlier.lost.get(cpu, 0) + later.lost.get(cpu, 0) for cpu in {**earlier.lost, **later.lost}}
+    sums = [getattr(earlier, name) + getattr(later, name) for name in ("hits", "passed", "recorded", "missed")]
+    return ProgramCounts(sums[0], sums[1], lost, *sums[2:])
+
+
+def _numbers(ranges: str) -> list[int]:
+    """Return the numbers of a list like `0-3,8`."""
+    pairs = [(int(match[1]), int(match[2] or match[1])) for match in re.finditer(r"(\d{1,4})(?:-(\d{1,4}))?", ranges)]
+    return [number for first, last in pairs for number in range(first, last + 1)] or [0]
+
+
+def _formats(plan: Plan, ids: list[int]) -> dict[int, EventFormat]:
+    formats: dict[int, EventFormat] = {}
+    for event, number in zip(plan.events, ids, strict=True):
+        if event.program is None:
+            continue
+        text = event.program.layout.format_text(event.event, number, event.program.size)
+        with contextlib.suppress(FormatError):  # the store counts their records as undecodable
+            parsed = parse_format(text, event.group)
+            formats[number] = parsed.with_function(event.function_field) if event.function_field else parsed
+    return formats

@@ -1,0 +1,178 @@
+"""Probes as BPF programs on real kernels, against events of tracefs on the same calls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from events.store.store import Store
+from kernel.connection.kernel_info import KernelInfo
+from kernel.connection.planner import Planner
+from kernel.errors import ProbeRefused
+from kernel.lab.guest import Guest
+from kernel.lab.target import connect
+from kernel.session.arm_steps import Mode
+from kernel.session.armed import Armed
+from kernel.watch.watch import Watch
+from probes.plans.plan import Via
+from probes.syntax.parse import parse_probe
+from tests.real.guest_watch import run_workload, watch_of
+from tests.real.held import bring_in
+from tests.real.processes import until
+
+READS = 150
+PROGRAM = f"""
+import os
+zero = os.open("/dev/zero", os.O_RDONLY)
+for number in range({READS}):
+    os.read(zero, 1 + number)
+    if number % 3 == 0:
+        os.readlink("/proc/self/exe")
+    if number % 5 == 0:
+        try:
+            os.read(99, 8)
+        except OSError:
+            pass
+"""
+ATTACHED = "cat /sys/kernel/tracing/enabled_functions"
+MULTI = pytest.mark.parametrize("guest", ["7.2", "6.12"], indirect=True)
+WITHOUT = pytest.mark.parametrize("guest", ["6.1", "arm64:6.12"], indirect=True)
+
+
+@pytest.fixture
+def watch(guest: Guest) -> Iterator[Watch]:
+    with watch_of(guest) as watching:
+        yield watching
+    assert b"vfs_re" not in guest.run(ATTACHED)
+
+
+def arm(watch: Watch, text: str, via: Via, limits: bool = True) -> Armed:
+    watch.planner.via = via
+    return watch.armed.arm(parse_probe(text), at_any_rate=not limits)
+
+
+def rows(watch: Watch, store: Store, path: str, names: tuple[str, ...]) -> dict[int, list[tuple[object, ...]]]:
+    """Values of some fields by task, in the order of its events."""
+    found: dict[int, list[tuple[object, ...]]] = {}
+    for seq in range(store.first_seq, store.next_seq):
+        record = store.record(seq)
+        if record.event == path:
+            values = dict(watch.event_fields.values(record))
+            found.setdefault(record.pid, []).append((record.comm, *(values[name] for name in names)))
+    return found
+
+
+@MULTI
+@pytest.mark.parametrize(
+    ("probe", "fields"),
+    [
+        (
+            "vfs_read{}both file count $retval name=file->f_path.dentry->d_name.name:string mode=file->f_mode"
+            " three=count:b3@2/32 low=count:s8 inode=file->f_inode->i_ino comm=$comm",
+            (("file", "count", "name", "mode", "three", "low", "inode", "comm"), ("ret",)),
+        ),
+        ("vfs_re*{}both $retval:s32", (("func",), ("func", "ret"))),
+        ("vfs_read{} count if count > 100 && count < 140", (("count",),)),
+        ('vfs_read{} count comm=$comm if comm == "python3" && !(count & 1)', (("count", "comm"),)),
+        ("vfs_read{}return $retval if ret > 20", (("ret",),)),
+    ],
+)
+def test_programs_record_what_tracefs_records(
+    guest: Guest, watch: Watch, probe: str, fields: tuple[tuple[str, ...], ...]
+) -> None:
+    watch.planner.info.load_symbols()
+    suffix = "%" if "both" in probe or "return" in probe else ""
+    by_tracefs = arm(watch, "f:tr " + probe.format(suffix), Via.TRACEFS)
+    by_program = arm(watch, "f:bp " + probe.format(suffix), Via.BPF)
+    assert by_program.plan.programs and not by_tracefs.plan.programs
+    run_workload(watch, guest, f"python3 -c '{PROGRAM}'")
+    store = watch.store
+    assert store is not None and not store.undecodable
+    watch.intake.know_names(watch.names(homes=False))
+    for ours, theirs, names in zip(by_program.plan.events, by_tracefs.plan.events, fields, strict=True):
+        found, wanted = (rows(watch, store, event.path, names) for event in (ours, theirs))
+        # Both are armed while others run: only a task that began afterwards was seen whole by both.
+        tasks = {pid for pid, own in wanted.items() if own[0][0] == "python3" and len(own) >= 10}
+        assert tasks
+        for pid in tasks:
+            assert found.get(pid) == wanted[pid]
+
+
+@MULTI
+def test_every_call_is_recorded_or_counted_as_lost(guest: Guest, watch: Watch) -> None:
+    armed = arm(watch, "f vfs_read count if count == 7777", Via.BPF, limits=False)
+    (event,) = armed.plan.events
+    read = "dd if=/dev/zero of=/dev/null bs=7777 count=60000 2>/dev/null"
+    guest.run(f"{read} & {read}; wait")
+    bring_in(watch)
+    counts, store = watch.counts(), watch.store
+    assert counts is not None and store is not None
+    recorded = watch.intake.stored_counts()[event.path]
+    assert recorded + sum(counts.full.values()) + counts.dropped == 120_000
+    assert counts.full.get(0, 0) + counts.full.get(1, 0) >= store.lost_events
+    assert counts.hits[event.path] >= 120_000
+    assert not counts.read_errors
+
+
+@MULTI
+def test_a_mode_is_switched_without_a_trace(guest: Guest, watch: Watch) -> None:
+    armed = arm(watch, "f vfs_read count if count == 7777", Via.BPF)
+    (event,) = armed.plan.events
+    read = "dd if=/dev/zero of=/dev/null bs=7777 count=10 2>/dev/null"
+
+    def stored() -> int:
+        guest.run(read)
+        bring_in(watch)
+        return watch.intake.stored_counts().get(event.path, 0)
+
+    assert stored() == 10
+    watch.armed.switch(armed, Mode.COUNT)
+    assert stored() == 10
+    counts = watch.counts()
+    assert counts is not None and counts.passed[event.path] == 20
+    watch.armed.switch(armed, Mode.OFF)
+    assert stored() == 10
+    changed = watch.armed.change_filter(armed, "count == 7778")
+    watch.armed.switch(changed, Mode.RECORD)
+    assert stored() == 10
+    changed = watch.armed.change_filter(changed, "count > 7000 && count < 8000")
+    assert stored() == 20
+    assert watch.armed.disarm(changed) == []
+    assert stored() == 20
+
+
+@MULTI
+def test_a_thousand_functions_are_armed_and_gone(guest: Guest, watch: Watch) -> None:
+    armed = arm(watch, "f [st]*_*e*", Via.BPF, limits=False)
+    (program,) = armed.plan.programs
+    assert len(program.functions) > 1000
+    count = f"{ATTACHED} | wc -l"
+    assert int(guest.run(count)) >= len(program.functions)
+    bring_in(watch)
+    assert watch.armed.disarm(armed) == []
+    assert int(guest.run(count)) == 0
+
+
+@MULTI
+def test_nothing_stays_of_a_connection_that_is_killed(guest: Guest) -> None:
+    planner = Planner(KernelInfo(connect(guest, guest.kernel.release)))
+    watching = Watch(planner)
+    arm(watching, "f vfs_read%both", Via.BPF)
+    assert b"vfs_read" in guest.run(ATTACHED)
+    guest.run(f"kill -9 {planner.info.target.owner.partition('_')[0]}")
+    until(lambda: b"vfs_read" not in guest.run(ATTACHED))
+    watching.close()
+    planner.info.close()
+    guest.run(
+        "for name in /sys/kernel/tracing/instances/probewright-*; do rmdir $name; done; rm -rf /run/probewright"
+    )
+
+
+@WITHOUT
+def test_a_kernel_that_attaches_no_program_says_so(watch: Watch) -> None:
+    with pytest.raises(ProbeRefused) as caught:
+        arm(watch, "f vfs_read", Via.BPF)
+    assert "CONFIG_FPROBE" in caught.value.remedy
+    assert "--via tracefs" in caught.value.remedy
+    assert not arm(watch, "f vfs_read", Via.AUTO).plan.programs
