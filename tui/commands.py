@@ -56,6 +56,14 @@ COMMANDS = (
     Command(
         "lowered", "l", "Lines", "Show the lines that will be written for this kernel, and for others.", "compose"
     ),
+    Command(
+        "via",
+        "v",
+        "BPF",
+        "Record probes on functions by BPF programs from now on, or by tracefs again.",
+        "compose",
+        footer=False,
+    ),
     Command("save", "s", "Save", "Save the probe on the screen as a preset.", "compose", footer=False),
     Command("graph", "G", "Graph", "Trace what the function calls, with function_graph.", "compose"),
     Command("filter", "f", "Filter", "Set a filter on the recorded fields, e.g. count > 4096.", "compose"),

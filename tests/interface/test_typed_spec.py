@@ -323,3 +323,19 @@ async def test_a_recording_says_that_it_arms_nothing(recording):  # noqa: F811
         held = "nothing is armed: this is a recording, which holds f vfs_read%return file->f_pos count $retval"
         await until(lambda: app.notice_lines, pilot)
         assert held in [one.text for one in app.notice_lines]
+
+
+async def test_v_has_a_probe_recorded_by_a_program_and_by_tracefs_again(kernel_only):  # noqa: F811
+    app = application(kernel_only)
+    async with app.run_test(size=SIZE) as pilot:
+        await open_compose(app, pilot)
+        await pick(app, pilot, "vfs_read")
+        spec = app.places.compose.query_one(SpecPane)
+        await until(lambda: bool(spec.shown.lowered), pilot)
+        by_tracefs = spec.shown.lowered
+        await pilot.press("v")
+        await until(lambda: spec.shown.lowered[0].startswith("kprobe.multi on vfs_read"), pilot)
+        assert spec.shown.verdict is not None and spec.shown.verdict.ok
+        assert "recorded by BPF programs: kprobe.multi" in spec.shown.notes
+        await pilot.press("v")
+        await until(lambda: spec.shown.lowered == by_tracefs, pilot)

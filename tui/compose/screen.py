@@ -295,6 +295,18 @@ class ComposeScreen(Screen[None]):
         if self._target_is_open():
             self.panes.spec.action_lowered()
 
+    def action_via(self) -> None:
+        """Have probes on functions recorded by BPF programs, or by tracefs again."""
+        if not self._target_is_open():
+            return
+        from probes.plans.plan import Via
+
+        planner = open_planner(self.bench)
+        planner.via = Via.AUTO if planner.via is Via.BPF else Via.BPF
+        self.specification.judge_anew()
+        by = "BPF programs record" if planner.via is Via.BPF else "tracefs records"
+        self.notify(f"{by} the probes on functions that are armed from now on; l shows how", markup=False)
+
     def action_save(self) -> None:
         """Keep the probe that is on the screen as a preset."""
         if not self._target_is_open():

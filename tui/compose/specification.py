@@ -160,7 +160,12 @@ def _specification(text: str, probe: Armable | None, checked: CheckResult) -> Sp
     if at_exit and any("->" in word for word in text.split()):
         notes += ("fields are read after the call; b reads them at both ends",)
     return Specification(
-        text, checked.verdict, plan.lines if plan else (), notes, condition, lowered_only=checked.written is not None
+        text,
+        checked.verdict,
+        plan.shown_lines if plan else (),
+        notes,
+        condition,
+        lowered_only=checked.written is not None,
     )
 
 

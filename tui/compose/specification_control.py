@@ -184,8 +184,11 @@ class SpecificationControl:
 
     def check_again(self) -> None:
         """Judge anew a function that was not found traceable: more is known of the target's functions now."""
-        if not self._unfound(self._panes.spec.shown):
-            return  # the kernel's own verdict stays
+        if self._unfound(self._panes.spec.shown):  # else the kernel's own verdict stays
+            self.judge_anew()
+
+    def judge_anew(self) -> None:
+        """Judge what is on the screen again."""
         if self._typed is None:
             self.show()
         else:

@@ -184,6 +184,17 @@ def add_rates(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_via(parser: argparse.ArgumentParser) -> None:
+    """Add --via: the means by which probes on functions are recorded."""
+    parser.add_argument(
+        "--via",
+        choices=("auto", "tracefs", "bpf"),
+        default="auto",
+        help="record probes on functions as events of tracefs or by BPF programs (default: auto, programs only where "
+        "tracefs can't)",
+    )
+
+
 def add_limits(parser: argparse.ArgumentParser) -> None:
     """Add the limits of event rates, and what is done when a probe is armed."""
     add_rates(parser)

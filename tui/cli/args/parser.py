@@ -25,6 +25,7 @@ from tui.cli.args.options import (
     add_specs,
     add_summary,
     add_values,
+    add_via,
     add_view,
 )
 from tui.cli.args.suggestions import unknown_arguments_message
@@ -182,6 +183,7 @@ def _about_the_kernel(printing: Callable[[str, str], argparse.ArgumentParser]) -
     sub = printing("check", "Show the kernel's verdict on a specification, and the lines that would be written.")
     add_specs(sub, required=False)
     sub.add_argument("--stdin", action="store_true", help="read specifications from standard input, one a line")
+    add_via(sub)
     sub.add_argument("--matrix", action="store_true", help="also the lines for other kernels, by these types")
 
 
@@ -196,11 +198,13 @@ def _arming(printing: Callable[[str, str], argparse.ArgumentParser]) -> None:
     add_view(sub)
     add_clock(sub)
     add_limits(sub)
+    add_via(sub)
     add_line(sub)
     sub = printing("record", "Arm probes and write everything to a recording.")
     add_specs(sub, preset=True)
     add_bounds(sub, "stop after N events, else with Ctrl+C; the file holds whole pages, and so a few more")
     add_limits(sub)
+    add_via(sub)
     add_line(sub)
     sub.add_argument("-o", "--output", required=True, metavar="FILE.pwr", help="new file")
 

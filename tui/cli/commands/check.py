@@ -12,7 +12,7 @@ from kernel.connection.planner import Planner
 from probes.check import lowers_to_same_line
 from probes.command import Armable, parse_armable
 from probes.lowering.other_kernels import OtherKernelLines, lower_for_others
-from probes.plans.plan import DEFAULT_GROUP, Plan
+from probes.plans.plan import DEFAULT_GROUP, Plan, Via
 from probes.probe import Probe, ProbePlace
 from probes.refusal import CannotLower
 from probes.syntax.parse_error import ParseError
@@ -29,7 +29,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.stdin == bool(arguments.specs):
         print("probewright: give specifications, or --stdin to read them", file=sys.stderr)
         return USAGE
-    planner = Planner(connect(arguments.target))
+    planner = Planner(connect(arguments.target), Via(arguments.via))
     try:
         refused = False
         specs, counting = _specs(arguments)
@@ -46,7 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
             if arguments.json:
                 emit(_object(spec, verdict, plan, others))
             else:
-                show_verdict(spec, verdict, plan.lines, notes=plan.losses)
+                show_verdict(spec, verdict, plan.shown_lines, notes=plan.losses)
                 _show_others(others or {})
         require_connection(planner.info)
         return REFUSED if refused else DONE
@@ -100,7 +100,7 @@ def _object(spec: str, verdict: Verdict, plan: Plan, others: dict[str, OtherKern
         "spec": spec,
         "ok": verdict.ok,
         "error": error_object(verdict.error),
-        "lowered": plan.lines,
+        "lowered": plan.shown_lines,
         "notes": plan.losses,
     }
     if others is not None:

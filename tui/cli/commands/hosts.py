@@ -15,6 +15,7 @@ import sys
 import threading
 import time
 from collections.abc import Sequence
+from functools import partial
 
 from events.store.host_merge import WINDOW_NS
 from kernel.errors import ProbeRefused
@@ -22,8 +23,10 @@ from kernel.guards.row_bounds import HEADLESS_HOSTS
 from kernel.hosts.arm_request import ArmRequest
 from kernel.hosts.fleet import Fleet
 from kernel.hosts.host import Host, HostState
+from kernel.hosts.opening import open_host
 from kernel.hosts.selection import selected_specs
 from probes.command import parse_armable
+from probes.plans.plan import Via
 from probes.presets.errors import PresetError
 from probes.syntax.parse_error import ParseError
 from probes.verdict import Verdict
@@ -73,6 +76,7 @@ def run(arguments: argparse.Namespace) -> int:
     specs = selected_specs(arguments.targets, arguments.groups)
     fleet = Fleet(
         specs,
+        opener=partial(open_host, via=Via(arguments.via)),
         limits=limits_of(arguments),
         window=window_of(arguments.window),
         patience=arguments.reconnect,

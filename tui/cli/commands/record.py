@@ -12,6 +12,7 @@ from kernel.errors import TargetLost
 from kernel.guards.row_bounds import HEADLESS
 from kernel.local.allocator import give_back_memory
 from kernel.watch.watch import Watch
+from probes.plans.plan import Via
 from tui.cli.console.output import connect, emit, plain, size_of
 from tui.cli.follow.follow import (
     arm,
@@ -75,7 +76,7 @@ def run(arguments: argparse.Namespace) -> int:
         return USAGE
     requested = requested_probes(arguments)
     start_imports()
-    planner = Planner(connect(arguments.target, arming=True, patience=arguments.reconnect))
+    planner = Planner(connect(arguments.target, arming=True, patience=arguments.reconnect), Via(arguments.via))
     watch = Watch(planner, HEADLESS, limits_of(arguments))
     if arguments.count:
         watch.intake.at_once = 1  # events received while the file is begun exceed the request

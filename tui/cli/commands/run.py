@@ -16,6 +16,7 @@ from kernel.connection.planner import Planner
 from kernel.guards.row_bounds import HEADLESS, SCREEN
 from kernel.local.allocator import give_back_memory
 from kernel.watch.watch import Watch
+from probes.plans.plan import Via
 from tui.cli.console.output import connect, emit, line, plain
 from tui.cli.exports.export_options import BadExportOption, ExportRequest, check_count, check_view, export_request_of
 from tui.cli.exports.open_export import REFUSALS, opened_watch_export, print_export_error, print_refusal
@@ -73,7 +74,7 @@ def run(arguments: argparse.Namespace) -> int:
         return USAGE
     requested = requested_probes(arguments)
     start_imports()
-    planner = Planner(connect(arguments.target, arming=True, patience=arguments.reconnect))
+    planner = Planner(connect(arguments.target, arming=True, patience=arguments.reconnect), Via(arguments.via))
     if arguments.view and planner.info.holds_events:
         planner.info.close()
         return print_refusal("--view: a recording gives its tables out by itself: probewright FILE.pwr --view", USAGE)
