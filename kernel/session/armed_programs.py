@@ -51,6 +51,7 @@ class ArmedPrograms:
         self._ids = itertools.cycle(range(FIRST_ID, _LAST_ID + 1))
         self._rings = itertools.count(1)
         self._cpus: Cpus | None = None
+        self._held = False
         self._removed: dict[str, ProgramCounts] = {}
         """Counts of disarmed probes, of which losses and missed calls stay in the sum."""
 
@@ -81,7 +82,7 @@ class ArmedPrograms:
         try:
             self._stream.add_rings(ring, loaded.record_bytes, loaded.rings)
             measured = self._measure(plan, loaded, limits)
-            loaded.switch(_MODES[mode])
+            loaded.switch(ProgramMode.OFF if self._held and mode is Mode.RECORD else _MODES[mode])
         except BaseException as error:
             with contextlib.suppress(KernelError):
                 self._stream.remove_rings(ring)
@@ -92,6 +93,16 @@ class ArmedPrograms:
         armed = Armed(plan, MappingProxyType(_formats(plan, ids)), measured, key or object())
         self._entries[armed] = _Entry(loaded, ring, mode)
         return armed
+
+    def hold(self) -> None:
+        """Let what is armed from now on record nothing until `release`."""
+        self._held = True
+
+    def release(self) -> None:
+        """Switch on what was armed since `hold`. Raises BpfRefused, TargetLost."""
+        self._held = False
+        for entry in self._entries.values():
+            entry.loaded.switch(_MODES[entry.mode])
 
     def disarm(self, armed: Armed) -> None:
         """Switch the programs off, let what they recorded be read, and drop them.

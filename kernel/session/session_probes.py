@@ -27,7 +27,8 @@ class SessionProbes:
     def __init__(self, events: ArmedProbes, programs: ArmedPrograms) -> None:
         self.events = events
         """Probes whose events tracefs records."""
-        self._programs = programs
+        self.programs = programs
+        """Probes whose events BPF programs record."""
         self._order: list[object] = []
         """Keys of all probes ever armed, the oldest first."""
 
@@ -39,8 +40,8 @@ class SessionProbes:
     @property
     def armed(self) -> tuple[Armed, ...]:
         """Oldest first."""
-        found = (*self.events.armed, *self._programs.armed)
-        if not self._programs.armed:
+        found = (*self.events.armed, *self.programs.armed)
+        if not self.programs.armed:
             return found
         order = {id(key): place for place, key in enumerate(self._order)}
         return tuple(sorted(found, key=lambda one: order.get(id(one.key), 0)))
@@ -52,8 +53,8 @@ class SessionProbes:
         with self.lock:
             if plan.programs and self.events.closed:
                 raise TargetUnusable("the session is closed")
-            armed = (self._programs if plan.programs else self.events).arm(plan, limits, mode, key)
-            present = {id(one.key) for one in (*self.events.armed, *self._programs.armed)}
+            armed = (self.programs if plan.programs else self.events).arm(plan, limits, mode, key)
+            present = {id(one.key) for one in (*self.events.armed, *self.programs.armed)}
             self._order = [*(one for one in self._order if id(one) in present and one is not armed.key), armed.key]
             return armed
 
@@ -62,27 +63,27 @@ class SessionProbes:
         with self.lock:
             if not armed.plan.programs:
                 return self.events.disarm(armed)
-            self._programs.disarm(armed)
+            self.programs.disarm(armed)
             return []
 
     def change_filters(self, armed: Armed, plan: Plan) -> Armed:
         """Give an armed probe other filters; see `ArmedProbes.change_filters`."""
         with self.lock:
-            return (self._programs if armed.plan.programs else self.events).change_filters(armed, plan)
+            return (self.programs if armed.plan.programs else self.events).change_filters(armed, plan)
 
     def switch(self, armed: Armed, mode: Mode) -> list[UndoFailure]:
         """Let a probe record, only count, or do nothing; see `ArmedProbes.switch`."""
         with self.lock:
             if not armed.plan.programs:
                 return self.events.switch(armed, mode)
-            present = next((one for one in self._programs.armed if one.key is armed.key), None)
+            present = next((one for one in self.programs.armed if one.key is armed.key), None)
             if present is not None:
-                self._programs.switch(present, mode)
+                self.programs.switch(present, mode)
             return []
 
     def mode(self, armed: Armed) -> Mode:
         """Return the mode of a probe; OFF: the probe is not armed any more."""
-        return (self._programs if armed.plan.programs else self.events).mode(armed)
+        return (self.programs if armed.plan.programs else self.events).mode(armed)
 
     def add_trigger(
         self, armed: Armed, event: PlannedEvent, text: str, *, by_hand: bool = True
@@ -107,10 +108,10 @@ class SessionProbes:
     def counts(self, pump: Pump) -> LossCounts:
         """Return the losses since the session began, with those of its pump. Raises TargetLost."""
         with self.lock:
-            return self._programs.add_counts(self.events.counts(pump))
+            return self.programs.add_counts(self.events.counts(pump))
 
     def close(self) -> list[UndoFailure]:
         """Disarm everything, for good; every step is tried. A second call tries what failed in the first."""
         with self.lock:
-            self._programs.close()
+            self.programs.close()
             return self.events.close()

@@ -71,12 +71,14 @@ class ArmedSet:
             session = self._queue.open()
             if isinstance(session, Session):
                 session.pause.begin()
+                session.probes.programs.hold()
 
     def record_together(self) -> None:
         """Record all that is armed, from one time on; where that is so already do nothing. Raises TargetLost."""
         with self._queue.lock:
             if isinstance(self._queue.session, Session):
                 self._queue.session.pause.end()
+                self._queue.session.probes.programs.release()
 
     def arm(
         self,

@@ -143,6 +143,18 @@ def test_a_mode_is_switched_without_a_trace(guest: Guest, watch: Watch) -> None:
 
 
 @MULTI
+def test_what_is_armed_together_records_from_one_time_on(guest: Guest, watch: Watch) -> None:
+    watch.armed.hold_recording()
+    armed = arm(watch, "f vfs_read count if count == 7777", Via.BPF)
+    read = "dd if=/dev/zero of=/dev/null bs=7777 count=10 2>/dev/null"
+    guest.run(read)
+    watch.armed.record_together()
+    guest.run(read)
+    bring_in(watch)
+    assert watch.intake.stored_counts() == {armed.plan.events[0].path: 10}
+
+
+@MULTI
 def test_a_thousand_functions_are_armed_and_gone(guest: Guest, watch: Watch) -> None:
     armed = arm(watch, "f [st]*_*e*", Via.BPF, limits=False)
     (program,) = armed.plan.programs
