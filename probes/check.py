@@ -52,7 +52,7 @@ def check_plan(
     group: str = "",
     environment: Environment = UNKNOWN,
     existing: Sequence[str] = (),
-    via: Via = Via.AUTO,
+    via: Via = Via.TRACEFS,
 ) -> CheckResult:
     """Return the verdict on a probe, with the lines that would be written, or the programs loaded."""
     if isinstance(probe, str):

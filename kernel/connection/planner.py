@@ -45,7 +45,7 @@ def refused_if_damaged() -> Iterator[None]:
 class Planner:
     """Verdicts of one kernel on probes, and the lines it takes for them, before anything is armed."""
 
-    def __init__(self, info: KernelInfo, via: Via = Via.AUTO) -> None:
+    def __init__(self, info: KernelInfo, via: Via = Via.TRACEFS) -> None:
         self.info = info
         self.via = via
         """Means by which probes on functions are recorded."""

@@ -12,6 +12,8 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 
 from events.store.host_merge import ROWS_BYTES, WINDOW_NS
+from kernel.connection.open_target import Progress
+from kernel.connection.planner import Planner
 from kernel.errors import KernelError
 from kernel.guards.limits import Limits
 from kernel.guards.row_bounds import SCREEN, RowBounds
@@ -25,6 +27,7 @@ from kernel.hosts.reconnects import HostReconnects
 from kernel.watch.clocks.readings import local_clock
 from kernel.watch.reconnect import PATIENCE, ReconnectAttempt, can_reconnect, drop_silent
 from kernel.watch.watch import Watch
+from probes.plans.plan import Via
 
 
 class Fleet:
@@ -39,6 +42,7 @@ class Fleet:
         patience: float | None = None,
         opener: Opener = open_host,
         bounds: RowBounds = SCREEN,
+        via: Via = Via.TRACEFS,
     ) -> None:
         """Take `--target` values; opens no host yet.
 
@@ -49,6 +53,7 @@ class Fleet:
             patience: seconds of reconnect attempts for a disconnected host; 0: none; None: until they are given up.
             opener: opens a target.
             bounds: memory bounds for the events of all hosts.
+            via: means by which probes on functions are recorded.
         """
         self.clock = local_clock()
         """Local clock, in nanoseconds since 1970."""
@@ -62,7 +67,7 @@ class Fleet:
         self._patience = PATIENCE if patience is None else patience
         """Seconds of retries for a connection that is lost while a host is opened."""
         self._changed = threading.Condition()
-        self._workers = HostWorkers(opener, self.clock, self._tell, self._tell_of_data)
+        self._workers = HostWorkers(_by_means(opener, via), self.clock, self._tell, self._tell_of_data)
         self._looks: dict[Host, Future[None]] = {}
         """Last look at each host."""
         self._replaced: list[Host] = []
@@ -298,3 +303,14 @@ class Fleet:
 
     def _tell_of_data(self) -> None:
         self.on_change()
+
+
+def _by_means(opener: Opener, via: Via) -> Opener:
+    """Return an opener of targets whose probes on functions are recorded by some means."""
+
+    def opened(spec: str, progress: Progress, cancel: threading.Event) -> Planner:
+        planner = opener(spec, progress, cancel)
+        planner.via = via
+        return planner
+
+    return opened

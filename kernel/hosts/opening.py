@@ -13,15 +13,14 @@ from kernel.remote.address import Address
 from kernel.remote.cancellation import CANCELLED, disconnect_on_cancel
 from kernel.remote.connect import open_connection
 from kernel.remote.target import RemoteConnection, RemoteTarget
-from probes.plans.plan import Via
 
 if TYPE_CHECKING:
     from kernel.target import Target
 
 
-def open_host(spec: str, progress: Progress, cancel: threading.Event, via: Via = Via.AUTO) -> Planner:
-    """Open a running kernel and read its facts; `via`: how probes on functions are recorded. Raises KernelError."""
-    planner = Planner(KernelInfo(_target(spec, progress, cancel)), via)
+def open_host(spec: str, progress: Progress, cancel: threading.Event) -> Planner:
+    """Open a running kernel and read its facts. Raises KernelError."""
+    planner = Planner(KernelInfo(_target(spec, progress, cancel)))
     target = planner.info.target
     try:
         with disconnect_on_cancel(cancel, lambda: target.link.lose(CANCELLED) if target.link is not None else None):

@@ -5,8 +5,6 @@ Each kind of command has a module.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from btf.btf import Btf
 from probes.bpf.lower import program_facts, program_refusal, with_programs
 from probes.command import Armable, SyntheticEvent, UserProbe
@@ -37,7 +35,7 @@ def lower(
     group: str,
     event: str | None = None,
     environment: Environment = UNKNOWN,
-    via: Via = Via.AUTO,
+    via: Via = Via.TRACEFS,
 ) -> Plan:
     """Return the plan of a probe for a target: the lines to write, or the programs to load.
 
@@ -56,20 +54,7 @@ def lower(
     """
     if via is Via.BPF:
         return _programs(probe, btf, facts, group, event, environment)
-    try:
-        return _events(probe, btf, facts, group, event, environment)
-    except CannotLower as error:
-        if via is Via.TRACEFS or error.refusal.code not in _ONLY_BY_PROGRAMS:
-            raise
-        try:
-            plan = _programs(probe, btf, facts, group, event, environment)
-        except CannotLower:
-            raise error from None
-        return replace(plan, losses=(f"BPF programs record it: {error}", *plan.losses))
-
-
-_ONLY_BY_PROGRAMS = frozenset({"too_many_functions"})
-"""Codes of what tracefs refuses and BPF programs can do."""
+    return _events(probe, btf, facts, group, event, environment)
 
 
 def _events(

@@ -20,8 +20,6 @@ FUNCTIONS_PROBED = " functions are probed"
 class Via(enum.StrEnum):
     """Means by which events are recorded."""
 
-    AUTO = "auto"
-    """By tracefs; by BPF programs where tracefs can't."""
     TRACEFS = "tracefs"
     BPF = "bpf"
 

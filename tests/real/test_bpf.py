@@ -187,4 +187,4 @@ def test_a_kernel_that_attaches_no_program_says_so(watch: Watch) -> None:
         arm(watch, "f vfs_read", Via.BPF)
     assert "CONFIG_FPROBE" in caught.value.remedy
     assert "--via tracefs" in caught.value.remedy
-    assert not arm(watch, "f vfs_read", Via.AUTO).plan.programs
+    assert not arm(watch, "f vfs_read", Via.TRACEFS).plan.programs

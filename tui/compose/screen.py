@@ -302,7 +302,7 @@ class ComposeScreen(Screen[None]):
         from probes.plans.plan import Via
 
         planner = open_planner(self.bench)
-        planner.via = Via.AUTO if planner.via is Via.BPF else Via.BPF
+        planner.via = Via.TRACEFS if planner.via is Via.BPF else Via.BPF
         self.specification.judge_anew()
         by = "BPF programs record" if planner.via is Via.BPF else "tracefs records"
         self.notify(f"{by} the probes on functions that are armed from now on; l shows how", markup=False)

@@ -405,10 +405,10 @@ def test_formats_of_armed_events_are_read_from_our_instance():
     with open_session(target) as session:
         armed = session.probes.arm(plan(session, "entry", "exit"))
         assert [found.path for found in armed.formats.values()] == [f"{session.group}/entry", f"{session.group}/exit"]
-        assert session.probes.formats() == armed.formats
+        assert session.probes.events.formats() == armed.formats
         session.probes.disarm(armed)
         # Records that are still undecoded need them.
-        assert session.probes.formats() == armed.formats
+        assert session.probes.events.formats() == armed.formats
         assert session.cmdlines() == {812: "cat", 7: "two words"}
 
 

@@ -188,10 +188,9 @@ def add_via(parser: argparse.ArgumentParser) -> None:
     """Add --via: the means by which probes on functions are recorded."""
     parser.add_argument(
         "--via",
-        choices=("auto", "tracefs", "bpf"),
-        default="auto",
-        help="record probes on functions as events of tracefs or by BPF programs (default: auto, programs only where "
-        "tracefs can't)",
+        choices=("tracefs", "bpf"),
+        default="tracefs",
+        help="record probes on functions as events of tracefs or by BPF programs (default: tracefs)",
     )
 
 

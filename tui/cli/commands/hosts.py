@@ -15,7 +15,6 @@ import sys
 import threading
 import time
 from collections.abc import Sequence
-from functools import partial
 
 from events.store.host_merge import WINDOW_NS
 from kernel.errors import ProbeRefused
@@ -23,7 +22,6 @@ from kernel.guards.row_bounds import HEADLESS_HOSTS
 from kernel.hosts.arm_request import ArmRequest
 from kernel.hosts.fleet import Fleet
 from kernel.hosts.host import Host, HostState
-from kernel.hosts.opening import open_host
 from kernel.hosts.selection import selected_specs
 from probes.command import parse_armable
 from probes.plans.plan import Via
@@ -76,7 +74,7 @@ def run(arguments: argparse.Namespace) -> int:
     specs = selected_specs(arguments.targets, arguments.groups)
     fleet = Fleet(
         specs,
-        opener=partial(open_host, via=Via(arguments.via)),
+        via=Via(arguments.via),
         limits=limits_of(arguments),
         window=window_of(arguments.window),
         patience=arguments.reconnect,
