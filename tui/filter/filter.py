@@ -42,15 +42,6 @@ class PassCount(NamedTuple):
         return f"{grouped(self.passing)} of {grouped(self.of)} {self.unit}{behind}"
 
 
-class _CachedRows(NamedTuple):
-    """Cached events of one store that pass."""
-
-    store: Store
-    selected: FilteredRows
-    matching_tasks: frozenset[tuple[int, int]]
-    """Tasks for which its comparisons of names and cgroups were true."""
-
-
 class Filter:
     """Condition as text; empty: every event passes."""
 
@@ -60,7 +51,7 @@ class Filter:
         self._stores = stores
         self.error = ""
         """Reason why the condition can't be applied, so that every event passes; empty: it can."""
-        self._cached: tuple[_CachedRows, ...] = ()
+        self._cached: tuple[FilteredRows, ...] = ()
         self._sorts: dict[str, ValueKind] = {}
         """Fields that ever existed: a condition on a vanished field remains valid."""
         self._mixed: set[str] = set()
@@ -72,7 +63,7 @@ class Filter:
         if text and watch is not None:
             parse_condition(text, self.sorts(watch), str)
         self.text, self.error, self._cached = text, "", ()
-        if selected is not None and selected.condition.text == text:
+        if selected is not None and selected.condition.text == text and selected.is_current:
             self._cache(selected)
 
     def check(self, text: str, watches: Iterable[Watch]) -> None:
@@ -124,7 +115,7 @@ class Filter:
         """Return the events of a store that pass, as the same object until the result changes; None: all pass."""
         cached = next((one for one in self._cached if one.store is store), None)
         if cached is not None or not self.text:
-            return cached.selected if cached is not None else None
+            return cached
         try:
             selected = self.preview(self.text, watch, store)
         except ConditionError as error:
@@ -150,19 +141,12 @@ class Filter:
         selected = self.of(watch, store)
         return remark_of(selected.condition) if selected is not None else ""
 
-    def _updated(self, cached: _CachedRows, watch: Watch) -> _CachedRows:
-        condition_ = cached.selected.condition
-        matching_tasks = condition_.tasks(cached.store.cmdlines)
-        return (
-            cached
-            if matching_tasks == cached.matching_tasks
-            else _CachedRows(cached.store, _selected(condition_, watch, cached.store), matching_tasks)
-        )
+    def _updated(self, cached: FilteredRows, watch: Watch) -> FilteredRows:
+        return cached if cached.is_current else _selected(cached.condition, watch, cached.store)
 
     def _cache(self, selected: FilteredRows) -> None:
-        store = selected.store
-        others = tuple(one for one in self._cached if one.store is not store)[: self._stores - 1]
-        self._cached = (_CachedRows(store, selected, selected.condition.tasks(store.cmdlines)), *others)
+        others = tuple(one for one in self._cached if one.store is not selected.store)
+        self._cached = (selected, *others[: self._stores - 1])
 
 
 class _AnyFields(dict[str, ValueKind]):

@@ -29,6 +29,7 @@ from kernel.connection.open_target import shipped_recording
 from kernel.connection.planner import Planner
 from kernel.watch.watch import Watch
 from tests.graph_recordings import graph_recording
+from tests.pattern_recording import pattern_recording
 from tui.__main__ import main
 from tui.cli.console.output import connect
 from tui.filter.completion import CandidateValue, complete_filter, values_seen
@@ -226,6 +227,35 @@ def test_a_condition_that_holds_of_all_but_some_tasks_is_looked_for_again_when_t
     after = chosen.of(watch, store)
     after.tick(60)
     assert after is not before and after.has(np.array([0])).all()
+
+
+def test_rows_found_while_a_condition_is_typed_are_tested_again_if_names_came_before_it_was_confirmed(
+    monkeypatch, tmp_path
+):
+    """Both what is known at once and what is looked for later: names of tasks, and symbols."""
+    watch, store, records, _ = recording()
+    chosen = Filter()
+    typed = chosen.preview("comm == nobody", watch, store)
+    typed.tick(60)
+    monkeypatch.setattr(store, "cmdlines", {**store.cmdlines, records[0].pid: "nobody"})
+    chosen.choose("comm == nobody", watch, typed)
+    found = chosen.of(watch, store)
+    found.tick(60)
+    assert found.has(np.array([0])).all()
+    patterns = Watch(Planner(connect(str(pattern_recording(tmp_path / "patterns.pwr")))))
+    patterns.begin()
+    while not patterns.ended:
+        patterns.tick()
+    typed = chosen.preview("func == vfs_read", patterns, patterns.store)
+    typed.tick(60)
+    assert typed.next == 0
+    patterns.info.load_symbols()
+    chosen.choose("func == vfs_read", patterns, typed)
+    found = chosen.of(patterns, patterns.store)
+    found.tick(60)
+    assert found.next > 0
+    chosen.choose("func == vfs_read", patterns, found)
+    assert chosen.of(patterns, patterns.store) is found, "rows that are still right are kept"
 
 
 def test_two_stores_have_one_filter():
