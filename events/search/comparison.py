@@ -14,6 +14,7 @@ from events.decode import text_of
 from events.names.event_names import event_name
 from events.names.glob import Glob
 from events.record import Record
+from events.search.field_kinds import ValueKind, value_kind
 from events.store.cgroups import Cgroups, matches_cgroup
 from events.text import FAULT
 
@@ -206,7 +207,7 @@ class TextComparison(Comparison):
             value = record.comm if self.field in COMM else None
         elif value is None:
             value = FAULT
-        return isinstance(value, str) and self.holds(value)
+        return isinstance(value, str) and not _is_function(record, self.field) and self.holds(value)
 
     def of_table(self, table: FormatTable, comm: Comm) -> Mask:
         """Return a boolean mask of the rows that satisfy the comparison."""
@@ -237,6 +238,12 @@ class TextComparison(Comparison):
         return found
 
 
+def _is_function(record: Record, name: str) -> bool:
+    """Return whether a record's field has an address in code, or its name."""
+    fields = record.format.fields if record.format is not None else ()
+    return any(field.name == name and value_kind(field) is ValueKind.SYMBOL for field in fields)
+
+
 @dataclass(frozen=True)
 class SymbolComparison(Comparison):
     """Comparison of a field with an address in code with the name of a function.
@@ -265,6 +272,8 @@ class SymbolComparison(Comparison):
     def of_record(self, record: Record) -> bool:
         """Return whether the comparison holds for a record."""
         value, symbols = record.values.get(self.field), self.symbols()
+        if record.format is not None and not _is_function(record, self.field):
+            return False
         if isinstance(value, str):  # a record that was received as text
             return self.holds(value)
         return symbols is not None and isinstance(value, int) and self._holds_at(value, symbols)
@@ -273,11 +282,9 @@ class SymbolComparison(Comparison):
         """Return a boolean mask of the rows that satisfy the comparison."""
         import numpy as np
 
-        from events.store.columns import is_number
-
         symbols = self.symbols()
         field = next((candidate for candidate in table.layout.format.fields if candidate.name == self.field), None)
-        if field is None or symbols is None or not is_number(field):
+        if field is None or symbols is None or value_kind(field) is not ValueKind.SYMBOL:
             return np.zeros(len(table), np.bool_)
         values, missing = table.column(field)
         addresses, places = np.unique(values, return_inverse=True)

@@ -139,7 +139,7 @@ class _Reader:
         if number is not None and sign.text in NUMERIC:
             if sign.text == "&" and number not in _BITS:
                 raise ConditionError(f"{value.text} has more than 64 bits", value.at)
-            return NumberComparison(name.text, sign.text, number, of_error=errno_of(value.text) is not None)
+            return self.number_comparison(name.text, sign.text, number, value.text, sort)
         if sort is ValueKind.SYMBOL:
             if sign.text not in _TEXT_OPERATORS:
                 raise ValueRefused(f"{name.text} is {sort.value}: == != ~ compare names", sign.at)
@@ -152,7 +152,21 @@ class _Reader:
         text = _unquoted(value)
         if name.text in CGROUP and name.text not in self.fields:
             return InCgroup(name.text, sign.text, text, self.cgroups if self.cgroups is not None else Cgroups())
-        return TextComparison(name.text, sign.text, text)
+        return self.name_comparison(name.text, sign.text, text, sort)
+
+    def number_comparison(self, field: str, sign: str, number: int, text: str, kind: ValueKind) -> Term:
+        """Return a comparison with a number, and with its text where the field of some events is a text."""
+        numbers = NumberComparison(field, sign, number, of_error=errno_of(text) is not None)
+        if kind is not ValueKind.MIXED or sign not in _TEXT_OPERATORS:
+            return numbers
+        return BinaryCondition(numbers, TextComparison(field, sign, text), either=True)
+
+    def name_comparison(self, field: str, sign: str, text: str, kind: ValueKind) -> Term:
+        """Return a comparison with a text, and with names of functions where the field of some events has these."""
+        texts = TextComparison(field, sign, text)
+        if kind is not ValueKind.MIXED:
+            return texts
+        return BinaryCondition(texts, SymbolComparison(field, sign, text, self.symbols), either=True)
 
 
 def _unquoted(value: _Token) -> str:

@@ -18,8 +18,9 @@ class ValueKind(enum.Enum):
     SYMBOL = "a function or an address"
     NEITHER = "no single value"
     """An array or a structure."""
+    MIXED = "a value whose kind differs between events"
     UNKNOWN = "not known"
-    """Events differ in the kind, or they were received as text."""
+    """No event with such a field has a known format, as if all were received as text."""
 
 
 def value_kind(field: Field) -> ValueKind:
@@ -40,4 +41,10 @@ def value_kinds(formats: Iterable[EventFormat], names: Collection[str]) -> dict[
         for field in fmt.fields:
             if field.name in found:
                 found[field.name].add(value_kind(field))
-    return {name: next(iter(sorts)) if len(sorts) == 1 else ValueKind.UNKNOWN for name, sorts in found.items()}
+    return {name: common_kind(kinds) for name, kinds in found.items()}
+
+
+def common_kind(kinds: Iterable[ValueKind]) -> ValueKind:
+    """Return the kind of several events' values of one name."""
+    known = set(kinds) - {ValueKind.UNKNOWN}
+    return ValueKind.MIXED if len(known) > 1 else next(iter(known), ValueKind.UNKNOWN)

@@ -34,7 +34,7 @@ _OPERATORS: Final = {
     ValueKind.TEXT: ("==", "!=", "~"),
     ValueKind.NUMBER: ("==", "!=", "<", "<=", ">", ">=", "&"),
     ValueKind.SYMBOL: ("==", "!=", "~", "<", "<=", ">", ">=", "&"),
-    ValueKind.UNKNOWN: ("==", "!=", "<", "<=", ">", ">=", "&", "~"),
+    **dict.fromkeys((ValueKind.MIXED, ValueKind.UNKNOWN), ("==", "!=", "<", "<=", ">", ">=", "&", "~")),
     ValueKind.NEITHER: (),
 }
 _ABOUT: Final = {"~": "a pattern: * ? [a-z]", "&": "has one of these bits"}

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from events.search.comparison import COMM, LATENCY, Comparison, InCgroup, TextComparison
 from events.search.condition_parser import ConditionError, ValueRefused, parse_condition
-from events.search.field_kinds import ValueKind
+from events.search.field_kinds import ValueKind, common_kind
 from tui.present.status import remark_of, sorts_of_fields
 from widgets.number_format import grouped
 
@@ -54,8 +54,6 @@ class Filter:
         self._cached: tuple[FilteredRows, ...] = ()
         self._sorts: dict[str, ValueKind] = {}
         """Fields that ever existed: a condition on a vanished field remains valid."""
-        self._mixed: set[str] = set()
-        """Fields whose kind differs between hosts, or has changed."""
 
     def choose(self, text: str, watch: Watch | None, selected: FilteredRows | None = None) -> None:
         """Set another condition; `selected`: its events from `preview`. Raises ConditionError."""
@@ -63,8 +61,8 @@ class Filter:
         if text and watch is not None:
             parse_condition(text, self.sorts(watch), str)
         self.text, self.error, self._cached = text, "", ()
-        if selected is not None and selected.condition.text == text and selected.is_current:
-            self._cache(selected)
+        if selected is not None and watch is not None and selected.condition.text == text:
+            self._cache(self._updated(selected, watch))
 
     def check(self, text: str, watches: Iterable[Watch]) -> None:
         """Raise ConditionError if a text is no condition on the recorded fields of any of several kernels."""
@@ -75,16 +73,13 @@ class Filter:
     def with_text(self, text: str) -> Filter:
         """Return another filter that knows the same fields."""
         other = Filter(text.strip(), self._stores)
-        other._sorts, other._mixed = dict(self._sorts), set(self._mixed)
+        other._sorts = dict(self._sorts)
         return other
 
     def sorts(self, watch: Watch) -> dict[str, ValueKind]:
         """Return the kind of value of each field, including those that are no longer recorded."""
         for name, sort in sorts_of_fields(watch).items():
-            before = self._sorts.get(name, sort)
-            if sort is not before and ValueKind.UNKNOWN not in (sort, before):
-                self._mixed.add(name)
-            self._sorts[name] = ValueKind.UNKNOWN if name in self._mixed else sort
+            self._sorts[name] = common_kind((sort, self._sorts.get(name, sort)))
         return {LATENCY: ValueKind.NUMBER, **self._sorts}
 
     @property
@@ -127,13 +122,14 @@ class Filter:
 
     def preview(self, text: str, watch: Watch, store: Store) -> FilteredRows:
         """Return the events that would pass a condition, found by ticks. Raises ConditionError."""
+        return _selected(self._parse(text, watch, store), watch, store)
+
+    def _parse(self, text: str, watch: Watch, store: Store) -> Condition:
         symbols = lambda: watch.info.loaded_symbols  # noqa: E731
-        return _selected(
-            parse_condition(text.strip(), self.sorts(watch), store.comm, store.cgroups, symbols), watch, store
-        )
+        return parse_condition(text.strip(), self.sorts(watch), store.comm, store.cgroups, symbols)
 
     def names_changed(self, watch: Watch) -> None:
-        """Check all events again if the new names or cgroups of tasks change the result."""
+        """Check all events again if new names or cgroups of tasks, or new kinds of fields, change the result."""
         self._cached = tuple(self._updated(made, watch) for made in self._cached)
 
     def remark(self, watch: Watch, store: Store) -> str:
@@ -142,7 +138,12 @@ class Filter:
         return remark_of(selected.condition) if selected is not None else ""
 
     def _updated(self, cached: FilteredRows, watch: Watch) -> FilteredRows:
-        return cached if cached.is_current else _selected(cached.condition, watch, cached.store)
+        try:
+            wanted = self._parse(cached.condition.text, watch, cached.store)
+        except ConditionError:  # refused by now for a field that a new probe has: what was asked for stays
+            wanted = cached.condition
+        is_current = cached.is_current and wanted.term == cached.condition.term
+        return cached if is_current else _selected(wanted, watch, cached.store)
 
     def _cache(self, selected: FilteredRows) -> None:
         others = tuple(one for one in self._cached if one.store is not selected.store)

@@ -159,7 +159,7 @@ def test_a_quoted_value_means_itself(value):
         assert "'" in value
         assert '"' in value
         return
-    for sort in (ValueKind.TEXT, ValueKind.UNKNOWN):
+    for sort in (ValueKind.TEXT, ValueKind.UNKNOWN, ValueKind.MIXED):
         part = next(parse_condition(f"name == {text}", {"name": sort}, str).term.parts())
         assert isinstance(part, TextComparison)
         assert part.holds(value)

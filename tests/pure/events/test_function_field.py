@@ -170,6 +170,28 @@ def test_a_condition_compares_names(kernel: str) -> None:
         assert holding(events, f"func >= {lowest:#x}", kernel) == list(names)
 
 
+NUMBER_OF_THAT_NAME = parse_format(
+    'name: other\nID: 9999\nformat:\n\tfield:u32 func;\toffset:8;\tsize:4;\tsigned:0;\n\nprint fmt: "%u", REC->func\n'
+)
+
+
+def test_a_number_of_that_name_in_another_event_does_not_keep_names_from_being_compared() -> None:
+    events = store("7.2", "my")
+    formats = list(events.decoder.formats.values())
+    assert value_kinds([*formats, NUMBER_OF_THAT_NAME], ["func"]) == {"func": ValueKind.MIXED}
+    symbols = captured("7.2", "my").symbols
+    values = {seq: events.record(seq).values.get("func") for seq in range(events.first_seq, events.next_seq)}
+    name = symbols.text(next(value for value in values.values() if isinstance(value, int)), offset=False)
+    for text in (f"func == {name}", f"func != {name}", f'func ~ "{name[:4]}*"', f"!(func == {name})"):
+        mixed = parse_condition(text, {"func": ValueKind.MIXED}, events.comm, symbols=lambda: symbols)
+        rows = mixed.candidates(events.columns(events.first_seq, events.next_seq)).tolist()
+        assert rows == [mixed(events.record(seq)) for seq in values]
+        assert [row for row, holds in enumerate(rows) if holds] == holding(events, text, "7.2") != []
+    other = Record(0, 0, 0, 1, "a", "g/other", NUMBER_OF_THAT_NAME, text="other: 5")
+    for text, holds in ((f"func != {name}", False), ("func == 5", True), ("func > 4", True)):
+        assert parse_condition(text, {"func": ValueKind.MIXED}, str, symbols=lambda: symbols)(other) == holds
+
+
 def test_without_symbols_no_name_is_the_same_and_none_is_another() -> None:
     events = store("7.2", "my")
     kinds = value_kinds(events.decoder.formats.values(), ["func"])

@@ -258,6 +258,23 @@ def test_rows_found_while_a_condition_is_typed_are_tested_again_if_names_came_be
     assert chosen.of(patterns, patterns.store) is found, "rows that are still right are kept"
 
 
+def test_rows_are_tested_again_if_a_field_has_another_kind_in_a_later_probe(monkeypatch):
+    watch, store, _, _ = recording()
+    chosen = Filter()
+    chosen.choose("filename ~ /*", watch)
+    before = chosen.of(watch, store)
+    chosen.names_changed(watch)
+    assert chosen.of(watch, store) is before
+    kinds = chosen.sorts(watch)
+    monkeypatch.setattr("tui.filter.filter.sorts_of_fields", lambda _: {**kinds, "filename": ValueKind.SYMBOL})
+    chosen.names_changed(watch)
+    after = chosen.of(watch, store)
+    assert after is not before
+    for rows in (before, after):
+        rows.tick(60)
+    assert after.next == before.next > 0
+
+
 def test_two_stores_have_one_filter():
     watch, store, _, _ = recording()
     chosen, later = Filter(), store.from_now_on()
