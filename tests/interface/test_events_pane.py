@@ -289,6 +289,23 @@ async def test_marks_are_found_again():
         assert pane.marks == {every[-1].seq}
 
 
+async def test_the_event_that_is_picked_is_the_one_acted_on_in_sorted_rows():
+    async with live() as (pilot, pane, _):
+        await to_column(pilot, pane, "count")
+        await pilot.press("S", "end")
+        assert pane.table.following
+        picked = pane.shown.item(pane.shown.next - 4)
+        await pilot.press("m", "down", "down", "down", "enter")
+        assert pane.marks == {picked.seq} and pane.record == picked
+        for key in ("full_stop", "exclamation_mark", "K"):
+            await pilot.press("end", key, "down", "down", "down", "enter")
+            assert pane.record == picked
+        await pilot.press("end", "m", "down", "down", "down")
+        pane.shown.choose(f"COMM != {picked.comm}")
+        await pilot.press("enter")
+        assert pane.marks == {picked.seq}, "an event that is hidden by now is not exchanged for another"
+
+
 async def test_who_reads_a_row_stays_there_when_tasks_get_names():
     async with live() as (pilot, pane, every):
         store, table = pane.shown.store, pane.table

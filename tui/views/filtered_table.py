@@ -172,11 +172,13 @@ class FilteredTable(Generic[Kind]):
         return None
 
     def row_of(self, number: int) -> int | None:
-        """Return the row of an item; None: it is hidden or dropped, or rows are not in order of time."""
+        """Return the row of an item; None: it is hidden or dropped."""
+        if self._sorted is not None:
+            is_shown = number >= self.items.first and number in self._sorted
+            return self._sorted.index(number) if is_shown else None
         rows = self._by_time
         row = rows.at(number)
-        is_shown = self._sorted is None and rows.first <= row < rows.next
-        return row if is_shown and rows.number(row) == number else None
+        return row if rows.first <= row < rows.next and rows.number(row) == number else None
 
     def row_from(self, number: int) -> int:
         """Return the first row, in order of time, whose item has at least a number."""

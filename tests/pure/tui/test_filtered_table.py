@@ -161,7 +161,8 @@ def test_sorted_rows_are_of_one_moment(table, descending):
     digits = [2, 4, 6, 8][:: -1 if descending else 1]
     assert items(table) == [digit + ten for digit in digits for ten in (0, 10, 20, 30)]
     assert table.order == (BY_DIGIT, descending) and table.counts == (16, 32)
-    assert table.row_of(2) is None and table.place(0) == digits[0]
+    assert table.place(0) == digits[0] and table.row_of(3) is None
+    assert [table.row_of(number) for number in items(table)] == list(range(16)), "rows in the order that is shown"
     with pytest.raises(IndexError):
         table.number(-1)
     before = items(table)
@@ -170,6 +171,9 @@ def test_sorted_rows_are_of_one_moment(table, descending):
     assert items(table) == before
     table.filter.renamed = True
     assert not table.names_changed() and items(table) == before
+    table.items.first = 3
+    assert table.row_of(2) is None and table.row_of(4) is not None, "2 was dropped"
+    table.items.first = 0
     table.unsort()
     table.tick(1.0)
     assert items(table) == list(range(0, 50, 2)) and table.order is None

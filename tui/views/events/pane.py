@@ -25,6 +25,7 @@ _HUES: Final = ("", "task", "event")
 _MOST_CHECKED: Final = 1 << 14
 """Newest events among which the events of a probe are searched."""
 _NO_EVENT: Final = "no event is on the screen"
+_DROPPED: Final = "this event is no longer among these"
 
 
 class EventsPane(FilteredPane):
@@ -236,9 +237,13 @@ class EventsPane(FilteredPane):
         texts = ["".join(piece.text for piece in rows.pieces(row, table.window.columns - 1)) for row in seen]
 
         def use_event(number: int) -> None:
-            if (place := places[number]) is not None and self.shown is shown:
-                table.move_to(shown.row_from(place))
-                then()
+            if (place := places[number]) is None or self.shown is not shown:
+                return
+            if (row := shown.row_of(place)) is None:
+                self.notify(_DROPPED, markup=False)
+                return
+            table.move_to(row)
+            then()
 
         dialogs.pick(self.app, "which event?", texts, use_event)
 
