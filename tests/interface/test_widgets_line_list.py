@@ -113,6 +113,17 @@ async def test_rows_that_fall_away_at_the_front_do_not_move_the_picture():
         assert app.line(0).startswith(CURSOR_MARK + "row 600")
 
 
+async def test_a_list_that_becomes_shorter_at_the_front_shows_the_same_rows_at_its_end():
+    app = host(1000)
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("end")
+        top = app.widget.window.top
+        app.widget.rows.first, app.widget.rows.next = 300, 1010
+        app.widget.rows_changed()
+        await pilot.pause()
+        assert (app.widget.window.top, app.widget.cursor) == (top, 999)
+
+
 async def test_fewer_rows_clamp_the_cursor_and_none_at_all_is_fine():
     app = host(1000)
     async with app.run_test(size=SIZE) as pilot:

@@ -224,6 +224,19 @@ async def test_rows_that_are_dropped_from_the_store():
         assert app.widget.table.cursor == 601
 
 
+async def test_a_held_picture_at_the_end_stays_when_more_rows_are_dropped_than_come():
+    store = Store(5000)
+    app = host(store)
+    async with app.shown() as pilot:
+        await pilot.press("space")
+        table = app.widget.table
+        top = table.window.top
+        store.first, store.next = 1000, 5050
+        table.tick()
+        await until(lambda: table.window.origin == 1000, pilot)
+        assert (table.following, table.cursor, table.window.top) == (False, 4999, top)
+
+
 async def test_search_goes_to_hits_in_steps():
     store = Store(10_000)
     app = host(store)

@@ -136,11 +136,12 @@ class LineList(ScrollView, can_focus=True):
 
     def sync_extent(self) -> None:
         """Tell the scroll bar how many rows there are; the row at the top stays where it is."""
+        top = self.window.top  # before the list becomes shorter, which may move the scroll bar
         dropped = self.window.drop()
         count = self.rows.next - self.rows.first
         self.virtual_size = Size(max(self.wanted_columns(), 1), count + self.window.header_lines)
         if dropped:
-            self.window.scroll_to(self.window.top - dropped)
+            self.window.scroll_to(top)
 
     def notify_style_update(self) -> None:
         """Theme or focus changed: every style is another one."""

@@ -140,6 +140,7 @@ class TailTable(LineList):
             self._extent_timer.stop()
             self._extent_timer = None
         window, rows = self.window, self.rows
+        top = window.top  # before the list becomes shorter, which may move the scroll bar
         dropped = window.drop()
         size = Size(max(1, self.wanted_columns()), rows.next - rows.first + window.header_lines)
         if size.width != self.virtual_size.width or not self.is_attached:
@@ -150,7 +151,7 @@ class TailTable(LineList):
         if self.following:
             self.follower.scroll_to(rows.next - window.page)
         elif dropped:
-            self.follower.scroll_to(window.top - dropped)
+            self.follower.scroll_to(top)
             self.cursor = max(self.cursor, rows.first)
             self.refresh()
 
