@@ -67,6 +67,11 @@ class VisibleRows:
         self._wanted = wanted
         self.renew()
 
+    def filter(self, passing: Callable[[slice], Mask]) -> None:
+        """Select the rows that pass another filter."""
+        self._passing = passing
+        self.renew()
+
     def renew(self, row: int = 0) -> None:
         """Select again, from row `row` on."""
         row = max(row, self.tree.first)

@@ -15,6 +15,7 @@ from events.graph.record_ends import NO_RETURNS
 from events.graph.tree import CallRowFlag
 from events.search.search import SearchStep
 from kernel.connection.kernel_info import KernelInfo
+from kernel.connection.open_target import shipped_recording
 from tests.graph_recordings import graph_recording
 from tests.interface.test_app import application
 from tests.interface.widget_host import screen_text, until
@@ -22,6 +23,7 @@ from tui.present.ways_out import RUNNING_KERNEL
 from tui.views.graph.model import GraphModel
 from tui.views.graph.view import GraphView
 from widgets.events.graph_pane import GraphPane
+from widgets.events.times import kernel_stamp
 from widgets.fields.probe_editor import ProbeEditor
 from widgets.number_format import duration, grouped
 
@@ -360,3 +362,28 @@ async def test_counts_of_what_goes_on_coming_are_not_said_of_a_held_picture(reco
         view.forget()
         assert view.note(live) == "no call came yet" and not view.empty_reason(live)
         assert str(RUNNING_KERNEL) in view.empty_reason(app.current_watch), "a recording traces nothing"
+
+
+async def test_a_held_picture_stays_and_keeps_its_times_when_tasks_get_names():
+    app = application(shipped_recording())
+    async with app.run_test(size=SIZE) as pilot:
+        view = await open_graph(app, pilot)
+        store, table = view.shown.store, view.graph
+        app.places.live.action_clock()
+        assert table.rows.stamp is not kernel_stamp
+        await pilot.press("f", *"comm == head", "enter")
+        await until(lambda: view.shown.chosen and not view.shown.backlog, pilot)
+        assert table.rows.stamp is not kernel_stamp, "rows that pass a filter have the times that were asked for"
+        table.go_to(table.rows.next - 20)
+        await pilot.press("left", "up")
+        held, above, size = view.shown.row(table.cursor).row, table.cursor - table.window.top, view.filtered.passing
+        assert 0 < above < table.window.page - 1
+        before = [row.row for row in rows(view)]
+        more = next(pid for pid, name in store.cmdlines.items() if name == "workload")
+        store.cmdlines = {**store.cmdlines, more: "head"}
+        app.places.live.names_changed()
+        app.places.live.tick()
+        await until(lambda: not view.shown.backlog and view.filtered.passing > size, pilot)
+        assert not table.following and view.shown.row(table.cursor).row == held
+        assert table.cursor - table.window.top == above
+        assert set(before) <= {row.row for row in rows(view)}

@@ -447,3 +447,27 @@ def test_nothing_hostile_reaches_the_screen():
     )
     for line in (*detail_lines(host), *detail_lines(HostLine("x", notes=(bad,), lowered=(bad, bad)))):
         assert "\x1b" not in line[0] and "\n" not in line[0]
+
+
+async def test_who_reads_an_event_stays_there_when_tasks_get_names():
+    lan = Lan(FakeHost("web1"), FakeHost("web2"))
+    async with running(lan, "web1", "web2") as (app, pilot):
+        fleet, table = app.hosts.fleet, app.screen._events.table
+        fleet.arm(ArmRequest(("f vfs_read",)))
+        await until(lambda: "2 of 2 armed" in text(app), pilot)
+        for n in range(60):
+            lan.hosts[("web1", "web2")[n % 2]].event(fleet.clock(), pid=812 if n % 3 else 4242)
+            if n % 10 == 9:
+                await until(partial(has_rows, fleet, n + 1), pilot)
+        comm = fleet.events.record(1).comm
+        await pilot.press("f", *f"comm == {comm}", "enter")
+        await until(lambda: app.screen._shown.filtered.passing == 40, pilot)
+        await pilot.press(*["up"] * 8)
+        held, above = app.screen._shown.item(table.cursor).ts, table.cursor - table.window.top
+        for host in lan.hosts.values():
+            for name in list(host.files):
+                if name.endswith("saved_cmdlines"):
+                    host.files[name] += f"4242 {comm}\n".encode()
+        await until(lambda: app.screen._shown.filtered.passing == 60, pilot)
+        assert not table.following and app.screen._shown.item(table.cursor).ts == held
+        assert table.cursor - table.window.top == above

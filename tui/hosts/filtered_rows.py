@@ -55,6 +55,10 @@ class FilteredHostRows:
         """Return the number of a row in the merged list. Raises IndexError where it was dropped, or is none yet."""
         return self._kept.number(row)
 
+    def at(self, number: int) -> int:
+        """Return the first row that has at least this number in the merged list; `next`: there is none."""
+        return self._kept.at(number)
+
     def tick(self, budget: float) -> None:
         """Look at what came, for so many seconds at most (one piece always)."""
         deadline = time.monotonic() + budget

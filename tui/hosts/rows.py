@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, cast
 
@@ -68,10 +69,27 @@ class HostRows:
         return self._chosen is not None and self._chosen.names_changed()
 
     @property
+    def backlog(self) -> int:
+        """Events that the filter was not asked about yet."""
+        return self._chosen.backlog if self._chosen else 0
+
+    def place(self, row: int) -> int | None:
+        """Return the number of a row's event in the merged list; None: there is no such row."""
+        with contextlib.suppress(IndexError):
+            return (
+                (row if self._chosen is None else self._chosen.number(row)) if self.first <= row < self.next else None
+            )
+        return None
+
+    def row_from(self, number: int) -> int:
+        """Return the first row whose event has at least a number."""
+        return number if self._chosen is None else self._chosen.at(number)
+
+    @property
     def filtered(self) -> PassCount:
         """Number of events that pass, and of all."""
         every = self._events.next_seq - self._events.first_seq
-        return PassCount(self.next - self.first, every, backlog=self._chosen.backlog if self._chosen else 0)
+        return PassCount(self.next - self.first, every, backlog=self.backlog)
 
     @property
     def first(self) -> int:

@@ -22,6 +22,7 @@ from tui.live.detail import DetailScreen
 from tui.present.hist_tables import TableLine
 from tui.present.ways_out import HOSTS_BUILD, HOSTS_DISARM, HOSTS_PRESET, HOSTS_RECONNECT, HOSTS_TRIGGER
 from tui.views.histograms.pane import TableLines, TableList
+from tui.views.pause_position import PausePosition
 from widgets.events.host_table import HostDetail, HostTable
 from widgets.events.status_bar import LiveLine
 from widgets.events.values import LiveState
@@ -55,6 +56,7 @@ class HostsScreen(Screen[None]):
         self._detail = HostDetail()
         self._line = LiveLine()
         self._events = TablePane()
+        self._position = PausePosition(self._events.table)
         self._histograms = TableList(id="histograms")
         self._histograms.display = False
         self._lines: tuple[TableLine, ...] = ()
@@ -116,6 +118,7 @@ class HostsScreen(Screen[None]):
         more = self._shown.tick(_BUDGET)
         self._looking = self.set_timer(_BUDGET, self._look_on) if more else None
         self._events.table.tick()
+        self._position.restore(self._shown)
         self._filter_bar.show(_NOT_FILTERED if self.shows_histograms else self._shown.filtered)
 
     @property
@@ -139,6 +142,7 @@ class HostsScreen(Screen[None]):
         event.stop()
         self.set_focus(self._histograms if self.shows_histograms else self._events.table)
         if event.changed:
+            self._position.wanted = None
             self._events.table.show(self._shown.rows(self._fields or ()))
         self.tick()
 
@@ -149,8 +153,10 @@ class HostsScreen(Screen[None]):
 
     def names_changed(self) -> None:
         """Show names of tasks that are known only now."""
+        place = self._position.read(self._shown)
         if self._shown.names_changed():
             self._events.table.show(self._shown.rows(self._fields or ()))
+            self._position.wanted = place
             self._look_on()
         self._events.table.names_changed()
 

@@ -46,6 +46,7 @@ class FollowControl:
 
     def hold(self, row: int, above: int, left_at: int) -> None:
         """Stop to follow with the cursor on a row and so many rows above it; rows from `left_at` on are new."""
+        self._table.sync_extent()  # it could not scroll to rows that the scroll bar does not know of
         self._table.move_to(row)
         if not self._state.following:
             self.scroll_to(self._table.cursor - above)

@@ -11,7 +11,7 @@ from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.timer import Timer
 
-from tui.views.events.pause_position import PausePosition
+from tui.views.pause_position import PausePosition
 from widgets.events.times import Stamp, kernel_stamp
 from widgets.lists.table_pane import TablePane
 from widgets.value_input import ValueInput

@@ -114,19 +114,35 @@ class GraphModel:
                 return True, False
             if self._waits:
                 self._waits, changed = False, True
-                self.visible.renew()
+                self.visible.filter(passing_rows(self.tree, self.chosen))
         if changed:
             self.visible.tick(settled=following)
         return more, changed
 
     def choose(self, chosen: FilteredRows | None) -> None:
-        """Show the calls of which an event passes; None: all."""
-        self.chosen, self._waits = chosen, True
-        self.visible = self._visible(self.visible.options)
+        """Show the calls of which an event passes; None: all. With names that came, rows stay until it is known."""
+        before, self.chosen, self._waits = self.chosen, chosen, True
+        if chosen is None or before is None or chosen.condition.text != before.condition.text:
+            self.visible = self._visible(self.visible.options)
 
     def _visible(self, wanted: VisibleOptions) -> VisibleRows:
         passing = passing_rows(self.tree, self.chosen) if self.chosen is not None else None
         return VisibleRows(self.tree, wanted, passing)
+
+    @property
+    def backlog(self) -> int:
+        """Number of events not yet checked by the filter; 1 also until the rows are chosen by the last of them."""
+        return max(1, self.chosen.backlog) if self.chosen is not None and self._waits else 0
+
+    def place(self, row: int) -> int | None:
+        """Return the number of a row's call; None: there is no such row."""
+        with contextlib.suppress(IndexError):
+            return self.row(row).row
+        return None
+
+    def row_from(self, number: int) -> int:
+        """Return the first row whose call has at least a number."""
+        return self.visible.dropped + int(np.searchsorted(self.visible.rows, number))
 
     def outdated(self, watch: Watch) -> bool:
         """Tell whether a new tree would differ: the tracer runs now, or another probe has both ends."""

@@ -14,6 +14,7 @@ from tui.views.calls.call_text import CallTexts, detail_of_call
 from tui.views.graph.hot_spots import HotSpots
 from tui.views.graph.model import GraphModel
 from tui.views.graph.names import GraphNames
+from tui.views.pause_position import PausePosition
 from tui.views.view import TableView, ViewPlace
 from widgets.events.graph_pane import GraphPane
 from widgets.events.graph_rows import GraphRows
@@ -62,6 +63,7 @@ class GraphView(TableView):
         self._hot_calls = 0
         """Calls that the hot spots are of."""
         self._stamp: Stamp = kernel_stamp
+        self._position = PausePosition(self.graph)
 
     @property
     def shown(self) -> GraphModel | None:
@@ -79,8 +81,13 @@ class GraphView(TableView):
         if shown.live_tree.traced and not watch.info.symbols_read:
             return True  # wait until the first row has its name
         waiting = shown.live_tree.backlog
+        held = self._position.read(shown) if shown.backlog else None
         more, changed = shown.tick(_HURRY if waiting > _MUCH else _BUDGET, self.graph.following)
         self.graph.news(changed)
+        if held is not None and not shown.backlog:
+            self._position.wanted = held
+            self._position.restore(shown)
+            self.graph.refresh()
         if self.pane.table is self.pane.hot:
             self._count()
         return more
@@ -104,8 +111,10 @@ class GraphView(TableView):
         stale = shown is None or shown.store is not store or shown.outdated(watch)
         if shown is not None and not stale:
             if chosen is not shown.chosen:
+                rows = shown.visible
                 shown.choose(chosen)
-                self.graph.show(GraphRows(shown))
+                if shown.visible is not rows:
+                    self._show(shown)
             return shown
         if self._names is None or self._watch is not watch:
             self._names = GraphNames(watch.info)
@@ -113,10 +122,13 @@ class GraphView(TableView):
         calls.learn()
         self._watch = watch
         self._shown = shown = GraphModel(watch, store, self._names, calls, chosen=chosen)
+        self._show(shown)
+        return shown
+
+    def _show(self, shown: GraphModel) -> None:
         rows = GraphRows(shown)
         rows.stamp = self._stamp
         self.graph.show(rows)
-        return shown
 
     def forget(self) -> None:
         """Clear the tree."""

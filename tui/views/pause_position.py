@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
-    from tui.views.filtered_table import FilteredTable, Items
     from widgets.lists.tail_table import TailTable
 
 
@@ -20,6 +19,20 @@ class Place(NamedTuple):
     """Rows on the screen above the cursor."""
 
 
+class FilterableRows(Protocol):
+    """Rows of items with numbers that no filter changes."""
+
+    @property
+    def backlog(self) -> int:
+        """Number of events, or items, not yet checked."""
+
+    def place(self, row: int) -> int | None:
+        """Return the number of a row's item; None: there is no such row."""
+
+    def row_from(self, number: int) -> int:
+        """Return the first row whose item has at least a number."""
+
+
 class PausePosition:
     """Place that a table goes back to as soon as its rows are found again."""
 
@@ -28,7 +41,7 @@ class PausePosition:
         """Place that is not found yet; None: the table stands where it should."""
         self._table = table
 
-    def read(self, shown: FilteredTable[Items[object]]) -> Place | None:
+    def read(self, shown: FilterableRows) -> Place | None:
         """Return the place that must be kept; None: rows are followed."""
         table = self._table
         if table.following:
@@ -38,7 +51,7 @@ class PausePosition:
             return None
         return Place(cursor, cursor if newest is None else newest, table.cursor - table.window.top)
 
-    def restore(self, shown: FilteredTable[Items[object]]) -> None:
+    def restore(self, shown: FilterableRows) -> None:
         """Go back to the place, once its row is found."""
         place = self.wanted
         if place is None or (
