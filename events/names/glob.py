@@ -55,6 +55,7 @@ def _segments(pattern: bytes) -> list[re.Pattern[bytes]]:
     """Return the parts between the `*`, each as an expression of fixed length with one group per byte."""
     pieces: list[list[bytes]] = [[]]
     at = 0
+    may_close = True  # a bracket after one that is not closed is not closed, either
     while at < len(pattern):
         sign = pattern[at : at + 1]
         at += 1
@@ -63,8 +64,10 @@ def _segments(pattern: bytes) -> list[re.Pattern[bytes]]:
             continue
         if sign == b"?":
             pieces[-1].append(_ANY)
-        elif sign == b"[" and (found := _class(pattern, at)) is not None:
-            expression, at = found
+        elif sign == b"[" and may_close:
+            found = _class(pattern, at)
+            may_close = found is not None
+            expression, at = found or (re.escape(sign), at)
             pieces[-1].append(expression)
         elif sign == b"\\":
             if at < len(pattern):  # a backslash at the end escapes nothing

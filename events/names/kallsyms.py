@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence, Set
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
+from events.names.glob import Glob
 from events.names.symbol_names import SymbolNames
 
 _SOME_ADDRESS = re.compile(rb"^0*[1-9a-f]", re.MULTILINE)
@@ -93,6 +94,8 @@ class KallsymsTable(NamedTuple):
 
 _EMPTY = KallsymsTable((), (), (), ())
 
+_glob = lru_cache(maxsize=64)(Glob)
+
 
 class Symbols:
     """Symbols of /proc/kallsyms, parsed on first use (100 ms for 190,000 lines), or ahead by `prepare()` in a
@@ -107,6 +110,9 @@ class Symbols:
         self.function_names = lru_cache(maxsize=4096)(self._names_of_function)
         """Function that returns all names of the function that contains an address, as `name` does; empty: no symbol
         is there. Each event of a pattern asks."""
+        self.function_name = lru_cache(maxsize=4096)(self._name_of_function)
+        """Function that returns the name of the function that contains an address, of several names one that matches
+        a pattern (empty: the first); empty: no symbol is there."""
 
     @classmethod
     def parse(cls, data: bytes) -> Symbols:
@@ -311,6 +317,11 @@ class Symbols:
             return ()
         module = f" [{place.module}]" if place.module else ""
         return tuple(entry.name + module for entry in self.at(address - place.offset) if entry.module == place.module)
+
+    def _name_of_function(self, address: int, pattern: str) -> str:
+        names = self.function_names(address)
+        matches = _glob(pattern).matches if len(names) > 1 and pattern else lambda _: True
+        return next((name for name in names if matches(name.partition(" [")[0])), names[0] if names else "")
 
     def text(self, address: int, offset: bool = True) -> str:
         """Return an address as %pS prints it, or as %ps without the offset."""

@@ -14,7 +14,6 @@ from btf.walk import strip
 from events.decode import Scalar, Value
 from events.format import NAME_ONLY, PROBE_FIELDS, Field, FieldKind
 from events.names.errnos import errno_name
-from events.names.glob import Glob
 from events.names.kallsyms import Symbols
 from events.names.number_format import NumberFormat
 from events.names.syscalls import call_name
@@ -163,14 +162,7 @@ class Namer:
 
 def function_name(symbols: Symbols | None, address: int, pattern: str) -> str:
     """Return the name of the function at an address, or the address in hex; see `Namer.function`."""
-    names = symbols.function_names(address) if symbols else ()
-    if len(names) > 1 and pattern:
-        matches = _glob(pattern).matches
-        names = (*(name for name in names if matches(name.partition(" [")[0])), *names)
-    return names[0] if names else f"0x{address:x}"
-
-
-_glob = lru_cache(maxsize=64)(Glob)
+    return (symbols.function_name(address, pattern) if symbols else "") or f"0x{address:x}"
 
 
 def _is_hex(kind: str, field: Field | None) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -241,3 +242,18 @@ def test_of_several_names_of_a_function_the_one_that_was_asked_for() -> None:
     ):  # fmt: skip
         comparison = SymbolComparison("func", operator, text, lambda: symbols)
         assert comparison._holds_at(address, symbols) == holds
+
+
+def test_the_names_at_an_address_are_matched_once_for_all_its_events(monkeypatch) -> None:
+    symbols = Symbols(b"ffffffff81000000 T first\nffffffff81000000 T second\nffffffff81000100 T other\n")
+    asked: list[str] = []
+
+    def matching(pattern: str) -> SimpleNamespace:
+        asked.append(pattern)
+        return SimpleNamespace(matches="second".__eq__)
+
+    monkeypatch.setattr("events.names.kallsyms._glob", matching)
+    namer = Namer(symbols=lambda: symbols)
+    assert [namer.function(0xFFFFFFFF81000000, "sec*") for _ in range(3)] == ["second"] * 3
+    assert asked == ["sec*"]
+    assert namer.function(0xFFFFFFFF81000000) == "first" and namer.function(5, "sec*") == "0x5"

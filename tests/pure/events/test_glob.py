@@ -6,6 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from events.names import glob
 from events.names.glob import Glob
 
 SIGNS = st.text(alphabet="ab*?[]!-\\ä1", max_size=12)
@@ -79,6 +80,28 @@ def in_class(pat: bytes, p: int, c: int) -> tuple[bool, int] | None:
 def test_a_pattern_matches_what_the_kernel_says(pattern: str, text: str) -> None:
     negated = pattern.startswith("!")
     assert Glob(pattern).matches(text) == (like_the_kernel(pattern.removeprefix("!"), text) != negated)
+
+
+@example("[a" * 3 + "]", "[a[a")
+@example("[[]][", "[][")
+@example("[a-", "[a-")
+@given(st.text(alphabet="[]-!a", max_size=14), st.text(alphabet="[]-!a", max_size=8))
+def test_brackets_match_what_the_kernel_says(pattern: str, text: str) -> None:
+    negated = pattern.startswith("!")
+    assert Glob(pattern).matches(text) == (like_the_kernel(pattern.removeprefix("!"), text) != negated)
+
+
+def test_brackets_that_nothing_closes_are_looked_at_once(monkeypatch) -> None:
+    seen = []
+    look = glob._class
+
+    def counted(pattern: bytes, at: int) -> tuple[bytes, int] | None:
+        seen.append(at)
+        return look(pattern, at)
+
+    monkeypatch.setattr(glob, "_class", counted)
+    assert Glob("[" * 500).matches("[" * 500)
+    assert seen == [1]
 
 
 @given(TEXTS)

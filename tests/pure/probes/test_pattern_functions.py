@@ -44,6 +44,13 @@ def test_each_event_of_a_pattern_has_the_function_first(name: str) -> None:
     assert plan_from_dict(json.loads(json.dumps(plan_to_dict(plan)))) == plan
 
 
+def test_a_recorded_pattern_has_a_bound() -> None:
+    plain = json.loads(json.dumps(plan_to_dict(planned("f vfs_read*", "7.2"))))
+    plain["events"][0]["columns"][0]["functions"] = "[" * 10_000
+    with pytest.raises(ValueError, match="a pattern of functions that is too long"):
+        plan_from_dict(plain)
+
+
 @pytest.mark.parametrize("text", ["f vfs_read%both", "p vfs_read", "t sched_switch prev", "p vfs_read+4"])
 def test_one_function_needs_no_name(text: str) -> None:
     assert not any(event.function_field for event in planned(text, "7.2").events)
