@@ -29,6 +29,8 @@ class ProbeNote(NamedTuple):
     """Field that serves only to tell calls apart."""
     attached: str = ""
     """`group.event` that an event probe is attached to."""
+    pattern: str = ""
+    """Pattern of the probed functions; empty: the probe is on one."""
     user: bool = False
     """True for a probe in a program."""
 
@@ -146,7 +148,7 @@ class Source:
         value = record.values.get(field.name) if field is not None else None
         if not isinstance(value, int):
             return value if isinstance(value, str) else None
-        return function_name(self.symbols(), value, self.of(record.event).subject)
+        return function_name(self.symbols(), value, self.of(record.event).pattern)
 
     def exact_values(self, record: Record) -> Mapping[str, Value]:
         """Return the fields of an event by name as `events.export.escape.exact_values`, with a probed function's

@@ -161,5 +161,6 @@ def _probe_note(title: str, event: PlannedEvent, unasked: frozenset[str]) -> Pro
         omitted_fields=unasked,
         frame=event.frame,
         attached=place if letter == "e" else "",
+        pattern=next((column.functions for column in event.columns if column.functions), ""),
         user=letter[:1] in ("p", "r") and "/" in place,
     )
