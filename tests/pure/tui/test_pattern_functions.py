@@ -14,9 +14,11 @@ from kernel.connection.kernel_info import KernelInfo
 from kernel.connection.open_target import choose
 from kernel.connection.planner import Planner
 from kernel.watch.watch import Watch
+from probes.plans.plan import PlanColumn, PlannedEvent
 from tests.pattern_recording import FUNCTIONS, pattern_recording
 from tests.pure.commands import command  # noqa: F401 - a fixture
 from tui.filter.completion import values_seen
+from tui.output.event_source import _probe_note
 from tui.present.call_ends import function_titles
 
 
@@ -104,3 +106,22 @@ def test_functions_of_two_probes_are_told_apart(recording):
     unknown = function_key(0, 1 << 12)
     assert function_titles(watch, [unknown]) == {unknown: "0x1000"}
     watch.close()
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl"])
+def test_calls_have_the_name_as_events_have_it(command, recording, form):  # noqa: F811
+    out = command(recording, "--view", "calls", "--export", form).out
+    assert "call" in out
+    if form == "csv":
+        rows = list(csv.DictReader(io.StringIO(out)))
+        names = {row[end] for row in rows for end in ("entry.func", "exit.func")} - {""}
+    else:
+        calls = [row for row in map(json.loads, out.splitlines()) if "call" in row]
+        names = {end["func"] for row in calls for end in row["values"].values() if end}
+    assert names and names <= set(FUNCTIONS)
+
+
+def test_probes_of_one_pattern_export_names_that_fit_it():
+    event = PlannedEvent("g", "e", "f:g/e vfs_*", "-:g/e", columns=(PlanColumn("func", "func", functions="vfs_*"),))
+    for title in ("vfs_*", "vfs_* (e)"):
+        assert _probe_note(title, event, frozenset()).pattern == "vfs_*"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from events.calls.call_values import Call, UnpairedReason
 from events.calls.pairing import MOST_OPEN
+from events.decode import Value
 from events.export.escape import exact_values
 from events.kernel_time import seconds
 from events.losses import LOSS_EVENT, Loss
@@ -99,7 +100,7 @@ def object_of_call(watch: Watch, call: CallText, entry: Record | None, leave: Re
         raise IndexError
     ends = {"entry": entry, "exit": leave}
     shown = {end: record and dict(watch.event_fields.values(record)) for end, record in ends.items()}
-    exact = {end: record and exact_values(record) for end, record in ends.items()}
+    exact = {end: record and _exact_values(record, shown[end] or {}) for end, record in ends.items()}
     return {
         "ts": last.ts,
         "cpu": last.cpu,
@@ -115,6 +116,14 @@ def object_of_call(watch: Watch, call: CallText, entry: Record | None, leave: Re
         },
         "note": call.note or None,
     }
+
+
+def _exact_values(record: Record, shown: Mapping[str, str]) -> Mapping[str, Value]:
+    """Return the fields of an end by name as `events.export.source.Source.exact_values`, with the name of the probed
+    function as it is displayed.
+    """
+    values, function = exact_values(record), record.format.function if record.format is not None else None
+    return {**values, function.name: shown[function.name]} if function and function.name in shown else values
 
 
 class CallTexts:
