@@ -14,6 +14,7 @@ from probes.lowering.filters.filter_words import enum_names
 from probes.lowering.static_events import is_returned
 from probes.plans.plan import Plan
 from probes.rules.readers import RuleContext
+from probes.syntax.text import glob
 
 _TOKEN = re.compile(
     r"""\s*(?:(?P<value>"[^"]*(?:"|$)|'[^']*(?:'|$)|-?[0-9]\w*|-\w*)
@@ -45,11 +46,18 @@ class _Field(NamedTuple):
     btf_type: int | None = None
     is_result: bool = False
     """True for a function's return value, which may be an error."""
+    functions: str = ""
+    """Pattern of the functions of which one is the value; empty: another value."""
 
     @property
     def is_text(self) -> bool:
         """True if the field is compared with text."""
         return "string" in self.type or "char" in self.type
+
+    @property
+    def operators(self) -> tuple[tuple[str, str], ...]:
+        """Operators that compare the field, each with its meaning."""
+        return _TEXTUAL if self.is_text else _NUMERIC[:2] if self.functions else _NUMERIC
 
 
 _COMMON_FIELDS = (
@@ -89,7 +97,7 @@ def complete_filter(before: str, start: int, scope: Scope) -> Completions:
     if state == "operator":
         items = tuple(
             Completion(f"{sign} ", ItemKind.WORD, sign, description=about)
-            for sign, about in (_TEXTUAL if field is not None and field.is_text else _NUMERIC)
+            for sign, about in (field.operators if field is not None else _NUMERIC)
             if sign.startswith(typed)
         )
         return Completions(end - len(typed), end, items, Priority.NEEDED)
@@ -124,6 +132,8 @@ def _values(field: _Field | None, typed: str, end: int, scope: Scope) -> Complet
         return Completions(
             end, end, (Completion(f"{typed[0]} ", ItemKind.VALUE, f"{typed}{typed[0]}"),), Priority.NEEDED
         )
+    if field is not None and field.functions:
+        return _function_names(field.functions, typed, end, scope)
     names = dict(enum_names(scope.btf, field.btf_type)) if field else {}
     if typed.startswith("-") or (field and field.is_result and not names):
         names |= {f"-{name}": errno_of(f"-{name}") or 0 for name in errno_names()}
@@ -135,6 +145,15 @@ def _values(field: _Field | None, typed: str, end: int, scope: Scope) -> Complet
     if re.fullmatch(r"-?[0-9]\w*", typed):
         return Completions(start, end)
     return Completions(start, end, tuple(values), Priority.NEEDED, "" if values else "a number")
+
+
+def _function_names(pattern: str, typed: str, end: int, scope: Scope) -> Completions:
+    """Return the names of functions that a pattern has, with those that begin with the typed text first."""
+    found = (function.name for query in (typed, pattern) if query for function in scope.known.functions(query))
+    fits = glob(pattern).fullmatch
+    names = [name for name in dict.fromkeys(found) if fits(name)]
+    items = tuple(Completion(f"{names[n]} ", ItemKind.VALUE, names[n]) for n in ranked(names, typed)[:_MAX_VALUES])
+    return Completions(end - len(typed), end, items, Priority.NEEDED, "" if items else "no function has this name")
 
 
 def _recorded(scope: Scope) -> tuple[_Field, ...]:
@@ -152,7 +171,14 @@ def _recorded(scope: Scope) -> tuple[_Field, ...]:
 def _plan_fields(plan: Plan, scope: Scope) -> tuple[_Field, ...]:
     context = RuleContext(scope.dialect, scope.btf, scope.known.facts, scope.known.environment)
     labels = {column.name: column for event in plan.events for column in event.columns}
-    fields: dict[str, _Field] = {}
+    fields = {
+        event.function_field: _Field(
+            event.function_field, "", "the function that an event is of", functions=column.functions
+        )
+        for event in plan.events
+        for column in event.columns
+        if column.functions and scope.dialect.btf_args  # as the check takes such a filter
+    }
     for event in parse_existing([event.line for event in plan.events], context):
         for argument in event.arguments:
             column = labels.get(argument.name)

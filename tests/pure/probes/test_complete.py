@@ -217,6 +217,22 @@ def test_filters() -> None:
     assert offered("f vfs_read count if count > ").note == "a number"
 
 
+def test_the_function_of_a_pattern_is_a_field_of_its_filter() -> None:
+    begin = "f vfs_* count=$arg1:u64 if "
+    assert texts(begin)[:2] == ["func ", "count "] and texts(f"{begin}fu") == ["func "]
+    assert texts(f"{begin}func ") == ["== ", "!= "]
+    assert all(verdict(f"{begin}func {sign}vfs_read", "7.2") == "" for sign in texts(f"{begin}func "))
+    names = texts(f"{begin}func == ")
+    assert "vfs_read " in names and all(name.startswith("vfs_") for name in names)
+    assert texts(f"{begin}func != vfs_rea")[0] == "vfs_read "
+    assert texts(f"{begin}func == ext4_") == []
+    assert offered(f"{begin}func == ext4_").note == "no function has this name"
+    assert "func " not in texts("f vfs_read count if ")
+    for kernel_ in KERNELS:
+        offers = "func " in texts(begin, kernel_)
+        assert offers == (verdict(f"{begin}func == vfs_read", kernel_) == ""), kernel_
+
+
 def test_a_place_in_a_program_by_taking_what_is_offered() -> None:
     text = "p /"
     for label in ("usr", "usr/", "bin", "bin/", "pie", "pie:"):
