@@ -7,7 +7,6 @@ import os
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
 
 PLAIN, RETURNED, NAMES = b"", b"r", b"n"
 """Kinds of memory that a call's attributes point to, and what is given for them: bytes for the kernel; the number of
@@ -45,7 +44,7 @@ class BpfCalls:
         if number is None:
             raise OSError(errno.ENOSYS, "bpf")
         memory = ctypes.create_string_buffer(attributes, len(attributes))
-        kept: list[Any] = []
+        kept: list[object] = []
         filled = []
         for offset, kind, data in parts:
             size = int(data) if kind == RETURNED else max(len(data), 1)
@@ -59,8 +58,9 @@ class BpfCalls:
                 for name in data.split(b"\0")[:-1]:
                     addresses.append(address + at)
                     at += len(name) + 1
-                kept.append((ctypes.c_uint64 * len(addresses))(*addresses))
-                address = ctypes.addressof(kept[-1])
+                array = (ctypes.c_uint64 * len(addresses))(*addresses)
+                kept.append(array)
+                address = ctypes.addressof(array)
             ctypes.c_uint64.from_buffer(memory, offset).value = address
         call = ctypes.CDLL(None, use_errno=True).syscall
         call.restype = ctypes.c_long

@@ -104,7 +104,8 @@ def glob(pattern: str) -> re.Pattern[str]:
     expression, at = "", 0
     while at < len(pattern):
         char, at = pattern[at], at + 1
-        span = re.match(r"(!?)(.(?:-[^\]]|[^\]])*)\]", pattern[at:]) if char == "[" else None
+        may_close = char == "[" and pattern.find("]", at + 1) > 0
+        span = re.match(r"(!?)(.(?:-[^\]]|[^\]])*+)\]", pattern[at:]) if may_close else None
         if char == "*":
             expression += ".*"
         elif char == "?":
