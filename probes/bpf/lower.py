@@ -63,12 +63,12 @@ def with_programs(plan: Plan, functions: Sequence[str], facts: TargetFacts) -> P
         raise program_refusal("!" + (probe.triggers or ("stacktrace",))[0], None, "Programs have no triggers")
     names, notes = _attachable(functions, probe, facts)
     values = [_values(event) for event in plan.events]
-    layouts = [RecordLayout.of([(value.field.name, value.field.type) for value in each]) for each in values]
+    layouts = [RecordLayout.of([(name, kind) for name, kind, _ in each]) for each in values]
     size = max(layout.size for layout in layouts)
     events = []
     for event, layout, each in zip(plan.events, layouts, values, strict=True):
-        laid = [StoredValue(value.expression, field) for value, field in zip(each, layout.fields, strict=True)]
-        events.append(_with_program(event, names, layout, laid, size, registers))
+        stored = [StoredValue(value[2], field) for value, field in zip(each, layout.fields, strict=True)]
+        events.append(_with_program(event, names, layout, stored, size, registers))
     planned = [note for note in plan.losses if not note.endswith(FUNCTIONS_PROBED)]
     count = [f"{probe.place.symbol}: {len(names)}{FUNCTIONS_PROBED}"] if len(functions) > 1 else []
     points = " and ".join(dict.fromkeys(event.program.point.value for event in events if event.program is not None))
@@ -108,11 +108,13 @@ def _shortened(names: Sequence[str]) -> str:
     return ", ".join(names[:_MOST_NAMES]) + more
 
 
-def _values(event: PlannedEvent) -> list[StoredValue]:
-    """Return the values of an event's line, with those that each event of a function has. Raises CannotLower."""
-    places: list[tuple[str, StoredType, Expression | None]] = [("__probe_ip", ADDRESS, None)]
+def _values(event: PlannedEvent) -> list[tuple[str, StoredType, Expression | None]]:
+    """Return name, type and expression of the values of an event's line, after those that each event of a function
+    has; of these the function's address has no expression. Raises CannotLower.
+    """
+    values: list[tuple[str, StoredType, Expression | None]] = [("__probe_ip", ADDRESS, None)]
     if event.at_exit:
-        places = [("__probe_func", ADDRESS, None), ("__probe_ret_ip", ADDRESS, Register("ip"))]
+        values = [("__probe_func", ADDRESS, None), ("__probe_ret_ip", ADDRESS, Register("ip"))]
     for word in event.line.split()[2:]:
         try:
             arg = parse_fetcharg(word)
@@ -121,9 +123,8 @@ def _values(event: PlannedEvent) -> list[StoredValue]:
         kind = COMM if isinstance(arg.expression, Comm) else stored_type(arg.type or "x64")
         if kind is None or arg.name is None:
             raise program_refusal(word, None, f"No program records the type {arg.type}")
-        places.append((arg.name, kind, arg.expression))
-    layout = RecordLayout.of([(name, kind) for name, kind, _ in places])
-    return [StoredValue(place[2], field) for place, field in zip(places, layout.fields, strict=True)]
+        values.append((arg.name, kind, arg.expression))
+    return values
 
 
 def _with_program(
