@@ -18,9 +18,9 @@ from probes.bpf.instructions import (
     ST,
     STX,
     AluOperation,
-    Comparison,
     Helper,
     Instruction,
+    JumpCondition,
 )
 
 WORD = (1 << 64) - 1
@@ -38,17 +38,17 @@ _ALU: Mapping[int, Callable[[int, int], int]] = {
     AluOperation.ARSH: lambda a, b: signed(a) >> (b & 63),
 }
 _COMPARISONS: Mapping[int, Callable[[int, int], bool]] = {
-    Comparison.EQ: lambda a, b: a == b,
-    Comparison.NE: lambda a, b: a != b,
-    Comparison.GT: lambda a, b: a > b,
-    Comparison.GE: lambda a, b: a >= b,
-    Comparison.LT: lambda a, b: a < b,
-    Comparison.LE: lambda a, b: a <= b,
-    Comparison.SET: lambda a, b: bool(a & b),
-    Comparison.SGT: lambda a, b: signed(a) > signed(b),
-    Comparison.SGE: lambda a, b: signed(a) >= signed(b),
-    Comparison.SLT: lambda a, b: signed(a) < signed(b),
-    Comparison.SLE: lambda a, b: signed(a) <= signed(b),
+    JumpCondition.EQ: lambda a, b: a == b,
+    JumpCondition.NE: lambda a, b: a != b,
+    JumpCondition.GT: lambda a, b: a > b,
+    JumpCondition.GE: lambda a, b: a >= b,
+    JumpCondition.LT: lambda a, b: a < b,
+    JumpCondition.LE: lambda a, b: a <= b,
+    JumpCondition.SET: lambda a, b: bool(a & b),
+    JumpCondition.SGT: lambda a, b: signed(a) > signed(b),
+    JumpCondition.SGE: lambda a, b: signed(a) >= signed(b),
+    JumpCondition.SLT: lambda a, b: signed(a) < signed(b),
+    JumpCondition.SLE: lambda a, b: signed(a) <= signed(b),
 }
 
 

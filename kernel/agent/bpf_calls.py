@@ -20,6 +20,15 @@ _BUSY_OR_DISCARDED = 3 << 30
 _RING_HEADER = 8
 
 
+def addresses_of(names: bytes, first: int) -> "list[int]":
+    """Return the address of each of some texts, which stand one after the other, each with its NUL."""
+    addresses = []
+    for name in names.split(b"\0")[:-1]:
+        addresses.append(first)
+        first += len(name) + 1
+    return addresses
+
+
 class BpfCalls:
     """Caller of bpf(2), with the files it was given: programs, maps and links live as long as those are open."""
 
@@ -44,24 +53,18 @@ class BpfCalls:
         if number is None:
             raise OSError(errno.ENOSYS, "bpf")
         memory = ctypes.create_string_buffer(attributes, len(attributes))
-        kept: list[object] = []
+        kept: list[ctypes.Array[ctypes.c_char] | ctypes.Array[ctypes.c_uint64]] = []
         filled = []
         for offset, kind, data in parts:
             size = int(data) if kind == RETURNED else max(len(data), 1)
             buffer = ctypes.create_string_buffer(b"" if kind == RETURNED else data, size)
-            address = ctypes.addressof(buffer)
             kept.append(buffer)
             if kind == RETURNED:
                 filled.append(buffer)
             elif kind == NAMES:
-                addresses, at = [], 0
-                for name in data.split(b"\0")[:-1]:
-                    addresses.append(address + at)
-                    at += len(name) + 1
-                array = (ctypes.c_uint64 * len(addresses))(*addresses)
-                kept.append(array)
-                address = ctypes.addressof(array)
-            ctypes.c_uint64.from_buffer(memory, offset).value = address
+                addresses = addresses_of(data, ctypes.addressof(buffer))
+                kept.append((ctypes.c_uint64 * len(addresses))(*addresses))
+            ctypes.c_uint64.from_buffer(memory, offset).value = ctypes.addressof(kept[-1])
         call = ctypes.CDLL(None, use_errno=True).syscall
         call.restype = ctypes.c_long
         result = call(

@@ -20,14 +20,14 @@ from probes.bpf.instructions import (
     STX,
     AddressKind,
     AluOperation,
-    Comparison,
     Helper,
     Instruction,
+    JumpCondition,
     MapRole,
 )
 
 
-class Label:
+class JumpLabel:
     """Place in a program that jumps name before it is known."""
 
 
@@ -38,8 +38,8 @@ class Assembler:
 
     def __init__(self) -> None:
         self._program: list[Instruction] = []
-        self._jumps: list[tuple[int, Label]] = []
-        self._places: dict[Label, int] = {}
+        self._jumps: list[tuple[int, JumpLabel]] = []
+        self._places: dict[JumpLabel, int] = {}
 
     def program(self) -> tuple[Instruction, ...]:
         """Return the program, with the distance of each jump. Raises KeyError for a label that was not placed."""
@@ -51,7 +51,7 @@ class Assembler:
             program[at] = program[at]._replace(offset=slots[self._places[label]] - slots[at + 1])
         return tuple(program)
 
-    def place(self, label: Label) -> None:
+    def place(self, label: JumpLabel) -> None:
         """Let a label stand for the next instruction."""
         self._places[label] = len(self._program)
 
@@ -108,17 +108,17 @@ class Assembler:
         self.constant(0, result)
         self._add(EXIT)
 
-    def jump(self, label: Label) -> None:
+    def jump(self, label: JumpLabel) -> None:
         """Continue at a label."""
         self._jumps.append((len(self._program), label))
         self._add(JUMP)
 
-    def jump_if(self, condition: Comparison, register: int, number: int, label: Label) -> None:
+    def jump_if(self, condition: JumpCondition, register: int, number: int, label: JumpLabel) -> None:
         """Continue at a label where a register compares so with a number of 32 bits, extended by its sign."""
         self._jumps.append((len(self._program), label))
         self._add(JMP | condition | FROM_IMMEDIATE, register, immediate=number)
 
-    def jump_if_registers(self, condition: Comparison, register: int, other: int, label: Label) -> None:
+    def jump_if_registers(self, condition: JumpCondition, register: int, other: int, label: JumpLabel) -> None:
         """Continue at a label where a register compares so with another."""
         self._jumps.append((len(self._program), label))
         self._add(JMP | condition | FROM_REGISTER, register, other)

@@ -17,21 +17,21 @@ _SPACE = " \t\n\v\f\r"
 
 
 @dataclass(frozen=True, slots=True)
-class Negation:
+class FilterNegation:
     """Condition that holds where another does not."""
 
     condition: Condition
 
 
 @dataclass(frozen=True, slots=True)
-class Junction:
+class FilterJunction:
     """Conditions of which all have to hold, or one."""
 
     conditions: tuple[Condition, ...]
     needs_all: bool
 
 
-Condition = Predicate | Negation | Junction
+Condition = Predicate | FilterNegation | FilterJunction
 
 
 def parse_condition(text: str, fields: Mapping[str, StaticEventField]) -> Condition | None:
@@ -41,7 +41,7 @@ def parse_condition(text: str, fields: Mapping[str, StaticEventField]) -> Condit
         text: a filter that the kernel's rules accept.
         fields: fields of the event by name, without the common ones.
     """
-    reader = _Reader(text, Predicates(fields, UNKNOWN, newer=True, cpus=1 << 13))
+    reader = _FilterReader(text, Predicates(fields, UNKNOWN, newer=True, cpus=1 << 13))
     try:
         condition = reader.junction("||")
     except (Refused, IndexError):
@@ -49,7 +49,7 @@ def parse_condition(text: str, fields: Mapping[str, StaticEventField]) -> Condit
     return condition if reader.rest == "" else None
 
 
-class _Reader:
+class _FilterReader:
     def __init__(self, text: str, predicates: Predicates) -> None:
         self._text = text
         self._at = 0
@@ -66,7 +66,7 @@ class _Reader:
         while self.rest.startswith(operator):
             self._at += len(operator)
             parts.append(self._operand(operator))
-        return parts[0] if len(parts) == 1 else Junction(tuple(parts), operator == "&&")
+        return parts[0] if len(parts) == 1 else FilterJunction(tuple(parts), operator == "&&")
 
     def _operand(self, operator: str) -> Condition:
         return self.junction("&&") if operator == "||" else self._single()
@@ -74,7 +74,7 @@ class _Reader:
     def _single(self) -> Condition:
         if self.rest.startswith("!"):
             self._at += 1
-            return Negation(self._single())
+            return FilterNegation(self._single())
         if self.rest.startswith("("):
             self._at += 1
             inner = self.junction("||")

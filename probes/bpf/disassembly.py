@@ -19,9 +19,9 @@ from probes.bpf.instructions import (
     STX,
     AddressKind,
     AluOperation,
-    Comparison,
     Helper,
     Instruction,
+    JumpCondition,
     MapRole,
 )
 from probes.bpf.program import BpfProgram
@@ -38,17 +38,17 @@ _ALU = {
     AluOperation.ARSH: "s>>=",
 }
 _COMPARISONS = {
-    Comparison.EQ: "==",
-    Comparison.GT: ">",
-    Comparison.GE: ">=",
-    Comparison.SET: "&",
-    Comparison.NE: "!=",
-    Comparison.SGT: "s>",
-    Comparison.SGE: "s>=",
-    Comparison.LT: "<",
-    Comparison.LE: "<=",
-    Comparison.SLT: "s<",
-    Comparison.SLE: "s<=",
+    JumpCondition.EQ: "==",
+    JumpCondition.GT: ">",
+    JumpCondition.GE: ">=",
+    JumpCondition.SET: "&",
+    JumpCondition.NE: "!=",
+    JumpCondition.SGT: "s>",
+    JumpCondition.SGE: "s>=",
+    JumpCondition.LT: "<",
+    JumpCondition.LE: "<=",
+    JumpCondition.SLT: "s<",
+    JumpCondition.SLE: "s<=",
 }
 _BITS = {code: size * 8 for size, code in SIZES.items()}
 
@@ -85,7 +85,7 @@ def _text(instruction: Instruction, following: int) -> str:
     operand = f"r{source}" if code & FROM_REGISTER else str(immediate)
     kind = code & 0x07
     if kind == JMP:
-        return f"if r{target} {_COMPARISONS[Comparison(code & 0xF0)]} {operand} goto {following + offset}"
+        return f"if r{target} {_COMPARISONS[JumpCondition(code & 0xF0)]} {operand} goto {following + offset}"
     if kind == ALU64:
         return f"r{target} {_ALU[AluOperation(code & 0xF0)]} {operand}"
     memory = f"*(u{_BITS[code & 0x18]} *)(r{source if kind == LDX else target} {offset:+})"

@@ -6,8 +6,8 @@ arch/*/include/asm/ptrace.h. Memory is read by helpers, so that a bad address is
 
 from __future__ import annotations
 
-from probes.bpf.assembler import Assembler, Label
-from probes.bpf.instructions import AluOperation, Comparison, Helper
+from probes.bpf.assembler import Assembler, JumpLabel
+from probes.bpf.instructions import AluOperation, Helper, JumpCondition
 from probes.bpf.record import COMM_BYTES, StoredField
 from probes.bpf.registers import SavedRegisters
 from probes.fetcharg import Argument, Comm, Dereference, Expression, Register, ReturnValue, Stack
@@ -85,13 +85,13 @@ class FetchCompiler:
         self._address(expression.inner)
         self._add_offset(expression)
         out.store(10, SCRATCH - 8, _ADDRESS, 8)
-        done = Label()
+        done = JumpLabel()
         for helper in self._helpers(user, Helper.PROBE_READ_KERNEL_STR, Helper.PROBE_READ_USER_STR):
             self._aim(target, offset)
             out.constant(2, size)
             out.load(_ADDRESS, 10, SCRATCH - 8, 8)
             out.call(helper)
-            out.jump_if(Comparison.SGE, 0, 0, done)
+            out.jump_if(JumpCondition.SGE, 0, 0, done)
         out.constant(1, _FAULT)
         out.store(target, offset, 1, 8)
         self._note_fault(number)
@@ -105,7 +105,7 @@ class FetchCompiler:
 
     def _read(self, target: int, offset: int, size: int, user: bool, number: int) -> None:
         """Read memory at the computed address into memory; zeros where it can't be read."""
-        out, done = self._assembler, Label()
+        out, done = self._assembler, JumpLabel()
         helpers = self._helpers(user, Helper.PROBE_READ_KERNEL, Helper.PROBE_READ_USER)
         if len(helpers) > 1:
             out.store(10, SCRATCH - 8, _ADDRESS, 8)
@@ -115,7 +115,7 @@ class FetchCompiler:
             if at:
                 out.load(_ADDRESS, 10, SCRATCH - 8, 8)
             out.call(helper)
-            out.jump_if(Comparison.EQ, 0, 0, done)
+            out.jump_if(JumpCondition.EQ, 0, 0, done)
         self._note_fault(number)
         out.place(done)
 

@@ -6,17 +6,17 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from probes.bpf.assembler import Assembler, Label
-from probes.bpf.condition import Condition, Junction, Negation
+from probes.bpf.assembler import Assembler, JumpLabel
+from probes.bpf.condition import Condition, FilterJunction, FilterNegation
 from probes.bpf.fetch import NotCompiled
-from probes.bpf.instructions import AluOperation, Comparison
+from probes.bpf.instructions import AluOperation, JumpCondition
 from probes.bpf.record import StoredType
 from probes.rules.events.predicate import Predicate
 from probes.syntax.text import kstrtol, kstrtoul
 
-_SIGNED = {"<": Comparison.SLT, "<=": Comparison.SLE, ">": Comparison.SGT, ">=": Comparison.SGE}
-_UNSIGNED = {"<": Comparison.LT, "<=": Comparison.LE, ">": Comparison.GT, ">=": Comparison.GE}
-_EITHER = {"==": Comparison.EQ, "!=": Comparison.NE, "&": Comparison.SET}
+_SIGNED = {"<": JumpCondition.SLT, "<=": JumpCondition.SLE, ">": JumpCondition.SGT, ">=": JumpCondition.SGE}
+_UNSIGNED = {"<": JumpCondition.LT, "<=": JumpCondition.LE, ">": JumpCondition.GT, ">=": JumpCondition.GE}
+_EITHER = {"==": JumpCondition.EQ, "!=": JumpCondition.NE, "&": JumpCondition.SET}
 _SPECIAL = re.compile(r"[*?\[\\]")
 
 
@@ -32,7 +32,7 @@ def compared_fields(condition: Condition) -> list[str]:
     """Return the names of the fields that a condition compares, each once."""
     if isinstance(condition, Predicate):
         return [condition.field.name]
-    inner = (condition.condition,) if isinstance(condition, Negation) else condition.conditions
+    inner = (condition.condition,) if isinstance(condition, FilterNegation) else condition.conditions
     return list(dict.fromkeys(name for one in inner for name in compared_fields(one)))
 
 
@@ -44,25 +44,25 @@ class FilterCompiler:
         self._assembler = assembler
         self._values = values
 
-    def jump_unless(self, condition: Condition, otherwise: Label) -> None:
+    def jump_unless(self, condition: Condition, otherwise: JumpLabel) -> None:
         """Continue at a label where a condition does not hold. Raises NotCompiled."""
-        holds = Label()
+        holds = JumpLabel()
         self._compile(condition, holds, otherwise)
         self._assembler.place(holds)
 
-    def _compile(self, condition: Condition, holds: Label, fails: Label) -> None:
+    def _compile(self, condition: Condition, holds: JumpLabel, fails: JumpLabel) -> None:
         """Jump to one of two labels."""
         if isinstance(condition, Predicate):
             self._predicate(condition, holds)
             self._assembler.jump(fails)
-        elif isinstance(condition, Negation):
+        elif isinstance(condition, FilterNegation):
             self._compile(condition.condition, fails, holds)
         else:
             self._junction(condition, holds, fails)
 
-    def _junction(self, junction: Junction, holds: Label, fails: Label) -> None:
+    def _junction(self, junction: FilterJunction, holds: JumpLabel, fails: JumpLabel) -> None:
         for condition in junction.conditions[:-1]:
-            following = Label()
+            following = JumpLabel()
             if junction.needs_all:
                 self._compile(condition, following, fails)
             else:
@@ -70,7 +70,7 @@ class FilterCompiler:
             self._assembler.place(following)
         self._compile(junction.conditions[-1], holds, fails)
 
-    def _predicate(self, predicate: Predicate, holds: Label) -> None:
+    def _predicate(self, predicate: Predicate, holds: JumpLabel) -> None:
         """Jump to a label where a predicate holds, else go on."""
         value = self._values.get(predicate.field.name)
         if value is None or value.type.elements > 1:
@@ -80,7 +80,7 @@ class FilterCompiler:
         else:
             self._number(predicate, value, holds)
 
-    def _number(self, predicate: Predicate, value: ComparedValue, holds: Label) -> None:
+    def _number(self, predicate: Predicate, value: ComparedValue, holds: JumpLabel) -> None:
         out, (kind, offset) = self._assembler, value
         signed = kind.signed or (predicate.field.signed and kind.size < 8)
         number = kstrtol(predicate.value) if signed else kstrtoul(predicate.value)
@@ -91,7 +91,7 @@ class FilterCompiler:
         if signed and kind.size < 8:
             out.alu(AluOperation.LSH, 3, 64 - kind.size * 8)
             out.alu(AluOperation.ARSH, 3, 64 - kind.size * 8)
-        if comparison is Comparison.SET and signed:
+        if comparison is JumpCondition.SET and signed:
             number &= (1 << 64) - 1
             number -= 1 << 64 if number >> 63 else 0
         if -(1 << 31) <= number < 1 << 31:
@@ -100,7 +100,7 @@ class FilterCompiler:
             out.constant(4, number)
             out.jump_if_registers(comparison, 3, 4, holds)
 
-    def _text(self, predicate: Predicate, value: ComparedValue, holds: Label) -> None:
+    def _text(self, predicate: Predicate, value: ComparedValue, holds: JumpLabel) -> None:
         """Compare eight bytes at a time: the whole text with its end, or the beginning of `~ "begin*"`."""
         pattern = predicate.value[1:-1]
         body, star, rest = pattern.partition("*") if predicate.operator == "~" else (pattern, "", "")
@@ -108,7 +108,7 @@ class FilterCompiler:
         if _SPECIAL.search(body) or rest or pattern[:1] == "!" or not value.type.declared.startswith("char["):
             raise NotCompiled(f"{predicate.field.name} {predicate.operator} {predicate.value}")
         wanted = data if star else data + b"\0"
-        out, differs, equal = self._assembler, Label(), Label()
+        out, differs, equal = self._assembler, JumpLabel(), JumpLabel()
         if len(wanted) > value.type.size:
             out.jump(differs)
         for at in range(0, min(len(wanted), value.type.size), 8):
@@ -118,7 +118,7 @@ class FilterCompiler:
                 out.alu(AluOperation.LSH, 3, 64 - 8 * len(part))
             number = int.from_bytes(part, "little") << 64 - 8 * len(part)
             out.constant(4, number)
-            out.jump_if_registers(Comparison.NE, 3, 4, differs)
+            out.jump_if_registers(JumpCondition.NE, 3, 4, differs)
         if predicate.operator == "!=":
             out.jump(equal)
             out.place(differs)

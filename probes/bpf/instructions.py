@@ -36,7 +36,7 @@ class AluOperation(enum.IntEnum):
     ARSH = 0xC0
 
 
-class Comparison(enum.IntEnum):
+class JumpCondition(enum.IntEnum):
     """Condition of a jump; those with S compare signed numbers."""
 
     EQ = 0x10

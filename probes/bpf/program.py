@@ -9,11 +9,11 @@ from typing import Final, NamedTuple
 
 from events.bpf_layout import COMM as COMM_OFFSET
 from events.bpf_layout import EVENT_ID, FAULTS, LOST, PID, STAMP
-from probes.bpf.assembler import Assembler, Label
+from probes.bpf.assembler import Assembler, JumpLabel
 from probes.bpf.condition import Condition
 from probes.bpf.fetch import CONTEXT, FAULT_BITS, RECORD, FetchCompiler, NotCompiled
 from probes.bpf.filter import ComparedValue, FilterCompiler, compared_fields
-from probes.bpf.instructions import FRAME_POINTER, AluOperation, Comparison, Helper, Instruction, MapRole
+from probes.bpf.instructions import FRAME_POINTER, AluOperation, Helper, Instruction, JumpCondition, MapRole
 from probes.bpf.record import COMM, RecordLayout, StoredField, StoredType
 from probes.bpf.registers import SavedRegisters
 from probes.fetcharg import Comm, Expression
@@ -81,8 +81,8 @@ class BpfProgram:
             out.call(Helper.GET_CURRENT_PID_TGID)
             out.alu(AluOperation.RSH, 0, 32)
             for process in sorted(set(own_processes)):
-                following = Label()
-                out.jump_if(Comparison.NE, 0, process, following)
+                following = JumpLabel()
+                out.jump_if(JumpCondition.NE, 0, process, following)
                 out.exit()
                 out.place(following)
         return out.program() + self.body
@@ -117,10 +117,10 @@ class _BodyWriter:
         self._compared: dict[str, ComparedValue] = {}
 
     def write(self, condition: Condition | None) -> tuple[Instruction, ...]:
-        out, done = self._out, Label()
+        out, done = self._out, JumpLabel()
         out.map_value(2, MapRole.CONTROL)
         out.load(1, 2, 0, 4)
-        out.jump_if(Comparison.EQ, 1, ProgramMode.OFF, done)
+        out.jump_if(JumpCondition.EQ, 1, ProgramMode.OFF, done)
         self._find_counters(done)
         out.constant(1, 1)
         out.add_in_memory(_COUNTER_BASE, _HITS, 1)
@@ -132,19 +132,19 @@ class _BodyWriter:
         out.add_in_memory(_COUNTER_BASE, _PASSED, 1)
         out.map_value(2, MapRole.CONTROL)
         out.load(1, 2, 0, 4)
-        out.jump_if(Comparison.NE, 1, ProgramMode.RECORD, done)
+        out.jump_if(JumpCondition.NE, 1, ProgramMode.RECORD, done)
         self._record(done)
         out.place(done)
         out.exit()
         return out.program()
 
-    def _find_counters(self, done: Label) -> None:
+    def _find_counters(self, done: JumpLabel) -> None:
         out = self._out
         out.store_constant(FRAME_POINTER, -4, 0, 4)
         out.stack_address(2, -4)
         out.map(1, MapRole.COUNTERS)
         out.call(Helper.MAP_LOOKUP_ELEM)
-        out.jump_if(Comparison.EQ, 0, 0, done)
+        out.jump_if(JumpCondition.EQ, 0, 0, done)
         out.move(_COUNTER_BASE, 0)
 
     def _load_compared(self, condition: Condition) -> None:
@@ -175,20 +175,20 @@ class _BodyWriter:
         out.call(Helper.GET_CURRENT_PID_TGID if name == "common_pid" else Helper.GET_SMP_PROCESSOR_ID)
         out.store(FRAME_POINTER, at, 0, kind.size)
 
-    def _record(self, done: Label) -> None:
+    def _record(self, done: JumpLabel) -> None:
         """Reserve a record in this CPU's ring buffer, fill it and hand it over; count it as lost without room."""
-        out, full = self._out, Label()
+        out, full = self._out, JumpLabel()
         out.call(Helper.GET_SMP_PROCESSOR_ID)
         out.store(FRAME_POINTER, -4, 0, 4)
         out.stack_address(2, -4)
         out.map(1, MapRole.RINGS)
         out.call(Helper.MAP_LOOKUP_ELEM)
-        out.jump_if(Comparison.EQ, 0, 0, full)
+        out.jump_if(JumpCondition.EQ, 0, 0, full)
         out.move(1, 0)
         out.constant(2, self._size)
         out.constant(3, 0)
         out.call(Helper.RINGBUF_RESERVE)
-        out.jump_if(Comparison.EQ, 0, 0, full)
+        out.jump_if(JumpCondition.EQ, 0, 0, full)
         out.move(RECORD, 0)
         out.call(Helper.KTIME_GET_NS)
         out.store(RECORD, STAMP, 0, 8)

@@ -232,11 +232,9 @@ class ComposeScreen(Screen[None]):
         event.stop()
         self._pasted.judge(event)
 
-    def on_probe_editor_arm_requested(self, event: ProbeEditor.ArmRequested) -> None:
-        event.stop()
-        self.action_arm()
-
-    def on_spec_pane_arm_requested(self, event: SpecPane.ArmRequested) -> None:
+    @on(ProbeEditor.ArmRequested)
+    @on(SpecPane.ArmRequested)
+    def _arm_requested(self, event: ProbeEditor.ArmRequested | SpecPane.ArmRequested) -> None:
         event.stop()
         self.action_arm()
 

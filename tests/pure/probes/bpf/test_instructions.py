@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from probes.bpf.assembler import Assembler, Label
+from probes.bpf.assembler import Assembler, JumpLabel
 from probes.bpf.condition import parse_condition
 from probes.bpf.disassembly import disassembled
 from probes.bpf.fetch import NotCompiled
 from probes.bpf.filter import ComparedValue, FilterCompiler, compared_fields
-from probes.bpf.instructions import AluOperation, Comparison, Helper, MapRole, encode
+from probes.bpf.instructions import AluOperation, Helper, JumpCondition, MapRole, encode
 from probes.bpf.record import stored_type
 from probes.facts.lookups import StaticEventField
 from tests.bpf_machine import STACK, WORD, BpfMachine
@@ -20,10 +20,10 @@ NUMBERS = {"a": "u8", "b": "s16", "c": "u32", "d": "s64", "e": "x64", "f": "s8",
 
 
 def test_the_bytes_are_those_of_the_instruction_set() -> None:
-    out, end = Assembler(), Label()
+    out, end = Assembler(), JumpLabel()
     out.move(6, 1)
     out.load(3, 6, 112, 8)
-    out.jump_if(Comparison.SLT, 3, -5, end)
+    out.jump_if(JumpCondition.SLT, 3, -5, end)
     out.map(1, MapRole.RINGS)
     out.constant(2, 1 << 40)
     out.store(10, -8, 3, 4)
@@ -47,9 +47,9 @@ def test_the_bytes_are_those_of_the_instruction_set() -> None:
 
 
 def test_a_listing_names_slots_maps_and_helpers() -> None:
-    out, end = Assembler(), Label()
+    out, end = Assembler(), JumpLabel()
     out.map_value(2, MapRole.CONTROL)
-    out.jump_if(Comparison.EQ, 2, 0, end)
+    out.jump_if(JumpCondition.EQ, 2, 0, end)
     out.call(Helper.KTIME_GET_NS)
     out.alu(AluOperation.RSH, 0, 32)
     out.store_constant(10, -4, 7, 4)
@@ -87,7 +87,7 @@ def passes(text: str, values: dict[str, int], name: bytes = b"") -> bool:
         places[field] = ComparedValue(kind, at)
         data = name + b"\0stale" if field == "t" else (values[field] & WORD).to_bytes(8, "little")[: kind.size]
         machine.write(STACK + at, data)
-    out, fails = Assembler(), Label()
+    out, fails = Assembler(), JumpLabel()
     FilterCompiler(out, places).jump_unless(condition, fails)
     out.exit(1)
     out.place(fails)

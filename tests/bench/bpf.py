@@ -1,0 +1,87 @@
+"""BPF ring buffers: their records to rows and columns, beside sub-buffers of the same events."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+
+from events.batch import Batch, Chunk
+from events.bpf_records import RecordConverter
+from events.decode import Decoder
+from events.format import HeaderPage, parse_format
+from events.store.store import Store
+from probes.bpf.record import ADDRESS, RecordLayout, stored_type
+from tests.bench._measure import Figure, Part, Row, Spread, cpu_timer, interleaved
+from tests.bench.decode import columns_of
+
+RECORDS = 1_000_000
+PASS_BYTES = 1 << 20
+"""Bytes of a pass, as of a busy machine."""
+ID = 0x8000
+HEADER = HeaderPage()
+ROWS = Figure("records of ring buffers to rows of the store", "M events/s", least=4)
+WHOLE = Figure("  to rows, and all their numbers to arrays", "M events/s")
+SHARE = Figure("records to rows / sub-buffers of the same events to rows", "x", most=2)
+
+
+@functools.cache
+def layout() -> RecordLayout:
+    """A function's address and three numbers."""
+    numbers = [(name, kind) for name in ("a", "b", "c") if (kind := stored_type("u64")) is not None]
+    return RecordLayout.of([("__probe_ip", ADDRESS), *numbers])
+
+
+@functools.cache
+def passes() -> list[Batch]:
+    """Records of two CPUs, a microsecond apart."""
+    stride = layout().size + 8
+    words = np.zeros((RECORDS, stride // 4), np.uint32)
+    stamps = np.arange(RECORDS, dtype=np.uint64) * np.uint64(1000) + np.uint64(1 << 40)
+    words[:, 0] = layout().size
+    words[:, 2], words[:, 3] = stamps & np.uint64(0xFFFFFFFF), stamps >> np.uint64(32)
+    words[:, 4], words[:, 7] = 1000 + np.arange(RECORDS) % 50, ID
+    step = PASS_BYTES // stride
+    return [
+        Batch((Chunk(number % 2, words[at : at + step].tobytes(), ring=1),), drained=True)
+        for number, at in enumerate(range(0, RECORDS, step))
+    ]
+
+
+def converter() -> RecordConverter:
+    made = RecordConverter(HEADER)
+    made.sizes[1] = layout().size
+    return made
+
+
+@functools.cache
+def converted() -> list[Batch]:
+    """The same as sub-buffers."""
+    own = converter()
+    return [own.converted(batch) for batch in passes()]
+
+
+def store_of(batches: list[Batch], own: RecordConverter | None) -> Store:
+    formats = {ID: parse_format(layout().format_text("event", ID, layout().size), "bench")}
+    store = Store(Decoder(formats, HEADER), 1 << 40)
+    for batch in batches:
+        store.feed(own.converted(batch) if own is not None else batch)
+    store.flush()
+    return store
+
+
+def rate(seconds: Spread) -> Spread:
+    return seconds.each(lambda taken: RECORDS / taken / 1e6)
+
+
+def rings() -> list[Row]:
+    assert store_of(passes(), converter()).next_seq == RECORDS
+    pages, rows, whole = interleaved(
+        cpu_timer(lambda: store_of(converted(), None)),
+        cpu_timer(lambda: store_of(passes(), converter())),
+        cpu_timer(lambda: columns_of(store_of(passes(), converter()))),
+    )
+    return [ROWS.of(rate(rows)), WHOLE.of(rate(whole)), SHARE.of(rows.over(pages))]
+
+
+PARTS = (Part("rings", (ROWS, WHOLE, SHARE), rings),)
