@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 
 import pytest
@@ -17,6 +18,8 @@ from kernel.session.armed import Armed
 from kernel.watch.watch import Watch
 from probes.plans.plan import Via
 from probes.syntax.parse import parse_probe
+from tests.real.code_inside import CORE, put_code
+from tests.real.command import TOP
 from tests.real.guest_watch import run_workload, watch_of
 from tests.real.held import bring_in
 from tests.real.processes import until
@@ -179,6 +182,22 @@ def test_nothing_stays_of_a_connection_that_is_killed(guest: Guest) -> None:
     guest.run(
         "for name in /sys/kernel/tracing/instances/probewright-*; do rmdir $name; done; rm -rf /run/probewright"
     )
+
+
+@MULTI
+def test_on_the_machine_itself_it_is_the_same(guest: Guest) -> None:
+    """No agent: the calls and the ring buffers of this process."""
+    own = ("tests/__init__", "tests/real/__init__", "tests/real/bpf_inside")
+    put_code(guest, CORE, {f"{name}.py": TOP / f"{name}.py" for name in own})
+    answers = json.loads(guest.run("cd /pw && python3 -m tests.real.bpf_inside"))
+    assert answers == {
+        "records": 25,
+        "pids": True,
+        "counts": [True, 25, 25, {}],
+        "after": True,
+        "bpf files": [],
+        "refused": -22,
+    }
 
 
 @WITHOUT
