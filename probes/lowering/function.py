@@ -32,6 +32,7 @@ from probes.rules.symbols import unverifiable_symbols
 from probes.syntax.refused import Refused
 from probes.syntax.text import is_pattern, kstrtoul
 
+_OF_A_PATTERN = "the functions of a pattern have different arguments; $arg1, $arg2, … record them as numbers"
 FUNCTION = "func"
 """Name of the field with the probed function, where no fetcharg has it."""
 
@@ -55,7 +56,12 @@ def lower_function(
     fetchargs, notes = typed_results(probe.fetchargs, probe.place.symbol, mechanism.functions, btf)
     fetchargs = _with_raw_result(fetchargs, facts) if mechanism.others else fetchargs
     no_function = _no_function_reason(probe)
-    selection = expand_all_arguments(fetchargs, signature, convention, no_function or UNKNOWN_ARGUMENTS)
+    selection = expand_all_arguments(
+        fetchargs,
+        signature,
+        convention,
+        no_function or (_OF_A_PATTERN if is_pattern(probe.place.symbol) else UNKNOWN_ARGUMENTS),
+    )
     if mechanism.by_name and signature is not None and dialect_of(facts).btf_args:
         _check_numbers(probe, selection, signature)
     fields = name_fields(selection)
@@ -115,7 +121,7 @@ def _implied_exit_note(probe: Probe) -> list[str]:
 
 
 def _no_function_reason(probe: Probe) -> str:
-    """Return why a place has no arguments: it is no function's beginning; empty: it is one."""
+    """Return why a place has no arguments of a known function; empty: it may have some."""
     if probe.place.base is None and kstrtoul(probe.place.symbol) is not None:
         return "at an address the kernel knows of no function, its arguments and what it returns: name the function"
     return WAYS_OUT["NOFENTRY_ARGS"] if probe.place.offset else ""

@@ -179,7 +179,8 @@ def _pattern(probe: Probe, facts: TargetFacts, column: int) -> Mechanism:
             own_refusal("not_traceable", pattern, column, "A pattern stands for functions that can be probed")
         )
     if len(functions) > _MAX_FUNCTIONS:
-        hint = f"{len(functions)} names fit, and without fprobes each needs a kprobe: {_MAX_FUNCTIONS} at most"
+        way = f"f {pattern} takes them" if facts.has(Feature.FPROBE_EVENTS) else "a narrower pattern fits fewer"
+        hint = f"{len(functions)} names fit, and each needs a kprobe: {_MAX_FUNCTIONS} at most; {way}"
         raise CannotLower(own_refusal("too_many_functions", pattern, column, hint))
     losses = (
         f"{pattern}: {len(functions)}{FUNCTIONS_PROBED}",

@@ -301,7 +301,6 @@ class TestKinds:
         [
             ("p:x/two vfs_read $arg3", "p:x/two vfs_write $arg3"),
             ("r:x/three vfs_read $retval", "r:x/three vfs_write $retval"),
-            ("f:x/four vfs_rea* $arg1", "f:x/four vfs_writ* $arg1"),
         ],
         ids=lambda specs: specs[0].split()[1],
     )

@@ -159,7 +159,7 @@ class ComposeScreen(Screen[None]):
         from probes.probe import Probe, ProbePlace
 
         self._wanted = ""
-        self._forget_refusal()
+        self.bench.notices.forget("arming")  # why the text before was not armed
         built = self.panes.probe
         if probe is None and built is not None and built.place.symbol == name:
             probe = built  # the fields stay ticked, where one comes back to the same function
@@ -205,23 +205,19 @@ class ComposeScreen(Screen[None]):
 
     # -- fields and specification ----------------------------------------------------------------------------------
 
-    def _forget_refusal(self) -> None:
-        """Remove the notice of why the text before was not armed."""
-        self.bench.notices.forget("arming")
-
     def on_probe_editor_changed(self, event: ProbeEditor.Changed) -> None:
         event.stop()
-        self._forget_refusal()
+        self.bench.notices.forget("arming")  # why the text before was not armed
         self.specification.show()
 
     def on_spec_pane_filter_changed(self, event: SpecPane.FilterChanged) -> None:
         event.stop()
-        self._forget_refusal()
+        self.bench.notices.forget("arming")  # why the text before was not armed
         self.specification.filter(event.text)
 
     def on_spec_pane_edited(self, event: SpecPane.Edited) -> None:
         event.stop()
-        self._forget_refusal()
+        self.bench.notices.forget("arming")  # why the text before was not armed
         self.specification.read(event.text)
 
     def on_spec_pane_lines_wanted(self, event: SpecPane.LinesWanted) -> None:
@@ -232,9 +228,11 @@ class ComposeScreen(Screen[None]):
         event.stop()
         self._pasted.judge(event)
 
-    @on(ProbeEditor.ArmRequested)
-    @on(SpecPane.ArmRequested)
-    def _arm_requested(self, event: ProbeEditor.ArmRequested | SpecPane.ArmRequested) -> None:
+    def on_probe_editor_arm_requested(self, event: ProbeEditor.ArmRequested) -> None:
+        event.stop()
+        self.action_arm()
+
+    def on_spec_pane_arm_requested(self, event: SpecPane.ArmRequested) -> None:
         event.stop()
         self.action_arm()
 
@@ -303,7 +301,7 @@ class ComposeScreen(Screen[None]):
         planner.via = Via.TRACEFS if planner.via is Via.BPF else Via.BPF
         self.specification.judge_anew()
         by = "BPF programs record" if planner.via is Via.BPF else "tracefs records"
-        self.notify(f"{by} the probes on functions that are armed from now on; l shows how", markup=False)
+        self.notify(f"{by} the probes on functions that are armed from now on", markup=False)
 
     def action_save(self) -> None:
         """Keep the probe that is on the screen as a preset."""

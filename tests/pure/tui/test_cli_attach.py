@@ -114,7 +114,10 @@ def test_list_says_that_it_found_nothing(command: Command, capsys: pytest.Captur
 def test_check_says_what_the_lines_leave_out(command: Command) -> None:
     for spec, note in (
         ("e nosuch.event $$args", "$$args: the event's fields can't be known here, nor whether it is there"),
-        ("f vfs_re* $$args", "$$args: BTF does not know this function's arguments"),
+        (
+            "f vfs_re* $$args",
+            "$$args: the functions of a pattern have different arguments; $arg1, $arg2, … record them as numbers",
+        ),
     ):
         assert f"\n    note: {note}\n" in command.text("check", spec)
         [told] = command.objects("check", spec)

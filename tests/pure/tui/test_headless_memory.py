@@ -30,6 +30,7 @@ from events.batch import Batch, Chunk
 from events.names.kallsyms import Symbols
 from events.record import Record
 from kernel.agent.ring_reader import PERIOD
+from kernel.bpf.ring_stream import ConvertedStream
 from kernel.connection.kernel_info import KernelInfo
 from kernel.connection.open_target import TargetChoice
 from kernel.connection.planner import Planner
@@ -134,9 +135,9 @@ def target(monkeypatch: pytest.MonkeyPatch) -> EagerTarget:
     monkeypatch.setattr("tui.cli.follow.event_printer._MOST_NAMELESS", 64)
     begin = Pump.__init__
 
-    def known_to_its_stream(pump: Pump, stream: Eager, *rest: Any) -> None:
+    def known_to_its_stream(pump: Pump, stream: ConvertedStream, *rest: Any) -> None:
         begin(pump, stream, *rest)
-        stream.pump = pump
+        stream._stream.pump = pump  # type: ignore[attr-defined]
 
     monkeypatch.setattr(Pump, "__init__", known_to_its_stream)
     return made

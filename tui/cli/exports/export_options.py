@@ -54,6 +54,8 @@ def export_request_of(arguments: argparse.Namespace) -> ExportRequest | None:
     formats = ", ".join((*EVENT_FORMATS, OTLP.name))
     if outlet is not None and (form is OTLP or (form is not None and form.of_events)):
         return ExportRequest(outlet.form, outlet.path, arguments.overwrite, outlet, _is_timed(arguments, outlet.form))
+    if form is None and path.endswith(".pwr"):
+        raise BadExportOption(f"{path}: a recording is written by `record`, not by an export; formats are {formats}")
     if form is None and not name:
         raise BadExportOption(f"{path}: its name says no format; --export FORMAT does: {formats}")
     if form is None:
