@@ -189,7 +189,7 @@ def test_a_signal_between_the_last_step_and_the_list_of_what_is_armed_leaves_not
 
     watch = Watch(Anything(KernelInfo(target)))
     watch.begin()
-    watch.session.probes._armed = Interrupted()
+    watch.session.probes.events._armed = Interrupted()
     with stoppable():
         arm(watch, [probe("vfs_read")])
         watch.armed.arm(probe("vfs_write"))
