@@ -14,6 +14,7 @@ from __future__ import annotations
 from itertools import islice, pairwise
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
 from events.batch import Batch, Chunk
@@ -85,10 +86,12 @@ class RecordConverter:
         return b"".join(self._run(rows[a:b], stamps[a:b], int(losses[a])) for a, b in pairwise(bounds))
 
     def _note_comms(self, rows: NDArray[np.uint32]) -> None:
-        pids, places = np.unique(rows[::-1, 4], return_index=True)
+        pids = rows[:, 4]
+        last = np.append(np.flatnonzero(pids[1:] != pids[:-1]), len(rows) - 1)[::-1]  # of each run, the newest first
+        found, places = np.unique(pids[last], return_index=True)
         first = (RING_HEADER + COMM) // 4
-        for pid, place in zip(pids.tolist(), places.tolist(), strict=True):
-            comm = rows[len(rows) - 1 - place, first : first + 4].tobytes().partition(b"\0")[0]
+        for pid, place in zip(found.tolist(), last[places].tolist(), strict=True):
+            comm = rows[place, first : first + 4].tobytes().partition(b"\0")[0]
             self.comms.pop(pid, None)  # the newest stand last
             self.comms[pid] = comm.decode("utf-8", "replace")
         for pid in list(islice(self.comms, max(0, len(self.comms) - _MOST_COMMS))):
@@ -96,30 +99,38 @@ class RecordConverter:
 
     def _run(self, rows: NDArray[np.uint32], stamps: NDArray[np.uint64], lost: int) -> bytes:
         """Return the sub-buffers of records without a long pause, after a loss of some."""
-        offset, count, stride = self._header.data_offset, len(rows), rows.shape[1] * 4
-        most = (self._header.data_size - 8) // stride
+        offset, count, width = self._header.data_offset, len(rows), rows.shape[1]
+        most = (self._header.data_size - 8) // (width * 4)
         pages = -(-count // most)
-        firsts = np.arange(count) % most == 0
-        events = rows.copy()
-        deltas = np.where(firsts, np.uint64(0), np.diff(stamps, prepend=stamps[0])).astype(np.uint32)
-        if event_shift(stride - RING_HEADER):
-            events[:, 0] = np.uint32(stride // 4 - 1) | deltas << np.uint32(5)
-            events[:, 1], events[:, 2] = rows[:, 7], rows[:, 4]
-        else:
-            events[:, 0] = deltas << np.uint32(5)
-            events[:, 1], events[:, 2], events[:, 3] = stride - 4, rows[:, 7], rows[:, 4]
-        out = np.zeros((pages, self._header.page_size), np.uint8)
-        laid = np.zeros((pages * most, stride), np.uint8)
-        laid[:count] = events.view(np.uint8)
-        out[:, offset : offset + most * stride] = laid.reshape(pages, -1)
-        lengths = np.full(pages, most * stride, np.uint64)
-        lengths[-1] = (count - (pages - 1) * most) * stride
+        out = np.zeros((pages, self._header.page_size // 4), np.uint32)
+        events = as_strided(out[:, offset // 4 :], (pages, most, width), (self._header.page_size, width * 4, 4))
+        whole = count // most
+        events[:whole] = rows[: whole * most].reshape(whole, most, width)
+        if whole < pages:
+            events[whole, : count - whole * most] = rows[whole * most :]
+        self._write_heads(events, rows, stamps)
+        lengths = np.full(pages, most * width * 4, np.uint64)
+        lengths[-1] = (count - (pages - 1) * most) * width * 4
         if lost:
-            end = offset + int(lengths[0])
-            out[0, end : end + 8] = np.frombuffer(lost.to_bytes(8, "little"), np.uint8)
+            end = (offset + int(lengths[0])) // 4
+            out[0, end], out[0, end + 1] = lost & 0xFFFFFFFF, lost >> 32
             lengths[0] |= np.uint64(_MISSED_COUNT_FOLLOWS)
-        out[:, :8] = stamps[::most].astype("<u8").reshape(-1, 1).view(np.uint8)
-        out[:, 8 : 8 + self._header.commit_size] = lengths.reshape(-1, 1).view(np.uint8)[
-            :, : self._header.commit_size
-        ]
+        out[:, :2] = stamps[::most].astype("<u8").reshape(-1, 1).view(np.uint32)
+        out[:, 2 : 2 + self._header.commit_size // 4] = lengths.reshape(-1, 1).view(np.uint32)
         return out.tobytes()
+
+    @staticmethod
+    def _write_heads(events: NDArray[np.uint32], rows: NDArray[np.uint32], stamps: NDArray[np.uint64]) -> None:
+        """Write the words before the faults of each event, as the module says; the first of a page has no delta."""
+        pages, most, width = events.shape
+        deltas = np.zeros(pages * most, np.uint32)
+        deltas[: len(rows)] = np.diff(stamps, prepend=stamps[0]).astype(np.uint32)
+        deltas = deltas.reshape(pages, most) << np.uint32(5)
+        deltas[:, 0] = 0
+        ids, pids = events[:, :, 7].copy(), events[:, :, 4].copy()
+        if event_shift(width * 4 - RING_HEADER):
+            events[:, :, 0] = np.uint32(width - 1) | deltas
+            events[:, :, 1], events[:, :, 2] = ids, pids
+        else:
+            events[:, :, 0] = deltas
+            events[:, :, 1], events[:, :, 2], events[:, :, 3] = width * 4 - 4, ids, pids

@@ -20,7 +20,7 @@ PASS_BYTES = 1 << 20
 """Bytes of a pass, as of a busy machine."""
 ID = 0x8000
 HEADER = HeaderPage()
-ROWS = Figure("records of ring buffers to rows of the store", "M events/s", least=4)
+ROWS = Figure("records of ring buffers to rows of the store", "M events/s")
 WHOLE = Figure("  to rows, and all their numbers to arrays", "M events/s")
 SHARE = Figure("records to rows / sub-buffers of the same events to rows", "x", most=2)
 
@@ -34,13 +34,13 @@ def layout() -> RecordLayout:
 
 @functools.cache
 def passes() -> list[Batch]:
-    """Records of two CPUs, a microsecond apart."""
+    """Records of two CPUs, a microsecond apart, twenty of a task one after the other."""
     stride = layout().size + 8
     words = np.zeros((RECORDS, stride // 4), np.uint32)
     stamps = np.arange(RECORDS, dtype=np.uint64) * np.uint64(1000) + np.uint64(1 << 40)
     words[:, 0] = layout().size
     words[:, 2], words[:, 3] = stamps & np.uint64(0xFFFFFFFF), stamps >> np.uint64(32)
-    words[:, 4], words[:, 7] = 1000 + np.arange(RECORDS) % 50, ID
+    words[:, 4], words[:, 7] = 1000 + np.arange(RECORDS) // 20 % 50, ID
     step = PASS_BYTES // stride
     return [
         Batch((Chunk(number % 2, words[at : at + step].tobytes(), ring=1),), drained=True)
