@@ -94,6 +94,7 @@ class RecordConverter:
             comm = rows[place, first : first + 4].tobytes().partition(b"\0")[0]
             self.comms.pop(pid, None)  # the newest stand last
             self.comms[pid] = comm.decode("utf-8", "replace")
+        self.comms.pop(0, None)  # the idle tasks of all CPUs
         for pid in list(islice(self.comms, max(0, len(self.comms) - _MOST_COMMS))):
             del self.comms[pid]
 

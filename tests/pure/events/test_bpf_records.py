@@ -146,7 +146,12 @@ def test_names_of_threads_come_from_the_records() -> None:
     feed(
         store,
         converter,
-        [Recorded(1, 7, 0, IDS[0], 1, "sh"), Recorded(2, 8, 0, IDS[0], 1, "cat"), Recorded(3, 7, 0, IDS[0], 1, "ls")],
+        [
+            Recorded(1, 7, 0, IDS[0], 1, "sh"),
+            Recorded(2, 8, 0, IDS[0], 1, "cat"),
+            Recorded(3, 7, 0, IDS[0], 1, "ls"),
+            Recorded(4, 0, 0, IDS[0], 1, "swapper/0"),
+        ],
         SMALL,
     )
     assert converter.comms == {7: "ls", 8: "cat"}
