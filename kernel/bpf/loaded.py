@@ -13,10 +13,10 @@ from probes.bpf.instructions import MapRole, encode
 from probes.bpf.program import CONTROL_BYTES, COUNTER_NAMES, AttachPoint, BpfProgram, ProgramMode
 from probes.plans.plan import Plan, PlannedEvent
 
-_MOST_RING_BYTES = 32 << 20
+_MOST_RING_BYTES = 64 << 20
 """Bytes of all ring buffers of a probe."""
-_RING_BYTES = 1 << 20
-"""Bytes of the ring buffer of a CPU, where there are not too many CPUs."""
+_RING_BYTES = 4 << 20
+"""Bytes of the ring buffer of a CPU, where there are few CPUs: no fewer records than tracefs holds by default."""
 _COUNTERS = struct.Struct(f"<{len(COUNTER_NAMES)}Q")
 
 
