@@ -155,7 +155,9 @@ class ArmedPrograms:
         """Return the losses of a session with those of its programs. Raises TargetLost."""
         full, missed = dict(counts.full), dict(counts.nmissed)
         hits, passed, written = dict(counts.hits), dict(counts.passed), counts.written
-        present = [(path, one, entry.mode) for entry in self._entries.values() for path, one in _counts(entry)]
+        present = [
+            (path, one, entry.mode) for entry in self._entries.values() for path, one in entry.loaded.counts().items()
+        ]
         removed = [(path, one, Mode.OFF) for path, one in self._removed.items()]
         for path, one, _ in [*present, *removed]:
             for cpu, number in one.lost.items():
@@ -198,10 +200,6 @@ class ArmedPrograms:
             online, possible = (self._target.read(f"{folder}/{name}").decode() for name in ("online", "possible"))
             self._cpus = Cpus(tuple(_numbers(online)), max(_numbers(possible)) + 1)
         return self._cpus
-
-
-def _counts(entry: _Entry) -> list[tuple[str, ProgramCounts]]:
-    return list(entry.loaded.counts().items())
 
 
 def _sum(earlier: ProgramCounts | None, later: ProgramCounts) -> ProgramCounts:

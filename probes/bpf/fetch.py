@@ -65,7 +65,7 @@ class FetchCompiler:
             self._read(10, SCRATCH, kind.size, expression.user, number)
             out.load(_ADDRESS, 10, SCRATCH, kind.size)
         elif kind.elements > 1:
-            raise NotCompiled("an array is read at an address")
+            raise NotCompiled(str(expression))
         else:
             self._address(expression)
         if kind.bits is not None:
@@ -80,7 +80,7 @@ class FetchCompiler:
     ) -> None:
         out, size = self._assembler, field.type.size
         if not isinstance(expression, Dereference):
-            raise NotCompiled("a string is read at an address")
+            raise NotCompiled(str(expression))
         user = user or expression.user
         self._address(expression.inner)
         self._add_offset(expression)

@@ -62,13 +62,13 @@ def with_programs(plan: Plan, functions: Sequence[str], facts: TargetFacts) -> P
     if probe.stack or probe.triggers:
         raise program_refusal("!" + (probe.triggers or ("stacktrace",))[0], None, "Programs have no triggers")
     names, notes = _attachable(functions, probe, facts)
-    values = [_values(event) for event in plan.events]
+    values = [_values(event, probe) for event in plan.events]
     layouts = [RecordLayout.of([(name, kind) for name, kind, _ in each]) for each in values]
     size = max(layout.size for layout in layouts)
     events = []
     for event, layout, each in zip(plan.events, layouts, values, strict=True):
         stored = [StoredValue(value[2], field) for value, field in zip(each, layout.fields, strict=True)]
-        events.append(_with_program(event, names, layout, stored, size, registers))
+        events.append(_with_program(probe, event, names, layout, stored, size, registers))
     planned = [note for note in plan.losses if not note.endswith(FUNCTIONS_PROBED)]
     count = [f"{probe.place.symbol}: {len(names)}{FUNCTIONS_PROBED}"] if len(functions) > 1 else []
     points = " and ".join(dict.fromkeys(event.program.point.value for event in events if event.program is not None))
@@ -79,6 +79,12 @@ def with_programs(plan: Plan, functions: Sequence[str], facts: TargetFacts) -> P
 def program_refusal(token: str, column: int | None, hint: str) -> CannotLower:
     """Return the error of a probe that no BPF program does, with the way out by tracefs."""
     return CannotLower(own_refusal("no_program", token, column, f"{hint}. {_TRACEFS}"))
+
+
+def _not_computed(probe: Probe, part: str) -> CannotLower:
+    """Return the error of a value or condition that no program computes, at its place in the probe's text."""
+    column = str(probe).find(part)
+    return program_refusal(part, column if column >= 0 else None, f"No program computes {part}")
 
 
 def _attachable(functions: Sequence[str], probe: Probe, facts: TargetFacts) -> tuple[tuple[str, ...], list[str]]:
@@ -108,7 +114,7 @@ def _shortened(names: Sequence[str]) -> str:
     return ", ".join(names[:_MOST_NAMES]) + more
 
 
-def _values(event: PlannedEvent) -> list[tuple[str, StoredType, Expression | None]]:
+def _values(event: PlannedEvent, probe: Probe) -> list[tuple[str, StoredType, Expression | None]]:
     """Return name, type and expression of the values of an event's line, after those that each event of a function
     has; of these the function's address has no expression. Raises CannotLower.
     """
@@ -119,15 +125,16 @@ def _values(event: PlannedEvent) -> list[tuple[str, StoredType, Expression | Non
         try:
             arg = parse_fetcharg(word)
         except ParseError:
-            raise program_refusal(word, None, "No program computes it") from None
+            raise _not_computed(probe, word) from None
         kind = COMM if isinstance(arg.expression, Comm) else stored_type(arg.type or "x64")
         if kind is None or arg.name is None:
-            raise program_refusal(word, None, f"No program records the type {arg.type}")
+            raise _not_computed(probe, arg.type or word)
         values.append((arg.name, kind, arg.expression))
     return values
 
 
 def _with_program(
+    probe: Probe,
     event: PlannedEvent,
     functions: tuple[str, ...],
     layout: RecordLayout,
@@ -139,7 +146,7 @@ def _with_program(
         condition = _condition(event, layout)
         body = assemble(values, size, condition, registers, at_exit=event.at_exit)
     except NotCompiled as error:
-        raise program_refusal(str(error), None, "No program computes it") from None
+        raise _not_computed(probe, str(error)) from None
     point = AttachPoint.EXIT if event.at_exit else AttachPoint.ENTRY
     program = BpfProgram(point, functions, layout, size, body)
     return replace(event, line="", remove="", more=(), program=program)

@@ -220,9 +220,9 @@ def test_both_ends_have_their_fields_and_share_the_length_of_their_records() -> 
     [
         ("p vfs_read+4", "where a function begins"),
         ("t sched_switch", "Only probes on functions"),
-        ("f vfs_read a=@jiffies", "No program computes it"),
-        ("f vfs_read a=+0($arg1):symstr", "No program"),
-        ('f vfs_read n=+0($arg2):string if n ~ "*end"', "No program computes it"),
+        ("f vfs_read a=@jiffies", "No program computes @jiffies"),
+        ("f vfs_read a=+0($arg1):symstr", "No program computes symstr"),
+        ('f vfs_read n=+0($arg2):string if n ~ "*end"', "No program computes"),
     ],
 )
 def test_other_probes_are_refused_with_a_way_out(text: str, said: str) -> None:
@@ -231,6 +231,21 @@ def test_other_probes_are_refused_with_a_way_out(text: str, said: str) -> None:
     hint = caught.value.refusal.hint
     assert said in hint
     assert "--via tracefs" in hint
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ("f vfs_read b=$arg1 a=@jiffies", "@jiffies"),
+        ("f vfs_read b=$arg1 a=+0($arg1):symstr", "symstr"),
+        ('f vfs_read n=+0($arg2):string if n ~ "*end"', 'n ~ "'),
+    ],
+)
+def test_a_refusal_stands_at_the_part_that_no_program_computes(text: str, part: str) -> None:
+    with pytest.raises(CannotLower) as caught:
+        plan_of(text)
+    assert caught.value.refusal.column == text.index(part)
+    assert caught.value.refusal.token.startswith(part)
 
 
 def test_stacks_are_left_to_tracefs() -> None:
