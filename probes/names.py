@@ -69,6 +69,13 @@ def identifier(text: str) -> str:
     return name if name and not name[0].isdigit() else f"_{name}"
 
 
+def choice_name(text: str) -> str:
+    """Return a C identifier for a text that stands for several functions: `tcp_send` for `/^tcp_send/`."""
+    if text.startswith("@"):
+        text = text.rpartition("/")[2].partition(".")[0]
+    return identifier("_".join(re.findall("[A-Za-z0-9]+", text)) or "functions")
+
+
 def event_name(symbol: str, suffix: str, limit: int = MAX_EVENT_NAME) -> str:
     """Return an event name for a symbol, which is cut where the name would be longer than `limit`."""
     return identifier(symbol)[: limit - len(suffix)] + suffix

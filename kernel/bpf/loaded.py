@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from kernel.bpf import calls
 from kernel.bpf.calls import MapType
 from kernel.target import RingMap, Target
 from probes.bpf.instructions import MapRole, encode
-from probes.bpf.program import CONTROL_BYTES, COUNTER_NAMES, AttachPoint, BpfProgram, ProgramMode
+from probes.bpf.program import CONTROL_BYTES, COUNTER_NAMES, AttachPoint, ProgramMode
 from probes.plans.plan import Plan, PlannedEvent
 
 _MOST_RING_BYTES = 64 << 20
@@ -38,8 +38,9 @@ class _LoadedEvent(NamedTuple):
     id: int
     control: int
     counters: int
-    program: int
-    link: int
+    programs: tuple[int, ...]
+    links: tuple[int, ...]
+    """Link of each program."""
 
 
 class Cpus(NamedTuple):
@@ -80,7 +81,7 @@ class LoadedPrograms:
     @property
     def record_bytes(self) -> int:
         """Bytes of each record."""
-        return next(program.size for program in self._programs())
+        return next(program.size for one in self._events for program in one.event.programs)
 
     def switch(self, mode: ProgramMode) -> None:
         """Switch all programs; at any time there is no exit without its entry. Raises BpfRefused, TargetLost."""
@@ -96,21 +97,19 @@ class LoadedPrograms:
             data = calls.read_element(self._target, loaded.counters, 0, size)
             rows = list(_COUNTERS.iter_unpack(data))
             lost = {cpu: row[2] for cpu, row in enumerate(rows) if row[2]}
-            missed = calls.missed_calls(self._target, loaded.program, loaded.link)
+            pairs = zip(loaded.programs, loaded.links, strict=True)
+            missed = sum(calls.missed_calls(self._target, program, link) for program, link in pairs)
             hits, passed, recorded = (sum(row[column] for row in rows) for column in (0, 1, 3))
             found[loaded.event.path] = ProgramCounts(hits, passed, lost, recorded, missed)
         return found
 
     def close(self) -> None:
         """Detach the programs, entries first, and close all files. Raises TargetLost."""
-        links = [one.link for one in sorted(self._events, key=lambda one: one.event.at_exit)]
+        links = [link for one in sorted(self._events, key=lambda one: one.event.at_exit) for link in one.links]
         files, self._files = self._files, []
         self._events = []
         if links or files:
             self._target.close_bpf([*links, *reversed(files)])
-
-    def _programs(self) -> Iterator[BpfProgram]:
-        return (one.event.program for one in self._events if one.event.program is not None)
 
     def _load(self, plan: Plan, ids: Sequence[int]) -> None:
         size = self._ring_bytes()
@@ -124,22 +123,24 @@ class LoadedPrograms:
         own = self._target.our_pids()
         # The exit first: an exit without an entry can be recognised, an entry without an exit cannot.
         for event, number in sorted(zip(plan.events, ids, strict=True), key=lambda one: not one[0].at_exit):
-            if event.program is not None:
-                self._events.append(self._load_event(event, event.program, number, rings, own))
+            if event.programs:
+                self._load_event(event, number, rings, own)
 
-    def _load_event(
-        self, event: PlannedEvent, program: BpfProgram, number: int, rings: int, own: Sequence[int]
-    ) -> _LoadedEvent:
+    def _load_event(self, event: PlannedEvent, number: int, rings: int, own: Sequence[int]) -> None:
+        """Load and attach the programs of an event, which share its switch and its counters."""
         control = self._map(MapType.ARRAY, 4, CONTROL_BYTES, 1, "pw_control")
         counters = self._map(MapType.PERCPU_ARRAY, 4, _COUNTERS.size, 1, "pw_counters")
         calls.write_element(self._target, control, 0, _control(ProgramMode.OFF, number))
         maps = {MapRole.CONTROL: control, MapRole.COUNTERS: counters, MapRole.RINGS: rings}
-        code = encode(program.instructions(own), maps)
-        loaded = calls.load_program(self._target, code, "pw_probe")
-        self._files.append(loaded)
-        at_exit = program.point is AttachPoint.EXIT
-        link = calls.attach(self._target, loaded, program.functions, at_exit=at_exit)
-        return _LoadedEvent(event, number, control, counters, loaded, link)
+        loaded = _LoadedEvent(event, number, control, counters, (), ())
+        self._events.append(loaded)
+        for program in event.programs:
+            fd = calls.load_program(self._target, encode(program.instructions(own), maps), "pw_probe")
+            self._files.append(fd)
+            at_exit = program.point is AttachPoint.EXIT
+            link = calls.attach(self._target, fd, program.functions, at_exit=at_exit)
+            loaded = loaded._replace(programs=(*loaded.programs, fd), links=(*loaded.links, link))
+            self._events[-1] = loaded
 
     def _map(self, kind: MapType, key: int, value: int, entries: int, name: str, *, inner: int = 0) -> int:
         fd = calls.create_map(self._target, kind, key, value, entries, name, inner=inner)

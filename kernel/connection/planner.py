@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from btf.damage import exact_types
 from btf.errors import BtfError
 from kernel.connection.event_kinds import kind_of, reason_for_number
+from kernel.connection.function_list import read_function_list
 from kernel.connection.kernel_info import KernelInfo
 from kernel.connection.symbol_addresses import symbol_at_offset, symbol_environment, with_function_name
 from kernel.recording.plans import readable_plans
@@ -135,7 +136,7 @@ class Planner:
         plan, around = self._lowered(probe, group)
         chosen = _chosen_name(probe)
         # Of two events each puts its end behind the name it is given.
-        name = chosen or (plan.events[0].event if len(plan.events) == 1 else probe.subject)
+        name = chosen or plan.events[0].event.removesuffix("__entry").removesuffix("__exit")
         number, not_free, why = 2, gone if chosen else taken, ""
         alone = kinds if dialect_of(facts, self.info.btf).late_symbols else ()
         while _can_be_numbered(probe) and (held := reason_for_number(plan, not_free, kinds, alone, btf)):
@@ -245,9 +246,11 @@ class Planner:
             return UNKNOWN
         if is_function(known):
             symbols = self.info.loaded_symbols or (self.info.symbols if self._is_about_symbols(known) else None)
-            if symbols is None:
-                return UNKNOWN
-            return replace(symbol_environment(symbols), call_at=self.info.environment.call_at)
+            around = UNKNOWN
+            if symbols is not None:
+                around = replace(symbol_environment(symbols), call_at=self.info.environment.call_at)
+            is_file = isinstance(known, Probe) and known.place.symbol.startswith("@")
+            return replace(around, function_list=read_function_list) if is_file else around
         return self.info.environment.nearby
 
     def _is_about_symbols(self, probe: Armable) -> bool:

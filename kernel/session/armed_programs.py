@@ -219,9 +219,10 @@ def _numbers(ranges: str) -> list[int]:
 def _formats(plan: Plan, ids: list[int]) -> dict[int, EventFormat]:
     formats: dict[int, EventFormat] = {}
     for event, number in zip(plan.events, ids, strict=True):
-        if event.program is None:
+        if not event.programs:
             continue
-        text = event.program.layout.format_text(event.event, number, event.program.size)
+        first = event.programs[0]
+        text = first.layout.format_text(event.event, number, first.size)
         with contextlib.suppress(FormatError):  # the store counts their records as undecodable
             parsed = parse_format(text, event.group)
             formats[number] = parsed.with_function(event.function_field) if event.function_field else parsed

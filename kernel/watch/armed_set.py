@@ -180,7 +180,7 @@ class ArmedSet:
             session = self._queue.open()
             lowered = self._planner.lower_like(armed.plan, wanted, session.group)
             events = [
-                replace(one, filter=other.filter, program=other.program)
+                replace(one, filter=other.filter, programs=other.programs)
                 for one, other in zip(armed.plan.events, lowered.events, strict=True)
             ]
             session.pump.settle()  # what passed the filter of before comes before the mark

@@ -17,6 +17,7 @@ from probes.bpf.registers import SAVED_REGISTERS, SavedRegisters
 from probes.facts.facts import Feature, TargetFacts
 from probes.facts.lookups import StaticEventField
 from probes.fetcharg import Comm, Expression, Register
+from probes.functions.chosen_functions import shortened
 from probes.functions.function_index import index_of
 from probes.plans.plan import FUNCTIONS_PROBED, Plan, PlannedEvent
 from probes.probe import Probe
@@ -24,8 +25,6 @@ from probes.refusal import CannotLower, own_refusal
 from probes.syntax.parse_error import ParseError
 from probes.syntax.parse_fetcharg import parse_fetcharg
 
-_MOST_NAMES = 4
-"""Names in a note."""
 _TRACEFS = "As events of tracefs it can be armed: --via tracefs"
 
 
@@ -35,20 +34,22 @@ def program_facts(facts: TargetFacts) -> TargetFacts:
     """
     lacks = {Feature.BTF_ARGS, Feature.ENTRY_ARGS_AT_EXIT, Feature.DENTRY_TYPE}
     features = facts.features - lacks | {Feature.FPROBE_EVENTS}
-    return replace(facts, features=features)
+    return replace(facts, features=features, function_lists=True)
 
 
-def with_programs(plan: Plan, functions: Sequence[str], facts: TargetFacts) -> Plan:
+def with_programs(shaped: Sequence[tuple[Plan, Sequence[str]]], lacking: Sequence[str], facts: TargetFacts) -> Plan:
     """Return a plan with BPF programs in place of lines.
 
     Args:
-        plan: plan of a function probe for `program_facts(facts)`.
-        functions: names of the functions that the probe is on.
+        shaped: plans of a function probe for `program_facts(facts)`, each with the names of the functions that have
+            the recorded values where its lines say; those with most functions first.
+        lacking: names of functions that lack one of the values.
         facts: what the target can do.
 
     Raises:
         CannotLower: no program here does it; the refusal names the word.
     """
+    plan, first = shaped[0]
     probe = plan.probe
     if not isinstance(probe, Probe):
         raise TypeError("a plan of a function probe is wanted")
@@ -61,19 +62,52 @@ def with_programs(plan: Plan, functions: Sequence[str], facts: TargetFacts) -> P
         )
     if probe.stack or probe.triggers:
         raise program_refusal("!" + (probe.triggers or ("stacktrace",))[0], None, "Programs have no triggers")
-    names, notes = _attachable(functions, probe, facts)
-    values = [_values(event, probe) for event in plan.events]
-    layouts = [RecordLayout.of([(name, kind) for name, kind, _ in each]) for each in values]
+    several = len(first) > 1 or len(shaped) > 1 or bool(lacking)
+    like, others = _of_one_type(shaped, probe)
+    attached, notes = _attachable(like, several, probe, facts)
+    layouts = [
+        RecordLayout.of([(name, kind) for name, kind, _ in _values(event, probe)]) for event in attached[0][0].events
+    ]
     size = max(layout.size for layout in layouts)
     events = []
-    for event, layout, each in zip(plan.events, layouts, values, strict=True):
-        stored = [StoredValue(value[2], field) for value, field in zip(each, layout.fields, strict=True)]
-        events.append(_with_program(probe, event, names, layout, stored, size, registers))
+    for number, (event, layout) in enumerate(zip(plan.events, layouts, strict=True)):
+        groups = _with_equal_lines([(each.events[number], names) for each, names in attached])
+        programs = tuple(_program(probe, each, names, layout, size, registers) for each, names in groups)
+        events.append(replace(event, line="", remove="", more=(), programs=programs))
     planned = [note for note in plan.losses if not note.endswith(FUNCTIONS_PROBED)]
-    count = [f"{probe.place.symbol}: {len(names)}{FUNCTIONS_PROBED}"] if len(functions) > 1 else []
-    points = " and ".join(dict.fromkeys(event.program.point.value for event in events if event.program is not None))
-    losses = [f"recorded by BPF programs: {points}", *count, *planned, *notes, *_cut_texts(layouts)]
+    count = sum(len(names) for _, names in attached)
+    counted = [f"{probe.place}: {count}{FUNCTIONS_PROBED}"] if several else []
+    points = " and ".join(dict.fromkeys(event.programs[0].point.value for event in events))
+    for reason, names in (
+        ("they lack a value that is recorded", lacking),
+        ("a recorded value has another type there", others),
+    ):
+        notes += [f"{len(names)} left out, {reason}: {shortened(names)}"] if names else []
+    losses = [f"recorded by BPF programs: {points}", *counted, *planned, *notes, *_cut_texts(layouts)]
     return replace(plan, events=tuple(events), losses=tuple(dict.fromkeys(losses)))
+
+
+def _of_one_type(
+    shaped: Sequence[tuple[Plan, Sequence[str]]], probe: Probe
+) -> tuple[list[tuple[Plan, Sequence[str]]], list[str]]:
+    """Return the plans that record values of the same types, on most functions, and the functions of the others."""
+    by_types: dict[tuple[object, ...], list[tuple[Plan, Sequence[str]]]] = {}
+    for plan, functions in shaped:
+        types = tuple((name, kind) for event in plan.events for name, kind, _ in _values(event, probe))
+        by_types.setdefault(types, []).append((plan, functions))
+    like = max(by_types.values(), key=lambda plans: sum(len(functions) for _, functions in plans))
+    return like, [name for plans in by_types.values() if plans is not like for _, names in plans for name in names]
+
+
+def _with_equal_lines(
+    shaped: Sequence[tuple[PlannedEvent, Sequence[str]]],
+) -> list[tuple[PlannedEvent, tuple[str, ...]]]:
+    """Return events that read the same places as one, on the functions of all."""
+    merged: dict[tuple[str, ...], tuple[PlannedEvent, list[str]]] = {}
+    for event, functions in shaped:
+        key = (*event.line.split()[2:], event.filter)
+        merged.setdefault(key, (event, []))[1].extend(functions)
+    return [(event, tuple(sorted(functions))) for event, functions in merged.values()]
 
 
 def program_refusal(token: str, column: int | None, hint: str) -> CannotLower:
@@ -87,17 +121,27 @@ def _not_computed(probe: Probe, part: str) -> CannotLower:
     return program_refusal(part, column if column >= 0 else None, f"No program computes {part}")
 
 
-def _attachable(functions: Sequence[str], probe: Probe, facts: TargetFacts) -> tuple[tuple[str, ...], list[str]]:
-    """Return the functions that a link takes, and a note for each that is left out. Raises CannotLower."""
+def _attachable(
+    shaped: Sequence[tuple[Plan, Sequence[str]]], several: bool, probe: Probe, facts: TargetFacts
+) -> tuple[list[tuple[Plan, tuple[str, ...]]], list[str]]:
+    """Return the plans with the functions that a link takes, and a note for those that are left out.
+
+    Raises CannotLower: none is left.
+    """
     index = index_of(facts)
-    left_out = {}
-    for name in functions:
-        reason = exclusion_reason(name) if len(functions) > 1 else ""
-        count = index.count(name)
-        if reason or count != 1:
-            left_out[name] = reason or ("it is not traceable" if not count else f"{count} functions have this name")
-    names = tuple(sorted(set(functions) - left_out.keys()))
-    if not names:
+    left_out: dict[str, str] = {}
+    attached = []
+    for plan, functions in shaped:
+        for name in functions:
+            reason = exclusion_reason(name) if several else ""
+            count = index.count(name)
+            if reason or count != 1:
+                left_out[name] = reason or (
+                    "it is not traceable" if not count else f"{count} functions have this name"
+                )
+        if names := tuple(sorted(set(functions) - left_out.keys())):
+            attached.append((plan, names))
+    if not attached:
         column = str(probe).index(" ") + 1
         raise program_refusal(
             probe.place.symbol, column, "; ".join(f"{name}: {why}" for name, why in left_out.items())
@@ -105,13 +149,7 @@ def _attachable(functions: Sequence[str], probe: Probe, facts: TargetFacts) -> t
     by_reason: dict[str, list[str]] = {}
     for name, reason in left_out.items():
         by_reason.setdefault(reason, []).append(name)
-    return names, [f"{len(each)} left out, {reason}: {_shortened(each)}" for reason, each in by_reason.items()]
-
-
-def _shortened(names: Sequence[str]) -> str:
-    """Return the first few names."""
-    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
-    return ", ".join(names[:_MOST_NAMES]) + more
+    return attached, [f"{len(each)} left out, {reason}: {shortened(each)}" for reason, each in by_reason.items()]
 
 
 def _values(event: PlannedEvent, probe: Probe) -> list[tuple[str, StoredType, Expression | None]]:
@@ -133,23 +171,22 @@ def _values(event: PlannedEvent, probe: Probe) -> list[tuple[str, StoredType, Ex
     return values
 
 
-def _with_program(
+def _program(
     probe: Probe,
     event: PlannedEvent,
     functions: tuple[str, ...],
     layout: RecordLayout,
-    values: Sequence[StoredValue],
     size: int,
     registers: SavedRegisters,
-) -> PlannedEvent:
+) -> BpfProgram:
+    """Return the program of an event on some functions. Raises CannotLower."""
+    pairs = zip(_values(event, probe), layout.fields, strict=True)
+    values = [StoredValue(expression, field) for (_, _, expression), field in pairs]
     try:
-        condition = _condition(event, layout)
-        body = assemble(values, size, condition, registers, at_exit=event.at_exit)
+        body = assemble(values, size, _condition(event, layout), registers, at_exit=event.at_exit)
     except NotCompiled as error:
         raise _not_computed(probe, str(error)) from None
-    point = AttachPoint.EXIT if event.at_exit else AttachPoint.ENTRY
-    program = BpfProgram(point, functions, layout, size, body)
-    return replace(event, line="", remove="", more=(), program=program)
+    return BpfProgram(AttachPoint.EXIT if event.at_exit else AttachPoint.ENTRY, functions, layout, size, body)
 
 
 def _condition(event: PlannedEvent, layout: RecordLayout) -> Condition | None:

@@ -96,6 +96,8 @@ class TargetFacts:
     bpf_helpers: tuple[str, ...] = ()
     """Helpers that kprobe programs may call, out of those needed here (`probe_read_kernel`); empty: unknown."""
     troubles: tuple[Trouble, ...] = ()
+    function_lists: bool = False
+    """True where one probe is attached to any list of functions, as BPF programs are (`probes.bpf.lower`)."""
 
     def has(self, feature: Feature) -> bool:
         """Return whether this kernel has a feature."""

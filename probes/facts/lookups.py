@@ -71,6 +71,9 @@ class Environment:
     """True if only symbols of code are available, as in a recording, so that variables are unknown."""
     landing: Callable[[str, int], SymbolLanding | None] | None = None
     """Symbol at an offset in bytes from a uniquely named symbol; None: none."""
+    function_list: Callable[[str], Sequence[str]] | None = None
+    """Names and patterns in a file of the machine that probewright runs on, by its path. Raises
+    `foreign.refusal.InputRefusal`."""
     call_at: Callable[[int], int | None] | None = None
     """Offset in bytes of ftrace's call from the beginning of the function at an address; None: unknown. On x86-64 the
     call follows ENDBR64 in functions that are called by address."""

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from btf.btf import Btf
+from events.names.function_choice import is_choice
 from probes.facts.dialect import MAX_ARGS, dialect_of
 from probes.facts.facts import TargetFacts
 from probes.facts.lookups import UNKNOWN, Environment
-from probes.fetcharg import Argument, FetchArg
+from probes.fetcharg import Argument, FetchArg, ReturnValue
 from probes.functions.convention import FunctionConvention, convention_of, pushed_by_call
 from probes.functions.signature import Signature, certain_signature_of
 from probes.functions.value import ValueUnavailable
@@ -21,7 +22,7 @@ from probes.lowering.arguments.warnings import value_warnings
 from probes.lowering.filters.field_names import names_in
 from probes.lowering.filters.probe_filter import distribute_filter
 from probes.lowering.mechanism import Mechanism, choose
-from probes.names import event_name, unique_field
+from probes.names import choice_name, event_name, unique_field
 from probes.plans.plan import DEFAULT_GROUP, Plan, PlanColumn, PlannedEvent
 from probes.probe import Probe, ProbeEnds
 from probes.refusal import CannotLower, own_refusal
@@ -30,7 +31,7 @@ from probes.rules.messages.ways_out import WAYS_OUT
 from probes.rules.site import Site
 from probes.rules.symbols import unverifiable_symbols
 from probes.syntax.refused import Refused
-from probes.syntax.text import is_pattern, kstrtoul
+from probes.syntax.text import kstrtoul
 
 _OF_A_PATTERN = "the functions of a pattern have different arguments; $arg1, $arg2, … record them as numbers"
 FUNCTION = "func"
@@ -44,23 +45,36 @@ def lower_function(
     group: str,
     event: str | None,
     environment: Environment = UNKNOWN,
+    shared: Signature | None = None,
 ) -> Plan:
-    """Lower a function probe, as `lower` does. Raises CannotLower."""
-    mechanism = choose(probe, facts, environment)
-    signature = certain_signature_of(btf, probe.place.symbol) if btf is not None and not probe.place.offset else None
+    """Lower a function probe, as `lower` does. Raises CannotLower.
+
+    Args:
+        probe: the probe to lower.
+        btf: types of the target.
+        facts: what the target can do.
+        group: group of the events.
+        event: name of the event.
+        environment: symbols, and files of names.
+        shared: signature by which the values of several functions are read; None: they are read by number only.
+    """
+    mechanism = choose(probe, facts, environment, btf)
+    signature = shared
+    if btf is not None and not probe.place.offset and not is_choice(probe.place.symbol):
+        signature = certain_signature_of(btf, probe.place.symbol)
     convention = (
         convention_of(btf, signature.params, facts.machine, signature.returns)
         if btf is not None and signature is not None
         else FunctionConvention()
     )
     fetchargs, notes = typed_results(probe.fetchargs, probe.place.symbol, mechanism.functions, btf)
-    fetchargs = _with_raw_result(fetchargs, facts) if mechanism.others else fetchargs
+    fetchargs = _with_raw_result(fetchargs, facts) if mechanism.others or shared is not None else fetchargs
     no_function = _no_function_reason(probe)
     selection = expand_all_arguments(
         fetchargs,
-        signature,
+        signature if shared is None else None,
         convention,
-        no_function or (_OF_A_PATTERN if is_pattern(probe.place.symbol) else UNKNOWN_ARGUMENTS),
+        no_function or (_OF_A_PATTERN if is_choice(probe.place.symbol) else UNKNOWN_ARGUMENTS),
     )
     if mechanism.by_name and signature is not None and dialect_of(facts).btf_args:
         _check_numbers(probe, selection, signature)
@@ -92,8 +106,8 @@ def lower_function(
         planned = _event(probe, mechanism, at_exit, words, captured.columns, group, event, paired)
         shift = pushed_by_call(facts.machine) if paired and at_exit else 0
         events.append(replace(planned, frame=frame, frame_shift=shift))
-    if mechanism.others or is_pattern(probe.place.symbol):
-        events = _with_functions(events, probe.place.symbol)
+    if is_choice(probe.place.symbol):
+        events = _with_functions(events, str(probe.place))
         _check_function_filter(probe, events[0].function_field, facts)
     return Plan(probe, distribute_filter(str(probe), probe.filter, events, losses), tuple(dict.fromkeys(losses)))
 
@@ -169,7 +183,12 @@ def _symbol_notes(probe: Probe, facts: TargetFacts, environment: Environment) ->
 def _with_raw_result(fetchargs: Sequence[FetchArg], facts: TargetFacts) -> list[FetchArg]:
     """Give `$retval` a raw type: probes share an event only with equal types, and functions return different ones."""
     raw = f"x{facts.long_size * 8}"
-    return [replace(arg, type=raw) if arg.type is None and needs_exit(arg.expression) else arg for arg in fetchargs]
+    return [
+        replace(arg, type=raw)
+        if arg.type is None and isinstance(arg.expression, ReturnValue) and not arg.expression.path
+        else arg
+        for arg in fetchargs
+    ]
 
 
 def _ends(
@@ -210,10 +229,12 @@ def _event(
     """Build the planned event with its line."""
     end = "__exit" if at_exit else "__entry"
     chosen_name = event if event is not None else probe.event
-    name = chosen_name if chosen_name and not paired else event_name(chosen_name or probe.place.symbol, end)
+    place = probe.place.symbol
+    base = chosen_name or (choice_name(place) if is_choice(place) else place)
+    name = chosen_name if chosen_name and not paired else event_name(base, end)
     path = f"{group or probe.group or DEFAULT_GROUP}/{name}"
     head = f"{mechanism.letter(at_exit)}:{path}"
-    line, *more = (" ".join([head, place, *words]) for place in (mechanism.target(at_exit), *mechanism.others))
+    line, *more = (" ".join([head, target, *words]) for target in (mechanism.target(at_exit), *mechanism.others))
     triggers = (*(("stacktrace",) if probe.stack else ()), *probe.triggers)
     group_name, _, event_part = path.partition("/")
     return PlannedEvent(

@@ -5,11 +5,16 @@ Each kind of command has a module.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from btf.btf import Btf
+from events.names.function_choice import FunctionChoice
 from probes.bpf.lower import program_facts, program_refusal, with_programs
 from probes.command import Armable, SyntheticEvent, UserProbe
 from probes.facts.facts import TargetFacts
 from probes.facts.lookups import UNKNOWN, Environment
+from probes.functions.function_shapes import FunctionShape, function_shapes, names_wanted, parameter_name
+from probes.functions.signature import Signature
 from probes.lowering.check_planned import check_planned
 from probes.lowering.event import lower_event
 from probes.lowering.filters.planned_filters import with_kernel_filters
@@ -22,7 +27,7 @@ from probes.lowering.tracepoint import lower_tracepoint
 from probes.lowering.user import lower_user
 from probes.plans.plan import Plan, Via
 from probes.probe import Probe, ProbeKind
-from probes.refusal import CannotLower, refuse_if_unseen
+from probes.refusal import CannotLower, own_refusal, refuse_if_unseen
 from probes.static_events import Latency, StaticEvent
 
 __all__ = ["CannotLower", "lower"]
@@ -58,10 +63,17 @@ def lower(
 
 
 def _events(
-    probe: Armable, btf: Btf | None, facts: TargetFacts, group: str, event: str | None, environment: Environment
+    probe: Armable,
+    btf: Btf | None,
+    facts: TargetFacts,
+    group: str,
+    event: str | None,
+    environment: Environment,
+    shared: Signature | None = None,
 ) -> Plan:
     try:
-        plan = with_kernel_filters(_lowered(probe, btf, facts, group, event, environment), btf, facts, environment)
+        lowered = _lowered(probe, btf, facts, group, event, environment, shared)
+        plan = with_kernel_filters(lowered, btf, facts, environment)
     except CannotLower as error:
         raise CannotLower(refuse_if_unseen(error.refusal, facts)) from error
     check_planned(plan, btf, facts, environment)
@@ -74,13 +86,42 @@ def _programs(
     if not isinstance(probe, Probe) or probe.kind in (ProbeKind.TRACEPOINT, ProbeKind.EVENT):
         raise program_refusal(str(probe), 0, "Only probes on functions are BPF programs")
     facts = program_facts(facts)
-    plan = _events(probe, btf, facts, group, event, environment)
-    functions = choose(probe, facts, environment).functions or (probe.place.symbol,)
-    return with_programs(plan, functions, facts)
+    mechanism = choose(probe, facts, environment, btf)
+    functions, lacking = mechanism.functions or (probe.place.symbol,), list[str]()
+    shapes = [FunctionShape(functions)]
+    if mechanism.functions:
+        wanted = names_wanted(probe.fetchargs)
+        shapes, lacking = function_shapes(
+            functions, wanted, btf, facts.machine, mechanism.parameters, _type_name(probe)
+        )
+        if not shapes:
+            raise _no_common_argument(probe, wanted, functions)
+    plans = [
+        (_events(probe, btf, facts, group, event, environment, shape.signature), shape.functions) for shape in shapes
+    ]
+    return with_programs(plans, lacking, facts)
+
+
+def _type_name(probe: Probe) -> str:
+    """Return the name of the parameter that has the type of a probe's place; empty: the place is no type."""
+    return parameter_name(FunctionChoice.parse(str(probe.place)))
+
+
+def _no_common_argument(probe: Probe, wanted: frozenset[str], functions: Sequence[str]) -> CannotLower:
+    name = min(wanted)
+    hint = f"None of the {len(functions)} functions has it, or BTF does not know them"
+    column = str(probe).find(name, str(probe).index(str(probe.place)) + len(str(probe.place)))
+    return CannotLower(own_refusal("no_program", name, column if column >= 0 else None, hint))
 
 
 def _lowered(
-    probe: Armable, btf: Btf | None, facts: TargetFacts, group: str, event: str | None, environment: Environment
+    probe: Armable,
+    btf: Btf | None,
+    facts: TargetFacts,
+    group: str,
+    event: str | None,
+    environment: Environment,
+    shared: Signature | None,
 ) -> Plan:
     if isinstance(probe, SyntheticEvent):
         return lower_synthetic(probe, facts)
@@ -98,4 +139,4 @@ def _lowered(
         return lower_tracepoint(probe, btf, facts, group, event, environment)
     if probe.kind is ProbeKind.EVENT:
         return lower_event(probe, btf, facts, group, event, environment)
-    return lower_function(probe, btf, facts, group, event, environment)
+    return lower_function(probe, btf, facts, group, event, environment, shared)

@@ -4,19 +4,23 @@ kprobe.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
+from btf.btf import Btf
+from events.names.function_choice import FunctionChoice, is_choice
 from probes.facts.dialect import dialect_of
 from probes.facts.errors_table import message_of
 from probes.facts.facts import Feature, TargetFacts
 from probes.facts.lookups import UNKNOWN, Environment
+from probes.functions.chosen_functions import ChosenFunctions, chosen_functions
 from probes.functions.function_index import index_of
 from probes.plans.plan import FUNCTIONS_PROBED
 from probes.probe import Probe, ProbeEnds, ProbeKind, ProbePlace
 from probes.refusal import CannotLower, own_refusal
 from probes.rules.messages.hints import hint_for
 from probes.rules.place import no_number_hint
-from probes.syntax.text import glob, is_pattern, kstrtoul
+from probes.syntax.text import kstrtoul
 from probes.verdict import Refusal
 
 COLD = ".cold"
@@ -38,7 +42,9 @@ class Mechanism:
     others: tuple[str, ...] = ()
     """Further functions with the same probe, on the same event, for a pattern."""
     functions: tuple[str, ...] = ()
-    """All functions that a pattern matches."""
+    """All functions that the place stands for, where it may stand for several."""
+    parameters: Mapping[str, int] = field(default_factory=dict)
+    """Number of the parameter that has the type of the place, by function (`ChosenFunctions.parameters`)."""
 
     def letter(self, at_exit: bool) -> str:
         """Return the first word of the command, without the name."""
@@ -59,7 +65,7 @@ class Mechanism:
         return f"{place} {frame}=$stack" if frame else place
 
 
-def choose(probe: Probe, facts: TargetFacts, environment: Environment = UNKNOWN) -> Mechanism:
+def choose(probe: Probe, facts: TargetFacts, environment: Environment = UNKNOWN, btf: Btf | None = None) -> Mechanism:
     """Choose the mechanism for a function probe. Raises CannotLower where the target has none for it."""
     column = str(probe).index(" ") + 1
     place = probe.place
@@ -72,8 +78,8 @@ def choose(probe: Probe, facts: TargetFacts, environment: Environment = UNKNOWN)
     if kstrtoul(place.symbol) is not None:
         note = f"{place.symbol}: an address of this boot; after the next one something else is there"
         return replace(_kprobe(probe, facts, by_name=False), losses=(note,))
-    if is_pattern(place.symbol):
-        return _pattern(probe, facts, column)
+    if is_choice(place.symbol):
+        return _several(probe, chosen_functions(place, btf, facts, environment, column), facts, column)
     count = _count(place, facts)
     others = index_of(facts).count(place.symbol) - count  # an fprobe would attach to these as well
     alias = "" if count else _alias(place, facts, environment)
@@ -159,35 +165,47 @@ def _symbols(place: ProbePlace, facts: TargetFacts, environment: Environment) ->
     return counts.kernel + counts.modules
 
 
-def _pattern(probe: Probe, facts: TargetFacts, column: int) -> Mechanism:
-    """Choose the mechanism for a pattern: the kernel matches names for an fprobe; each function gets a kprobe
-    else.
+def _several(probe: Probe, chosen: ChosenFunctions, facts: TargetFacts, column: int) -> Mechanism:
+    """Choose the mechanism for several functions: a list where the target takes one; the kernel matches names for an
+    fprobe; each function gets a kprobe else.
     """
-    index, pattern = index_of(facts), probe.place.symbol
-    pattern_re = glob(pattern)
-    names = [name for name in index.modules if pattern_re.match(name)]
-    if not names:
-        raise CannotLower(own_refusal("not_traceable", pattern, column, "No name in available_filter_functions fits"))
-    if probe.kind in (ProbeKind.AUTO, ProbeKind.FPROBE) and facts.has(Feature.FPROBE_EVENTS):
-        note = f"{pattern}: {sum(map(index.count, names))}{FUNCTIONS_PROBED}"
-        return Mechanism(True, probe.place, by_name=False, losses=(note,), functions=tuple(names))
+    index, place, names = index_of(facts), probe.place, chosen.names
+    text = str(place)
+    if probe.kind in (ProbeKind.AUTO, ProbeKind.FPROBE) and (
+        facts.function_lists or (facts.has(Feature.FPROBE_EVENTS) and _is_one_pattern(place))
+    ):
+        note = f"{text}: {sum(map(index.count, names))}{FUNCTIONS_PROBED}"
+        on = place if _is_one_pattern(place) else ProbePlace(names[0])
+        losses = (note, *chosen.notes)
+        return Mechanism(True, on, False, losses, functions=names, parameters=chosen.parameters)
     excluded = {name: "its name is not unique" for name in names if index.count(name) > 1}
     excluded |= {name: "it is on the kernel's kprobe blacklist" for name in names if name in facts.blacklist}
     functions = sorted(name for name in names if name not in excluded)
-    if not functions or probe.place.offset:
+    if not functions or place.offset:
         raise CannotLower(
-            own_refusal("not_traceable", pattern, column, "A pattern stands for functions that can be probed")
+            own_refusal("not_traceable", text, column, "A pattern stands for functions that can be probed")
         )
     if len(functions) > _MAX_FUNCTIONS:
-        way = f"f {pattern} takes them" if facts.has(Feature.FPROBE_EVENTS) else "a narrower pattern fits fewer"
+        by_pattern = facts.has(Feature.FPROBE_EVENTS) and _is_one_pattern(place)
+        way = (
+            f"f {text} takes them"
+            if by_pattern
+            else "BPF programs take them all (--via bpf), a narrower choice fewer"
+        )
         hint = f"{len(functions)} names fit, and each needs a kprobe: {_MAX_FUNCTIONS} at most; {way}"
-        raise CannotLower(own_refusal("too_many_functions", pattern, column, hint))
+        raise CannotLower(own_refusal("too_many_functions", text, column, hint))
     losses = (
-        f"{pattern}: {len(functions)}{FUNCTIONS_PROBED}",
+        f"{text}: {len(functions)}{FUNCTIONS_PROBED}",
         *(f"{name}: {reason}" for name, reason in excluded.items()),
+        *chosen.notes,
     )
     first = _kprobe(replace(probe, place=ProbePlace(functions[0])), facts, by_name=False)
-    return replace(first, losses=losses, others=tuple(functions[1:]), functions=tuple(functions))
+    others = tuple(functions[1:])
+    return replace(first, losses=losses, others=others, functions=tuple(functions), parameters=chosen.parameters)
+
+
+def _is_one_pattern(place: ProbePlace) -> bool:
+    return place.module is None and FunctionChoice.parse(place.symbol).is_one_pattern
 
 
 def _kprobe(probe: Probe, facts: TargetFacts, by_name: bool) -> Mechanism:

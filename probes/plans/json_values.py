@@ -24,9 +24,9 @@ def plan_to_dict(plan: Plan) -> dict[str, Any]:
 
 
 def _event_to_dict(event: PlannedEvent) -> dict[str, Any]:
-    """Return the fields of an event; a BPF program is left out, as its records are those of any event."""
-    plain = dataclasses.asdict(dataclasses.replace(event, program=None))
-    del plain["program"]
+    """Return the fields of an event; BPF programs are left out, as their records are those of any event."""
+    plain = dataclasses.asdict(dataclasses.replace(event, programs=()))
+    del plain["programs"]
     return plain
 
 
@@ -43,7 +43,7 @@ def plan_from_dict(plain: dict[str, Any]) -> Plan:
         if any(len(column.functions) > _MAX_PATTERN for column in columns):
             raise ValueError("a pattern of functions that is too long")
         lists = {name: tuple(event.get(name, ())) for name in ("triggers", "more")}
-        events.append(PlannedEvent(**{**event, **lists, "columns": columns}))
+        events.append(PlannedEvent(**{**event, **lists, "columns": columns, "programs": ()}))
     probe = parse_command(plain["probe"])
     if isinstance(probe, Deletion):
         raise TypeError("a deletion is no plan")

@@ -67,8 +67,8 @@ class PlannedEvent:
     """Lines for `dynamic_events` that add further probes to the same event."""
     recorded: bool = True
     """True if the event is enabled; False: only its triggers act."""
-    program: BpfProgram | None = None
-    """BPF program that records the event in place of a line; None: tracefs records it."""
+    programs: tuple[BpfProgram, ...] = ()
+    """BPF programs that record the event in place of a line, on different functions; empty: tracefs records it."""
 
     @property
     def lines(self) -> tuple[str, ...]:
@@ -113,7 +113,7 @@ class Plan:
     @property
     def programs(self) -> tuple[BpfProgram, ...]:
         """BPF programs; empty: tracefs records the events."""
-        return tuple(event.program for event in self.events if event.program is not None)
+        return tuple(program for event in self.events for program in event.programs)
 
     @property
     def has_hist_trigger(self) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
+from events.names.function_choice import ChoiceError, FunctionChoice, is_choice, is_type
 from probes.fetcharg import FetchArg
 from probes.names import check_name, split_name
 from probes.probe import TEXT, Probe, ProbeEnds, ProbeKind, ProbePlace, SymbolBase
@@ -20,6 +21,8 @@ from probes.syntax.text import Word, kstrtol, kstrtoul, split
 __all__ = ["ParseError", "arguments_of", "parse_fetcharg", "parse_probe", "refuse", "uses_own", "words_of"]
 
 _FILTER = re.compile(r"\sif(?:\s+|$)")
+_TYPE = re.compile(r"\s*+(f\S*+)\s++\[([^\[\]]*+)\]((?:%\w*+)?)(?!\S)")
+"""First word and place of a probe on the functions of a type."""
 
 
 def parse_probe(text: str) -> Probe:
@@ -72,11 +75,21 @@ def words_of(text: str) -> tuple[list[Word], str]:
     command = text.split("#", 1)[0]
     match = _FILTER.search(command)
     if match is None:
-        return split(text), ""
+        return _split(text), ""
     condition = text[match.end() :].strip()  # a `#` in the filter stays: the filter isn't written with the command
     if not condition:
         raise refuse("no_filter", len(" ".join(text.split())))
-    return split(text[: match.start()]), condition
+    return _split(text[: match.start()]), condition
+
+
+def _split(text: str) -> list[Word]:
+    """Split a command at blanks, but for those in a type in brackets at the second place (`f [struct file *]`)."""
+    match = _TYPE.match(text)
+    if match is None:
+        return split(text)
+    head, place = match[1], f"[{' '.join(match[2].split())}]{match[3]}"
+    rest = [word._replace(start=word.start + match.end()) for word in split(text[match.end() :])]
+    return [Word(head, match.start(1)), Word(place, match.start(2) - 1), *rest]
 
 
 def arguments_of(words: list[Word]) -> tuple[FetchArg, ...]:
@@ -117,6 +130,8 @@ def _place(text: str, kind: ProbeKind, at: int) -> tuple[ProbePlace, ProbeEnds]:
         raise refuse("no_place", at)
     if kstrtoul(symbol) is not None:
         return ProbePlace(symbol), when
+    if kind is ProbeKind.AUTO and is_choice(symbol):
+        return _choice(symbol, at), when
     module, colon, name = symbol.rpartition(":")
     name, sign, number = _split_offset(name)
     offset = kstrtol(number) if sign else 0
@@ -131,6 +146,17 @@ def _place(text: str, kind: ProbeKind, at: int) -> tuple[ProbePlace, ProbeEnds]:
     return ProbePlace(name, module if colon else None, offset, "" if written == plain else written), when
 
 
+def _choice(text: str, at: int) -> ProbePlace:
+    """Return the place of a probe on several functions. Raises ParseError."""
+    try:
+        choice = FunctionChoice.parse(text)
+    except ChoiceError as error:
+        raise refuse("bad_choice", at + error.offset, text, str(error)) from None
+    if len(choice.patterns) == 1 and choice.patterns[0].module and not choice.patterns[0].excluded:
+        return ProbePlace(choice.patterns[0].text, choice.patterns[0].module)
+    return ProbePlace(text)
+
+
 def _split_offset(text: str) -> tuple[str, str, str]:
     """Split `symbol+offset` at its first sign."""
     match = re.search(r"[+-]", text)
@@ -140,17 +166,24 @@ def _split_offset(text: str) -> tuple[str, str, str]:
 
 
 def uses_own(text: str, has_filter: bool = False) -> bool:
-    """Return whether a text has probewright's own syntax: `$$args`, `%both`, `[i]`, or a filter the kernel doesn't
-    take.
+    """Return whether a text has probewright's own syntax: `$$args`, `%both`, `[i]`, several functions otherwise than
+    by a pattern, or a filter the kernel doesn't take.
     """
     command = text.split("#", 1)[0]
     condition = _FILTER.search(command)
     if condition is not None and not has_filter:
         return True
-    words = split(command if condition is None else command[: condition.start()])
+    words = _split(command if condition is None else command[: condition.start()])
+    if len(words) > 1 and words[0].text.startswith("f") and _is_own_choice(words[1].text.partition("%")[0]):
+        return True
     return (len(words) > 1 and words[1].text.endswith("%both")) or any(
         _OWN_ARGUMENTS.search(word.text) or _OWN_INDEX.search(word.text) for word in words[2:]
     )
+
+
+def _is_own_choice(place: str) -> bool:
+    """Return whether a place stands for several functions in a way that no kernel knows."""
+    return is_choice(place) and (place.startswith(("/", "@")) or "," in place or ":" in place or is_type(place))
 
 
 _OWN_ARGUMENTS = re.compile(r"(^|=|\()\$\$args$")

@@ -12,6 +12,7 @@ _OWN_MESSAGES = {
     "no_event_named": "A deletion needs an event's name",
     "no_place": "A probe needs a function",
     "no_filter": "No filter after 'if'",
+    "bad_choice": "This stands for no functions",
     "bad_both": "%both is for function probes `f` and `p` at a function's entry",
     "no_event": "An event is named by group/event",
     "event_as_it_is": "An event as it is has all its fields; what follows is `if` and a filter",

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from events.calls.call_values import EndRole, probe_and_address
 from probes.plans.plan import Plan, PlannedEvent, titles_of
-from probes.syntax.text import is_pattern
 
 if TYPE_CHECKING:
     from kernel.watch.watch import Watch
@@ -39,7 +38,7 @@ def ends_of(plans: tuple[Plan, ...]) -> dict[str, EndRole]:
     for number, plan in enumerate(plans):
         paired = [event for event in plan.events if event.frame]
         carried = _common_arguments(paired)
-        several = any(event.more for event in paired) or is_pattern(plan.probe.subject)
+        several = any(event.function_field for event in paired)
         is_exit_filtered = any(event.filter and event.at_exit for event in paired) and not all(
             event.filter for event in paired
         )

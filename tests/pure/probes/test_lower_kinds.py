@@ -376,7 +376,7 @@ def test_what_is_there_already_is_seen_before_arming() -> None:
 @pytest.mark.parametrize("name", NEW)
 def test_a_pattern_is_one_fprobe(name: str) -> None:
     found = plan("f vfs_re* $arg1 $comm", name)
-    assert [event.line for event in found.events] == ["f:pw_1/vfs_re___entry vfs_re* arg1=$arg1 comm=$comm"]
+    assert [event.line for event in found.events] == ["f:pw_1/vfs_re__entry vfs_re* arg1=$arg1 comm=$comm"]
     assert "functions are probed" in found.losses[0]
     assert refusal("f vfs_re* file", name)[0].code == "NO_BTF_ENTRY"
 
@@ -387,9 +387,9 @@ def test_a_pattern_is_many_kprobes_where_there_are_no_fprobes(name: str) -> None
     facts = replace(facts, blacklist=frozenset({"vfs_bad"}))
     found = lower(parse_armable("f vfs_*%both $arg1 $retval"), kernel(name).btf, facts, "pw_1")
     entry, leave = found.events
-    assert entry.lines == tuple(f"p:pw_1/vfs____entry {f} arg1=$arg1 frame=$stack" for f in ("vfs_read", "vfs_readv"))
+    assert entry.lines == tuple(f"p:pw_1/vfs__entry {f} arg1=$arg1 frame=$stack" for f in ("vfs_read", "vfs_readv"))
     assert [text.split()[1] for text in leave.lines] == ["vfs_read", "vfs_readv"]
-    assert all(text.startswith("r:pw_1/vfs____exit ") for text in leave.lines)
+    assert all(text.startswith("r:pw_1/vfs__exit ") for text in leave.lines)
     assert plan_from_dict(plan_to_dict(found)) == found
     assert all(" ret=$retval:x64 " in text for text in leave.lines)  # else the kernel gives each its own type
     told = "\n".join(found.losses)

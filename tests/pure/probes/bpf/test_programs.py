@@ -207,12 +207,12 @@ def test_both_ends_have_their_fields_and_share_the_length_of_their_records() -> 
     plan = plan_of("f vfs_read%both file count $retval")
     entry, exit_ = plan.events
     assert [column.label for column in entry.columns] == ["file", "count"]
-    assert exit_.program is not None and entry.program is not None
-    assert entry.program.size == exit_.program.size
+    (at_entry,), (at_exit,) = entry.programs, exit_.programs
+    assert at_entry.size == at_exit.size
     assert (entry.frame, exit_.frame, exit_.frame_shift) == ("frame", "frame", 8)
-    names = [one.name for one in exit_.program.layout.fields]
+    names = [one.name for one in at_exit.layout.fields]
     assert names == ["__probe_func", "__probe_ret_ip", "ret", "frame"]
-    assert exit_.program.layout.fields[0].offset == RECORD_DATA
+    assert at_exit.layout.fields[0].offset == RECORD_DATA
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,162 @@
+"""Read the text that stands for several functions: patterns, lists of them, regular expressions, types and files."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from events.names.glob import Glob
+
+RETURNS: Final = "returns "
+"""Beginning of a type that functions return, where another is one that they take."""
+_MOST_REPEATS: Final = 3
+"""Repeats without an upper bound in a regular expression: each multiplies the time by the length of a name."""
+_UNIT = re.compile(r"\\.|\[\^?+\]?+(?:\\.|[^\]\\])*+\]|.", re.DOTALL)
+"""One unit of a regular expression: an escaped character, a class, or a character."""
+_SETS = ("[[", "--", "&&", "||", "~~")
+"""Letters of a class that `re` warns of."""
+_REPEATS = ("*", "+", "{")
+
+
+class ChoiceError(ValueError):
+    """A text that stands for no functions; `offset` is the column of the word responsible."""
+
+    def __init__(self, message: str, offset: int = 0) -> None:
+        super().__init__(message)
+        self.offset = offset
+
+
+class NamePattern(NamedTuple):
+    """Pattern for names of functions."""
+
+    text: str
+    """The pattern without `!` and module."""
+    glob: Glob
+    module: str | None
+    """Pattern for the module's name as written; None: any module, or the kernel itself."""
+    modules: Glob | None
+    excluded: bool
+    """True if its functions are left out (`!`)."""
+
+    @property
+    def name(self) -> str:
+        """The one name that it stands for; empty: it may stand for several."""
+        return "" if any(letter in self.text for letter in "*?[\\") else self.text
+
+    def matches(self, name: str, module: str | None) -> bool:
+        """Return whether it is for a function; with an unknown module (None) the name decides."""
+        fits = self.modules is None or module is None or self.modules.matches(module)
+        return fits and self.glob.matches(name)
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionChoice:
+    """Text that stands for several functions, as the place of an `f` probe has it."""
+
+    text: str
+    patterns: tuple[NamePattern, ...] = ()
+    """`vfs_*,ext4:*,!vfs_fsync`; empty: one of the following."""
+    expression: re.Pattern[str] | None = None
+    """`/^tcp_(send|recv)/`."""
+    type: str = ""
+    """`[struct file *]`, `[returns struct file *]`: a C type that functions take or return."""
+    returns: bool = False
+    file: str = ""
+    """`@FILE`: path of a file with a name or pattern a line."""
+
+    @classmethod
+    def parse(cls, text: str) -> FunctionChoice:
+        """Read a text. Raises ChoiceError."""
+        if text.startswith("@"):
+            if not text[1:]:
+                raise ChoiceError("The path of a file with names follows the @", 1)
+            return cls(text, file=text[1:])
+        if text.startswith("/"):
+            return cls(text, expression=_expression(text))
+        if is_type(text):
+            name = " ".join(text[1:-1].split())
+            returns = f"{name} ".startswith(RETURNS)
+            name = name.removeprefix(RETURNS.strip()).strip() if returns else name
+            if not name:
+                raise ChoiceError("A type stands between the brackets: [struct file *]", 1)
+            return cls(text, type=name, returns=returns)
+        patterns, at = [], 0
+        for part in text.split(","):
+            patterns.append(_pattern(part, at))
+            at += len(part) + 1
+        return cls(text, tuple(patterns))
+
+    @property
+    def is_one_pattern(self) -> bool:
+        """True for a plain pattern, which the kernel matches itself."""
+        return len(self.patterns) == 1 and self.patterns[0].module is None and not self.patterns[0].excluded
+
+    def matches(self, name: str, module: str | None = None) -> bool:
+        """Return whether a function's name is one of those meant; True where types or a file decide.
+
+        Args:
+            name: of the function.
+            module: that has it, empty for the kernel itself; None: unknown.
+        """
+        if self.expression is not None:
+            return self.expression.search(name) is not None
+        if not self.patterns:
+            return True
+        excluded = [one for one in self.patterns if one.excluded]
+        chosen = [one for one in self.patterns if not one.excluded]
+        wanted = not chosen or any(one.matches(name, module) for one in chosen)
+        return wanted and not any(one.matches(name, module) for one in excluded)
+
+
+def is_choice(text: str) -> bool:
+    """Return whether a text stands for several functions rather than for the one that has this name."""
+    return text.startswith(("/", "@", "!")) or any(letter in text for letter in "*?[") or _is_list(text)
+
+
+def _is_list(text: str) -> bool:
+    return "," in text and "(" not in text  # with brackets it is a call as C has it
+
+
+def is_type(text: str) -> bool:
+    """Return whether a text is a type in brackets, not a pattern that begins with a class (`[a-z]*`)."""
+    return text.startswith("[") and text.endswith("]") and "[" not in text[1:] and "]" not in text[:-1]
+
+
+def _pattern(part: str, at: int) -> NamePattern:
+    body = part.removeprefix("!")
+    module, colon, name = body.rpartition(":")
+    if not name or (colon and not module):
+        raise ChoiceError("A name or a pattern stands between the commas", at)
+    return NamePattern(name, _plain(name), module if colon else None, _plain(module) if colon else None, body != part)
+
+
+def _plain(pattern: str) -> Glob:
+    """Return a pattern in which a leading `!` has no meaning of its own."""
+    return Glob(f"\\{pattern}" if pattern.startswith("!") else pattern)
+
+
+def _expression(text: str) -> re.Pattern[str]:
+    """Return a regular expression that takes no more than polynomial time: no repeated groups, few repeats."""
+    if len(text) < 3 or not text.endswith("/"):
+        raise ChoiceError("A regular expression stands between two slashes: /^tcp_(send|recv)/")
+    body, repeats, closed = text[1:-1], 0, False
+    for unit in _UNIT.finditer(body):
+        sign = unit.group()
+        if sign.startswith(_REPEATS):
+            repeats += 1
+            if closed:
+                raise ChoiceError("A group in brackets is not repeated here", unit.start() + 1)
+            if repeats > _MOST_REPEATS:
+                raise ChoiceError(f"At most {_MOST_REPEATS} repeats (*, + and {{}})", unit.start() + 1)
+        if (sign[0] == "\\" and sign[1:2].isdigit()) or (
+            sign == "?" and body[unit.start() - 1 : unit.start()] == "("
+        ):
+            raise ChoiceError("No groups that begin with (?, and no references to groups", unit.start() + 1)
+        if sign == "[" or any(pair in sign for pair in _SETS):
+            raise ChoiceError("A class is a list of letters in brackets: [a-z_]", unit.start() + 1)
+        closed = sign == ")"
+    try:
+        return re.compile(body)
+    except re.error as error:
+        raise ChoiceError(f"No regular expression: {error.msg}", (error.pos or 0) + 1) from None

@@ -1,0 +1,100 @@
+"""Group the functions of a probe by the places of the values that it records, so that each group has one program."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from btf.btf import Btf
+from events.names.function_choice import FunctionChoice
+from probes.fetcharg import FetchArg, ReturnValue, Variable, innermost
+from probes.functions.convention import convention_of
+from probes.functions.signature import Signature, certain_signature_of
+
+_WORD = re.compile(r"\w+")
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionShape:
+    """Functions that have the recorded values in the same places, of the same types."""
+
+    functions: tuple[str, ...]
+    signature: Signature | None = None
+    """Signature of one of them; None: the probe records nothing by name."""
+
+
+def parameter_name(choice: FunctionChoice) -> str:
+    """Return the name by which a probe on `[struct file *]` calls the parameter: `file`; empty: it is no type."""
+    words = _WORD.findall(choice.type)
+    return words[-1] if words and not choice.returns else ""
+
+
+def names_wanted(fetchargs: Sequence[FetchArg]) -> frozenset[str]:
+    """Return the names of parameters that fetchargs read, with `$retval` for a path behind the return value."""
+    inner = [innermost(arg.expression) for arg in fetchargs]
+    names = {one.name for one in inner if isinstance(one, Variable)}
+    return frozenset(names | {"$retval" for one in inner if isinstance(one, ReturnValue) and one.path})
+
+
+def function_shapes(
+    functions: Sequence[str],
+    wanted: frozenset[str],
+    btf: Btf | None,
+    machine: str,
+    parameters: Mapping[str, int],
+    name: str,
+) -> tuple[list[FunctionShape], list[str]]:
+    """Return the shapes of functions, the one with most functions first, and the functions that lack a value.
+
+    Args:
+        functions: names of the functions.
+        wanted: `names_wanted` of the probe.
+        btf: types of the kernel; None: unknown.
+        machine: as `uname -m` says it.
+        parameters: number of the parameter that is called `name`, by function; others have their own names.
+        name: see `parameters`.
+    """
+    if not wanted:
+        return [FunctionShape(tuple(functions))], []
+    groups: dict[tuple[object, ...], list[str]] = {}
+    signatures: dict[tuple[object, ...], Signature] = {}
+    lacking = []
+    for function in functions:
+        signature = certain_signature_of(btf, function) if btf is not None else None
+        if signature is not None and function in parameters:
+            signature = _renamed(signature, parameters[function], name)
+        key = None if signature is None else _key(signature, wanted, machine)
+        if signature is None or key is None:
+            lacking.append(function)
+            continue
+        groups.setdefault(key, []).append(function)
+        signatures.setdefault(key, signature)
+    shapes = [FunctionShape(tuple(names), signatures[key]) for key, names in groups.items()]
+    return sorted(shapes, key=lambda shape: -len(shape.functions)), lacking
+
+
+def _renamed(signature: Signature, number: int, name: str) -> Signature:
+    """Return a signature in which one parameter has a name that no other has."""
+    params = tuple(
+        param._replace(name=name if at == number else "" if param.name == name else param.name)
+        for at, param in enumerate(signature.params)
+    )
+    return replace(signature, params=params)
+
+
+def _key(signature: Signature, wanted: frozenset[str], machine: str) -> tuple[object, ...] | None:
+    """Return what decides how the wanted values are read; None: the function lacks one of them."""
+    convention = convention_of(signature.btf, signature.params, machine, signature.returns)
+    key: list[object] = []
+    for name in sorted(wanted):
+        if name == "$retval":
+            key.append(signature.returns)
+            if not signature.strip(signature.returns):
+                return None
+            continue
+        number = signature.number_of(name)
+        if number is None or number >= len(convention.params) or convention.params[number].reason:
+            return None
+        key.append((convention.params[number], signature.params[number].type_id))
+    return tuple(key)

@@ -1,0 +1,113 @@
+"""Texts that stand for several functions: which names they mean, and what is none."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from events.names.function_choice import ChoiceError, FunctionChoice, is_choice, is_type
+from events.names.kallsyms import Symbols
+
+NAMES = [("vfs_read", ""), ("vfs_fsync", ""), ("ext4_sync", "ext4"), ("ext4_read", "ext4"), ("tcp_sendmsg", "")]
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("vfs_*", "vfs_read vfs_fsync"),
+        ("vfs_read,tcp_*", "vfs_read tcp_sendmsg"),
+        ("vfs_*,!vfs_f*", "vfs_read"),
+        ("!vfs_*", "ext4_sync ext4_read tcp_sendmsg"),
+        ("ext4:*", "ext4_sync ext4_read"),
+        ("ext4:*,!ext4:*sync", "ext4_read"),
+        ("e*:*_read", "ext4_read"),
+        ("/^tcp_(send|recv)/", "tcp_sendmsg"),
+        ("/_read$/", "vfs_read ext4_read"),
+        ("/s.nc/", "vfs_fsync ext4_sync"),
+        ("[v]fs_read", "vfs_read"),
+    ],
+)
+def test_names_that_a_text_means(text: str, wanted: str) -> None:
+    choice = FunctionChoice.parse(text)
+    assert is_choice(text) and not choice.type and not choice.file
+    assert [name for name, module in NAMES if choice.matches(name, module)] == wanted.split()
+
+
+@pytest.mark.parametrize(
+    ("text", "type_name", "returns"),
+    [
+        ("[struct file *]", "struct file *", False),
+        ("[  struct   file * ]", "struct file *", False),
+        ("[returns struct file *]", "struct file *", True),
+        ("[loff_t]", "loff_t", False),
+    ],
+)
+def test_types(text: str, type_name: str, returns: bool) -> None:
+    choice = FunctionChoice.parse(text)
+    assert (choice.type, choice.returns) == (type_name, returns)
+    assert choice.matches("any_name")
+
+
+def test_a_file_is_named_behind_the_sign() -> None:
+    assert FunctionChoice.parse("@lists/mine.txt").file == "lists/mine.txt"
+
+
+@pytest.mark.parametrize(
+    ("text", "column"),
+    [
+        ("@", 1),
+        ("//", 0),
+        ("/a", 0),
+        ("/(a+)+b/", 5),
+        ("/(a|a)*b/", 6),
+        (r"/(a)\1/", 4),
+        ("/(?:a)/", 2),
+        ("/a*b*c*d*/", 8),
+        ("/[a/", 1),
+        ("/a{/b", 0),
+        ("/[a||b]/", 1),
+        ("a,,b", 2),
+        (",a", 0),
+        ("a,!", 2),
+        (":a*", 0),
+        ("[]", 1),
+        ("[returns ]", 1),
+    ],
+)
+def test_what_is_none_is_refused_at_its_place(text: str, column: int) -> None:
+    with pytest.raises(ChoiceError) as caught:
+        FunctionChoice.parse(text)
+    assert caught.value.offset == column
+
+
+@pytest.mark.parametrize("text", ["vfs_read", "0xffffffff81000000", "ext4:ext4_readdir", "vfs_read(file, count)"])
+def test_one_function_is_no_choice(text: str) -> None:
+    assert not is_choice(text)
+
+
+@pytest.mark.parametrize("text", ["[a-z]*", "[v]fs[_]", "vfs_[rw]"])
+def test_a_class_of_letters_is_no_type(text: str) -> None:
+    assert is_choice(text) and not is_type(text)
+
+
+@given(st.text(alphabet="abt(|)*+?{}[]^$.\\1,!:/", max_size=24))
+def test_any_text_is_a_choice_or_refused_and_no_expression_is_slow(body: str) -> None:
+    for text in (f"/{body}/", body):
+        try:
+            choice = FunctionChoice.parse(text)
+        except ChoiceError as error:
+            assert 0 <= error.offset <= len(text)
+            continue
+        for name in ("a" * 64, "ab" * 32, "t" * 63 + "b"):  # an expression of exponential time would never end
+            assert choice.expression is None or choice.matches(name) is (re.search(body, name) is not None)
+
+
+def test_a_name_that_the_text_means_stands_for_the_address_of_several() -> None:
+    symbols = Symbols(b"ffffffff81000000 T do_first\nffffffff81000000 T vfs_second\n")
+    assert symbols.function_name(0xFFFFFFFF81000000, "other,vfs_*") == "vfs_second"
+    assert symbols.function_name(0xFFFFFFFF81000000, "/second$/") == "vfs_second"
+    assert symbols.function_name(0xFFFFFFFF81000000, "[struct file *]") == "do_first"
+    assert symbols.function_name(0xFFFFFFFF81000000, "/((/") == "do_first"
