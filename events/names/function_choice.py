@@ -74,6 +74,8 @@ class FunctionChoice:
             return cls(text, file=text[1:])
         if text.startswith("/"):
             return cls(text, expression=_expression(text))
+        if text.startswith("[") and "]" not in text:
+            raise ChoiceError("A type ends with a bracket: [struct file *]")
         if is_type(text):
             name = " ".join(text[1:-1].split())
             returns = f"{name} ".startswith(RETURNS)
@@ -116,6 +118,13 @@ def is_choice(text: str) -> bool:
 
 def _is_list(text: str) -> bool:
     return "," in text and "(" not in text  # with brackets it is a call as C has it
+
+
+def is_own_choice(text: str) -> bool:
+    """Return whether a text stands for several functions in a way that no kernel knows."""
+    if text.startswith("["):
+        return is_type(text) or "]" not in text
+    return is_choice(text) and (text.startswith(("/", "@")) or "," in text or ":" in text)
 
 
 def is_type(text: str) -> bool:

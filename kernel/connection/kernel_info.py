@@ -114,10 +114,14 @@ class KernelInfo:
         return replace(function, prototype=_prototype(types, name)) if types is not None else function
 
     def tree(self, function: str) -> CaptureTree:
-        """Return the tree of fields that a probe on a function can capture."""
+        """Return the tree of fields that a probe on a function, or on those of a type in brackets, can capture."""
+        from events.names.function_choice import is_type
         from probes.functions.capture_tree import CaptureTree
+        from probes.functions.function_shapes import type_signature
+        from probes.functions.signature import certain_signature_of
 
-        return CaptureTree(self.btf_of(self.function(function).module), function, self.facts.machine)
+        look_up = type_signature if is_type(function) else certain_signature_of
+        return CaptureTree(self.btf_of(self.function(function).module), function, self.facts.machine, look_up)
 
     @cached_property
     def environment(self) -> HostEnvironment:

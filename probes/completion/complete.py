@@ -9,8 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from events.names.function_choice import is_choice, is_own_choice
 from probes.completion.argument import complete_argument
 from probes.completion.choice import NOTHING, Completion, Completions, ItemKind, NameSources, Priority
+from probes.completion.chosen_functions import complete_choice, complete_type, unclosed_type
 from probes.completion.deletion import complete_deletion
 from probes.completion.filter import complete_filter
 from probes.completion.program import complete_program
@@ -20,7 +22,8 @@ from probes.completion.synthetic import complete_synthetic
 from probes.facts.facts import Feature, TargetFacts
 from probes.probe import ProbeKind
 from probes.static_events import ON
-from probes.syntax.text import Word, is_pattern, split
+from probes.syntax.parse import split_command
+from probes.syntax.text import Word
 
 __all__ = ["complete"]
 
@@ -58,7 +61,9 @@ def complete(text: str, cursor: int, sources: NameSources) -> Completions:
         return complete_deletion(before, sources)
     if first.split(" ", 1)[0].partition(":")[0] in (ON, LATENCY):
         return _to_name_end(complete_static(before, sources), text)
-    words = split(before)
+    if (typed := unclosed_type(before)) is not None:
+        return complete_type(typed, cursor, sources)
+    words = split_command(before)
     if not words or not before[-1:].strip():
         words.append(Word("", cursor))
     word, condition = words[-1], _FILTER.search(before)
@@ -151,11 +156,13 @@ def _names(word: Word, names: Sequence[str], kind: str) -> Completions:
 
 def _functions(head: str, word: Word, sources: NameSources) -> Completions:
     symbol, percent, _ = word.text.partition("%")
+    if head[0] == "f" and is_own_choice(symbol):
+        return complete_choice(word, _ENDS, sources)
     module, colon, name = symbol.rpartition(":")
     end = word.start + len(word.text)
     items: list[Completion] = []
     exact = sources.function(name)
-    pattern = is_pattern(name)
+    pattern = is_choice(name)
     can_attach = _attaches(head, exact.kinds)
     if (pattern and percent) or (can_attach and (not colon or exact.module == module)):
         ends = _ENDS if head[0] != "r" else _ENDS[:1]

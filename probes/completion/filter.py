@@ -159,7 +159,7 @@ def _function_names(pattern: str, typed: str, end: int, scope: Scope) -> Complet
 def _recorded(scope: Scope) -> tuple[_Field, ...]:
     """Return the fields that the event records, by the text before the filter."""
     if scope.letter == "e":
-        path = scope.text.split(" ")[1].replace(".", "/")
+        path = scope.place.replace(".", "/")
         return tuple(
             _Field(field.name, field.type, "", btf_type(scope.btf, field), is_returned(path, field.name))
             for field in scope.fields()

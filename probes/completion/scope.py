@@ -6,24 +6,25 @@ import re
 from dataclasses import dataclass
 
 from btf.btf import Btf
+from events.names.function_choice import is_choice, is_type
 from probes.check import CheckResult, check_typed
 from probes.completion.choice import NameSources
 from probes.facts.dialect import Dialect, dialect_of
 from probes.facts.lookups import StaticEventField
 from probes.functions.capture_tree import CaptureNode, CaptureTree
-from probes.functions.signature import tracepoint_of
+from probes.functions.function_shapes import type_signature
+from probes.functions.signature import certain_signature_of, tracepoint_of
 from probes.names import split_name
 from probes.probe import ProbeEnds
-from probes.syntax.parse import ParseError, parse_probe
-from probes.syntax.text import split
+from probes.syntax.parse import ParseError, parse_fetcharg, parse_probe, split_command
 
 
 @dataclass(frozen=True)
 class Scope:
     """Place of a probe, with the fetchargs before the cursor."""
 
-    text: str
-    """Letter, place and the fetchargs before the cursor, joined by single spaces."""
+    words: tuple[str, ...]
+    """Letter, place and the fetchargs before the cursor."""
     known: NameSources
     btf: Btf | None
     tree: CaptureTree | None = None
@@ -33,45 +34,57 @@ class Scope:
     @classmethod
     def of(cls, text: str, sources: NameSources) -> Scope | None:
         """Parse the text before the cursor; None where it is not a probe."""
-        words = [word.text for word in split(text)]
+        words = tuple(word.text for word in split_command(text))
         if len(words) < 2:
             return None
-        joined, letter, place = " ".join(words), words[0][0], words[1]
+        letter, place = words[0][0], words[1]
         if letter == "e":
-            return cls(joined, sources, sources.btf(""))
+            return cls(words, sources, sources.btf(""))
         if letter in "pr" and "/" in place:
             at_exit = letter == "r" or place.endswith("%return")
-            return cls(joined, sources, sources.btf(""), at_exit=at_exit)
+            return cls(words, sources, sources.btf(""), at_exit=at_exit)
         if letter == "t":
             btf = sources.btf("")
-            return cls(joined, sources, btf, CaptureTree(btf, place, sources.facts.machine, tracepoint_of))
+            return cls(words, sources, btf, CaptureTree(btf, place, sources.facts.machine, tracepoint_of))
         try:
             probe = parse_probe(f"{words[0]} {place}")
         except ParseError:
             return None
         btf = sources.btf(probe.place.symbol)
-        tree = None if probe.place.offset else CaptureTree(btf, probe.place.symbol, sources.facts.machine)
-        return cls(joined, sources, btf, tree, probe.when is not ProbeEnds.ENTRY)
+        look_up = type_signature if is_type(probe.place.symbol) else certain_signature_of
+        symbol, machine = probe.place.symbol, sources.facts.machine
+        tree = None if probe.place.offset else CaptureTree(btf, symbol, machine, look_up)
+        return cls(words, sources, btf, tree, probe.when is not ProbeEnds.ENTRY)
+
+    @property
+    def text(self) -> str:
+        """Letter, place and the fetchargs before the cursor, joined by single spaces."""
+        return " ".join(self.words)
 
     @property
     def letter(self) -> str:
         """Letter of the kind of probe."""
-        return self.text[0]
+        return self.words[0][0]
+
+    @property
+    def place(self) -> str:
+        """Place of the probe as written."""
+        return self.words[1]
 
     @property
     def in_program(self) -> bool:
         """True for a place in a program, where no types are known."""
-        return self.letter in "pr" and "/" in self.text.split(" ")[1]
+        return self.letter in "pr" and "/" in self.place
 
     @property
     def arguments(self) -> int:
         """Number of fetchargs before the cursor."""
-        return self.text.count(" ") - 1
+        return len(self.words) - 2
 
     @property
     def names(self) -> frozenset[str]:
         """Names of the fetchargs before the cursor."""
-        return frozenset(re.split("[=:]", word)[0] for word in self.text.split(" ")[2:])
+        return frozenset(re.split("[=:]", word)[0] for word in self.words[2:])
 
     @property
     def dialect(self) -> Dialect:
@@ -84,7 +97,7 @@ class Scope:
 
     def fields(self) -> tuple[StaticEventField, ...]:
         """Return the fields of the event that an event probe is on; empty where they are unknown."""
-        group, event = split_name(self.text.split(" ")[1])
+        group, event = split_name(self.place)
         look_up = self.known.environment.event
         return (look_up(group, event) if look_up is not None else None) or ()
 
@@ -94,8 +107,17 @@ class Scope:
 
     def accepts(self, word: str) -> bool:
         """Return whether the kernel accepts a fetcharg here, regardless of the others."""
-        letter, place = self.text.split(" ")[:2]
-        return self._check(f"{letter} {place} {word}").verdict.ok
+        if self.letter == "f" and is_choice(self.place.partition("%")[0]) and self.tree is not None:
+            return self._reads(word)
+        return self._check(f"{self.words[0]} {self.place} {word}").verdict.ok
+
+    def _reads(self, word: str) -> bool:
+        """Return whether a fetcharg can be read of several functions: to lower it for each would take too long."""
+        try:
+            parse_fetcharg(word)
+        except ParseError:
+            return False
+        return True
 
     def _check(self, text: str) -> CheckResult:
         return check_typed(text, self.btf, self.known.facts, environment=self.known.environment)

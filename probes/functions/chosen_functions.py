@@ -71,6 +71,18 @@ def chosen_functions(
     return found
 
 
+def uses_of(btf: Btf, type_name: str) -> ExactUses:
+    """Return the functions that take or return a type; the last few results are kept (200 ms each)."""
+    uses = _uses.setdefault(btf, {})
+    found = uses.get(type_name)
+    if found is None:
+        found = functions_with(btf, type_name)
+        if len(uses) >= _MOST_STORED:
+            uses.clear()
+        uses[type_name] = found
+    return found
+
+
 def shortened(names: Sequence[str]) -> str:
     """Return the first few of some names, with the number of the others."""
     more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
@@ -103,17 +115,12 @@ def _of_type(choice: FunctionChoice, btf: Btf | None, facts: TargetFacts, column
     """Return the functions that take or return a type. Raises CannotLower."""
     if btf is None:
         raise CannotLower(own_refusal("no_choice", choice.text, column, "The types of this kernel are not known"))
-    uses = _uses.setdefault(btf, {})
-    if choice.type not in uses:
-        if len(uses) >= _MOST_STORED:
-            uses.clear()
-        uses[choice.type] = functions_with(btf, choice.type)
-    found = uses[choice.type]
+    found = uses_of(btf, choice.type)
     names: Iterable[str] = found.returns if choice.returns else found.takes
     if not names:
         verb = "returns" if choice.returns else "takes"
         pointer = f"{choice.type} *"
-        near = functions_with(btf, pointer) if "*" not in choice.type else ExactUses({}, frozenset())
+        near = uses_of(btf, pointer) if "*" not in choice.type else ExactUses({}, frozenset())
         hint = f"No function of this kernel {verb} it"
         if near.returns if choice.returns else near.takes:
             corrected = choice.text.replace(choice.type, pointer)

@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from btf.btf import Btf
-from events.names.function_choice import FunctionChoice
+from events.names.function_choice import ChoiceError, FunctionChoice
 from probes.fetcharg import FetchArg, ReturnValue, Variable, innermost
+from probes.functions.chosen_functions import uses_of
 from probes.functions.convention import convention_of
-from probes.functions.signature import Signature, certain_signature_of
+from probes.functions.signature import Signature, certain_signature_of, signature_of
 
 _WORD = re.compile(r"\w+")
 
@@ -72,6 +73,23 @@ def function_shapes(
         signatures.setdefault(key, signature)
     shapes = [FunctionShape(tuple(names), signatures[key]) for key, names in groups.items()]
     return sorted(shapes, key=lambda shape: -len(shape.functions)), lacking
+
+
+def type_signature(btf: Btf, text: str) -> Signature | None:
+    """Return what the functions of a type have in common: the parameter, or the return value; None: none has it."""
+    try:
+        choice = FunctionChoice.parse(text)
+    except ChoiceError:
+        return None
+    uses = uses_of(btf, choice.type)
+    function = next(iter(uses.returns if choice.returns else uses.takes), "")
+    signature = signature_of(btf, function) if function else None
+    if signature is None:
+        return None
+    if choice.returns:
+        return replace(signature, name=text, params=())
+    param = signature.params[uses.takes[function]]
+    return replace(signature, name=text, params=(param._replace(name=parameter_name(choice)),), returns=0)
 
 
 def _renamed(signature: Signature, number: int, name: str) -> Signature:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from events.names.function_choice import ChoiceError, FunctionChoice, is_choice, is_type
+from events.names.function_choice import ChoiceError, FunctionChoice, is_choice, is_own_choice
 from probes.fetcharg import FetchArg
 from probes.names import check_name, split_name
 from probes.probe import TEXT, Probe, ProbeEnds, ProbeKind, ProbePlace, SymbolBase
@@ -18,7 +18,16 @@ from probes.syntax.parse_error import ParseError, refuse
 from probes.syntax.parse_fetcharg import parse_fetcharg
 from probes.syntax.text import Word, kstrtol, kstrtoul, split
 
-__all__ = ["ParseError", "arguments_of", "parse_fetcharg", "parse_probe", "refuse", "uses_own", "words_of"]
+__all__ = [
+    "ParseError",
+    "arguments_of",
+    "parse_fetcharg",
+    "parse_probe",
+    "refuse",
+    "split_command",
+    "uses_own",
+    "words_of",
+]
 
 _FILTER = re.compile(r"\sif(?:\s+|$)")
 _TYPE = re.compile(r"\s*+(f\S*+)\s++\[([^\[\]]*+)\]((?:%\w*+)?)(?!\S)")
@@ -75,14 +84,14 @@ def words_of(text: str) -> tuple[list[Word], str]:
     command = text.split("#", 1)[0]
     match = _FILTER.search(command)
     if match is None:
-        return _split(text), ""
+        return split_command(text), ""
     condition = text[match.end() :].strip()  # a `#` in the filter stays: the filter isn't written with the command
     if not condition:
         raise refuse("no_filter", len(" ".join(text.split())))
-    return _split(text[: match.start()]), condition
+    return split_command(text[: match.start()]), condition
 
 
-def _split(text: str) -> list[Word]:
+def split_command(text: str) -> list[Word]:
     """Split a command at blanks, but for those in a type in brackets at the second place (`f [struct file *]`)."""
     match = _TYPE.match(text)
     if match is None:
@@ -173,17 +182,12 @@ def uses_own(text: str, has_filter: bool = False) -> bool:
     condition = _FILTER.search(command)
     if condition is not None and not has_filter:
         return True
-    words = _split(command if condition is None else command[: condition.start()])
-    if len(words) > 1 and words[0].text.startswith("f") and _is_own_choice(words[1].text.partition("%")[0]):
+    words = split_command(command if condition is None else command[: condition.start()])
+    if len(words) > 1 and words[0].text.startswith("f") and is_own_choice(words[1].text.partition("%")[0]):
         return True
     return (len(words) > 1 and words[1].text.endswith("%both")) or any(
         _OWN_ARGUMENTS.search(word.text) or _OWN_INDEX.search(word.text) for word in words[2:]
     )
-
-
-def _is_own_choice(place: str) -> bool:
-    """Return whether a place stands for several functions in a way that no kernel knows."""
-    return is_choice(place) and (place.startswith(("/", "@")) or "," in place or ":" in place or is_type(place))
 
 
 _OWN_ARGUMENTS = re.compile(r"(^|=|\()\$\$args$")

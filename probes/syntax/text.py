@@ -94,11 +94,6 @@ def simple_strtoul(text: str, base: int = 0, saturates: bool = False) -> tuple[i
     return min(number, ULONG_MAX) if saturates else number & ULONG_MAX, text[end:]
 
 
-def is_pattern(name: str) -> bool:
-    """Return whether a name is a pattern for function names (`glob`)."""
-    return any(letter in name for letter in "*?[")
-
-
 def glob(pattern: str) -> re.Pattern[str]:
     r"""Return the regular expression of a pattern for whole names (lib/glob.c): `*`, `?`, `[a-z]`, `[!a-z]`, `\\`."""
     expression, at = "", 0

@@ -83,7 +83,7 @@ class Completer:
         if "@" in text and self._info.symbols is not None:
             self._info.symbols.prepare()
             self._symbols = self._info.symbols
-        if "(" in text and not self._structs and self._info.btf is not None:
+        if ("(" in text or place.startswith("[")) and not self._structs and self._info.btf is not None:
             self._structs = tuple(dict.fromkeys(self._info.btf.names_of(Kind.STRUCT)))
 
     def _learn_event(self, place: str) -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from events.names.function_choice import is_choice, is_type
 from kernel.connection.kernel_info import KernelInfo
 from probes.attaching.values import Alternative
 from probes.fetcharg import FetchArg
 from probes.functions.capture_tree import CaptureNode, CaptureTree
-from probes.syntax.text import is_pattern
 from widgets.fields.signature import SignatureText
 
 
@@ -63,8 +63,8 @@ def signature_of(info: KernelInfo, name: str, twin: Alternative | None = None) -
         name: of the function.
         twin: the one of several of that name that was chosen.
     """
-    if is_pattern(name):
-        return _of_pattern(info, name)
+    if is_choice(name):
+        return _of_choice(info, name)
     function, about = info.function(name), info.catalog.attachability(name)
     if twin is not None:
         about = about._replace(kinds=twin.kinds)
@@ -82,11 +82,13 @@ def signature_of(info: KernelInfo, name: str, twin: Alternative | None = None) -
     )
 
 
-def _of_pattern(info: KernelInfo, pattern: str) -> SignatureText:
-    """Return the fields of all functions that fit a pattern: arguments by number, for their names differ."""
-    tree = info.tree(pattern)
-    told = f"all functions that fit {pattern} (of each: $arg1, $arg2, …, $retval, $comm, $stack)"
-    return SignatureText(pattern, told, [SignatureNode(tree, node) for node in tree.roots()])
+def _of_choice(info: KernelInfo, text: str) -> SignatureText:
+    """Return the fields of several functions: the value of their common type, else arguments by number."""
+    tree = info.tree(text)
+    roots = tree.roots()
+    values = "" if is_type(text) else "$arg1, $arg2, …, "
+    told = f"several functions: {text} (of each: {values}{', '.join(node.label for node in roots)})"
+    return SignatureText(text, told, [SignatureNode(tree, node) for node in roots])
 
 
 def signature_unread(name: str, module: str) -> SignatureText:

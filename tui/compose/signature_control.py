@@ -39,7 +39,7 @@ class SignatureControl:
 
     def show(self, name: str, probe: Probe) -> None:
         """Show the fields of a function, with those ticked that a probe records; the keyboard stays."""
-        from probes.syntax.text import is_pattern
+        from events.names.function_choice import is_choice
         from tui.compose.signature import signature_of, signature_unread
 
         planner = open_planner(self._bench)
@@ -48,7 +48,7 @@ class SignatureControl:
         self._panes.editor.show(signature_unread(name, module) if module else signature_of(planner.info, name), probe)
         if module:
             self._screen.run_worker(lambda: self._read_types(planner.info, module, name), thread=True, group="types")
-        elif not is_pattern(name):
+        elif not is_choice(name):
             self._attach.explain(planner.info, name)
 
     def show_twin(self, function: str, way: Alternative) -> None:

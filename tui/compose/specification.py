@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
+from events.names.function_choice import is_choice, is_own_choice, is_type
 from kernel.connection.kernel_info import KernelInfo
 from kernel.connection.planner import Planner
 from kernel.errors import KernelError
@@ -16,6 +17,7 @@ from probes.check import CheckResult, refuse_unknown_tracepoint
 from probes.command import Armable, CommandText, UserProbe, is_function
 from probes.corrections.corrections import corrected, with_correction
 from probes.facts.facts import TargetFacts
+from probes.functions.function_shapes import names_wanted
 from probes.lowering.other_kernels import OtherKernelLines, lower_for_others
 from probes.probe import Probe, ProbeEnds
 from probes.static_events import is_static
@@ -81,14 +83,20 @@ def unchecked(info: KernelInfo, text: CommandText) -> TypedText:
 
 
 def asks_target(typed_text: CommandText) -> bool:
-    """Return whether a verdict on a text asks the target for events or files."""
+    """Return whether a verdict on a text takes long: it asks the target for events or files, or looks at the types of
+    many functions.
+    """
     probe, text = typed_text.armable, typed_text.text
     head, place = [*text.split()[:2], "", ""][:2]
+    if head[:1] == "f" and is_own_choice(place.partition("%")[0]):
+        return True
     if probe is None:
         return is_static(text) or head[:1] in ("t", "e", "-", "!") or (head[:1] in ("p", "r") and "/" in place)
     # Of variables, of offsets, of a part such as `vfs_read.cold` the symbols know; of a typecast all types.
     by_symbols = "." in probe.subject or "+" in place or "@" in text
-    return not is_function(probe) or by_symbols or _CAST.search(text) is not None
+    # To read a name of the functions of a pattern takes the signature of each.
+    by_signatures = isinstance(probe, Probe) and is_choice(probe.place.symbol) and bool(names_wanted(probe.fetchargs))
+    return not is_function(probe) or by_symbols or by_signatures or _CAST.search(text) is not None
 
 
 def filtered(shown: Specification, condition: str) -> str:
@@ -102,6 +110,8 @@ def filtered(shown: Specification, condition: str) -> str:
 def _with_fields(info: KernelInfo, probe: Armable | None) -> Probe | None:
     if not isinstance(probe, Probe) or not is_function(probe) or probe.place.offset:
         return None
+    if is_type(probe.place.symbol):
+        return probe
     function = info.function(probe.place.symbol)
     return probe if function.kinds or function.prototype else None
 

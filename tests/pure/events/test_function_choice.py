@@ -75,6 +75,7 @@ def test_a_file_is_named_behind_the_sign() -> None:
         (":a*", 0),
         ("[]", 1),
         ("[returns ]", 1),
+        ("[struct", 0),
     ],
 )
 def test_what_is_none_is_refused_at_its_place(text: str, column: int) -> None:
