@@ -60,7 +60,7 @@ COMMANDS = (
         "via",
         "v",
         "BPF",
-        "Record probes on functions by BPF programs from now on, or by tracefs again.",
+        "Record probes on functions by BPF programs from now on, by tracefs, or by what each needs.",
         "compose",
         footer=False,
     ),

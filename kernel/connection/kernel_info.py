@@ -130,6 +130,13 @@ class KernelInfo:
 
         return HostEnvironment(self.target, self.facts.tracefs)
 
+    @cached_property
+    def attaches_programs(self) -> bool:
+        """True if BPF programs can be attached to several functions at once, which is tried. Raises TargetLost."""
+        from kernel.bpf.attaching import attaches_programs
+
+        return attaches_programs(self.target, self.facts)
+
     def load_symbols(self, *, by_name: bool = True) -> None:
         """Read the symbols now, so that nobody has to wait for them later; for a worker.
 

@@ -6,10 +6,11 @@ import contextlib
 from collections.abc import Container, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from btf.damage import exact_types
 from btf.errors import BtfError
+from events.names.function_choice import is_choice
 from kernel.connection.event_kinds import kind_of, reason_for_number
 from kernel.connection.function_list import read_function_list
 from kernel.connection.kernel_info import KernelInfo
@@ -43,13 +44,23 @@ def refused_if_damaged() -> Iterator[None]:
         raise CannotLower(own_refusal("damaged_types", hint=str(error))) from None
 
 
+class ProbeMeans(NamedTuple):
+    """Means by which a probe is recorded."""
+
+    via: Via
+    reason: str = ""
+    """Reason why it is not tracefs, in a line; empty: it is, or a person chose."""
+
+
 class Planner:
     """Verdicts of one kernel on probes, and the lines it takes for them, before anything is armed."""
 
-    def __init__(self, info: KernelInfo, via: Via = Via.TRACEFS) -> None:
+    def __init__(self, info: KernelInfo, via: Via = Via.AUTO) -> None:
         self.info = info
         self.via = via
         """Means by which probes on functions are recorded."""
+        self._means: tuple[Armable, ProbeMeans] | None = None
+        """The last probe of which the means were found."""
 
     def check(self, probe: Armable | CommandText | str, group: str = "", look: bool = False) -> CheckResult:
         """Return the verdict of this kernel on a probe, and the lines it would get; nothing is written.
@@ -74,13 +85,16 @@ class Planner:
         probe = self._settled(probe)
         if (kept := self._recorded(probe)) is not None:
             return CheckResult(Verdict(str(kept.probe)), kept)
-        if not look:
-            return check_plan(probe, self.types_of(probe), self.info.facts, group, self._around(probe), via=self.via)
+        means = self._means_of(probe)
+        if means.via is Via.BPF or not look:
+            btf, facts = self.types_of(probe), self.info.facts
+            checked = check_plan(probe, btf, facts, group, self._around(probe), via=means.via)
+            return checked._replace(plan=_with_reason(checked.plan, means)) if checked.plan is not None else checked
         around = self.info.environment
         asked = around.environment
         if asked.symbol is not None:
             asked = replace(asked, landing=self._landing)
-        return check_plan(probe, self.types_of(probe), self.info.facts, group, asked, around.existing, self.via)
+        return check_plan(probe, self.types_of(probe), self.info.facts, group, asked, around.existing, means.via)
 
     def check_typed(self, typed: CommandText | str) -> CheckResult:
         """Return the verdict on a text while it is typed; a text that this kernel rejects may still be lowered for
@@ -92,7 +106,7 @@ class Planner:
         try:
             with refused_if_damaged():
                 probe = self._settled(text)
-                if not isinstance(probe, CommandText) or (self.via is Via.BPF and text.armable is not None):
+                if not isinstance(probe, CommandText) or self._means_of(text).via is Via.BPF:
                     return self._check(probe, "", False)
                 if text.text.lstrip().startswith(("-", "!")):
                     return self._check(text, "", True)  # what is there is all that a deletion is about
@@ -133,7 +147,8 @@ class Planner:
         btf, facts = self.types_of(probe), self.info.facts
         if not is_function(probe):
             self.info.environment.forget()
-        plan, around = self._lowered(probe, group)
+        means = self._means_of(probe)
+        plan, around = self._lowered(probe, group, means)
         chosen = _chosen_name(probe)
         # Of two events each puts its end behind the name it is given.
         name = chosen or plan.events[0].event.removesuffix("__entry").removesuffix("__exit")
@@ -142,7 +157,7 @@ class Planner:
         while _can_be_numbered(probe) and (held := reason_for_number(plan, not_free, kinds, alone, btf)):
             why = why or held
             numbered = event_name(name, f"_{number}", MAX_EVENT_NAME - len("__entry"))
-            plan = lower(probe, btf, facts, group, numbered, around, self.via)
+            plan = _with_reason(lower(probe, btf, facts, group, numbered, around, means.via), means)
             number += 1
         if not chosen or number == 2:
             return plan
@@ -150,11 +165,9 @@ class Planner:
 
     def lower_like(self, plan: Plan, probe: Armable, group: str) -> Plan:
         """Return the plan of a probe by the means of another plan. Raises CannotLower."""
-        if bool(plan.programs) is (self.via is Via.BPF):
-            return self.lower(probe, group)
         return Planner(self.info, Via.BPF if plan.programs else Via.TRACEFS).lower(probe, group)
 
-    def _lowered(self, probe: Armable, group: str) -> tuple[Plan, Environment]:
+    def _lowered(self, probe: Armable, group: str, means: ProbeMeans) -> tuple[Plan, Environment]:
         """Lower a probe, and tell by which lookups.
 
         Where the tracer doesn't list its function the symbols are read before it is refused: its code may be listed
@@ -164,13 +177,40 @@ class Planner:
 
         btf, facts, around = self.types_of(probe), self.info.facts, self._around(probe)
         try:
-            return lower(probe, btf, facts, group, environment=around, via=self.via), around
+            return _with_reason(lower(probe, btf, facts, group, environment=around, via=means.via), means), around
         except CannotLower as error:
             if error.refusal.code == "not_traceable" and around is UNKNOWN and self.info.symbols is not None:
                 around = symbol_environment(self.info.symbols)
                 with contextlib.suppress(CannotLower):  # what was refused first says more
-                    return lower(probe, btf, facts, group, environment=around, via=self.via), around
+                    return lower(probe, btf, facts, group, environment=around, via=means.via), around
             raise
+
+    def _means_of(self, probe: Armable | CommandText) -> ProbeMeans:
+        """Return the means by which a probe is recorded, and why. Raises TargetLost.
+
+        Of several functions that tracefs refuses, programs are tried: on this kernel, and for this probe.
+        """
+        from probes.lowering.lower import lower
+
+        known = probe.armable if isinstance(probe, CommandText) else probe
+        if self.via is not Via.AUTO:
+            return ProbeMeans(self.via if known is not None else Via.TRACEFS)
+        if not isinstance(known, Probe) or not is_function(known) or not is_choice(known.place.symbol):
+            return ProbeMeans(Via.TRACEFS)
+        if self._means is not None and self._means[0] == known:
+            return self._means[1]
+        btf, facts, around = self.types_of(known), self.info.facts, self._around(known)
+        means = ProbeMeans(Via.TRACEFS)
+        try:
+            lower(known, btf, facts, "", environment=around)
+        except CannotLower as error:
+            with contextlib.suppress(CannotLower):
+                if self.info.attaches_programs:
+                    lower(known, btf, facts, "", environment=around, via=Via.BPF)
+                    said = error.refusal.message
+                    means = ProbeMeans(Via.BPF, f"tracefs does not do this: {said[:1].lower()}{said[1:]}")
+        self._means = known, means
+        return means
 
     @refused_if_damaged()
     def with_triggers(self, plan: Plan, triggers: Sequence[str]) -> Plan:
@@ -285,6 +325,11 @@ class Planner:
         if known.kind is ProbeKind.TRACEPOINT:
             symbol = f"{STUB}{symbol}"
         return self.info.btf_of(known.place.module or self.info.function(symbol).module)
+
+
+def _with_reason(plan: Plan, means: ProbeMeans) -> Plan:
+    """Return a plan that says why its means were chosen."""
+    return replace(plan, losses=(*plan.losses[:1], means.reason, *plan.losses[1:])) if means.reason else plan
 
 
 def _can_be_numbered(probe: Armable) -> bool:

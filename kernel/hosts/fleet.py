@@ -42,7 +42,7 @@ class Fleet:
         patience: float | None = None,
         opener: Opener = open_host,
         bounds: RowBounds = SCREEN,
-        via: Via = Via.TRACEFS,
+        via: Via = Via.AUTO,
     ) -> None:
         """Take `--target` values; opens no host yet.
 

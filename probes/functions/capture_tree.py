@@ -14,6 +14,7 @@ from btf.layout import Field, children
 from btf.render import c_type
 from btf.types import Array, Float, Fwd, Ptr, Struct
 from btf.walk import is_complete, size_of, stripped
+from events.names.function_choice import is_type
 from probes.fetcharg import Comm, FetchArg, Hop, ReturnValue, Stack, Variable
 from probes.functions.convention import FunctionConvention, PassedValue, convention_of
 from probes.functions.fetcharg_types import best_type, is_text
@@ -54,6 +55,9 @@ class CaptureNode:
         return bool(self.step)
 
 
+_RAW_RESULT = CaptureNode("$retval", FetchArg(ReturnValue()), "", "x64", at_exit=True)
+
+
 class CaptureTree:
     """The tree of a function on a target."""
 
@@ -78,12 +82,14 @@ class CaptureTree:
         signature = self._signature
         nodes: list[CaptureNode] = []
         if signature is None:
-            nodes.append(CaptureNode("$retval", FetchArg(ReturnValue()), "", "x64", at_exit=True))
+            nodes.append(_RAW_RESULT)
         else:
             pairs = zip(signature.params, self._convention.params, strict=False)
             nodes += [_argument(signature, param.name, param.type_id, passed_value) for param, passed_value in pairs]
             if signature.returns:
                 nodes.append(_node(signature, "$retval", ReturnValue(), signature.returns, None, at_exit=True))
+            elif is_type(signature.name):  # its functions return different types
+                nodes.append(_RAW_RESULT)
         nodes.append(CaptureNode("$comm", FetchArg(Comm()), "char [16]", "string"))
         nodes.append(CaptureNode("$stack", FetchArg(Stack()), "void *", "x64"))
         return tuple(nodes)

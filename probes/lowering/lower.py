@@ -52,7 +52,7 @@ def lower(
         event: name of the event; for two events, the part before `__entry` and `__exit`. None: the probe's own, else
             made of the probed function or event.
         environment: existing events and programs, for probes on them; symbols, for kprobes.
-        via: means by which the events are recorded.
+        via: means by which the events are recorded; AUTO: tracefs (`kernel.connection.planner` tries both).
 
     Raises:
         CannotLower: the target can't run the probe; the refusal names the word responsible (column in `str(probe)`).

@@ -187,12 +187,10 @@ def _several(probe: Probe, chosen: ChosenFunctions, facts: TargetFacts, column: 
         )
     if len(functions) > _MAX_FUNCTIONS:
         by_pattern = facts.has(Feature.FPROBE_EVENTS) and _is_one_pattern(place)
-        way = (
-            f"f {text} takes them"
-            if by_pattern
-            else "BPF programs take them all (--via bpf), a narrower choice fewer"
+        way = f"f {text} takes them" if by_pattern else "a narrower choice fits fewer"
+        hint = (
+            f"{len(functions)} names fit; without BPF programs each needs a kprobe: {_MAX_FUNCTIONS} at most; {way}"
         )
-        hint = f"{len(functions)} names fit, and each needs a kprobe: {_MAX_FUNCTIONS} at most; {way}"
         raise CannotLower(own_refusal("too_many_functions", text, column, hint))
     losses = (
         f"{text}: {len(functions)}{FUNCTIONS_PROBED}",

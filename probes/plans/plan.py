@@ -18,8 +18,10 @@ FUNCTIONS_PROBED = " functions are probed"
 
 
 class Via(enum.StrEnum):
-    """Means by which events are recorded."""
+    """Means by which probes on functions are recorded."""
 
+    AUTO = "auto"
+    """Tracefs; BPF programs for several functions of which tracefs can't record what is asked."""
     TRACEFS = "tracefs"
     BPF = "bpf"
 

@@ -292,16 +292,20 @@ class ComposeScreen(Screen[None]):
             self.panes.spec.action_lowered()
 
     def action_via(self) -> None:
-        """Have probes on functions recorded by BPF programs, or by tracefs again."""
+        """Have probes on functions recorded by BPF programs, by tracefs, or by what each needs."""
         if not self._target_is_open():
             return
         from probes.plans.plan import Via
 
-        planner = open_planner(self.bench)
-        planner.via = Via.TRACEFS if planner.via is Via.BPF else Via.BPF
+        planner, means = open_planner(self.bench), list(Via)
+        planner.via = means[(means.index(planner.via) - 1) % len(means)]
         self.specification.judge_anew()
-        by = "BPF programs record" if planner.via is Via.BPF else "tracefs records"
-        self.notify(f"{by} the probes on functions that are armed from now on", markup=False)
+        by = {
+            Via.AUTO: "tracefs, and BPF programs where it can't, record",
+            Via.TRACEFS: "tracefs records",
+            Via.BPF: "BPF programs record",
+        }
+        self.notify(f"{by[planner.via]} the probes on functions that are armed from now on", markup=False)
 
     def action_save(self) -> None:
         """Keep the probe that is on the screen as a preset."""

@@ -34,7 +34,8 @@ def test_the_last_name_of_a_list_is_completed() -> None:
     assert offered("f vfs_read,").note == "part of a function's name, or a pattern"
     assert offered("f vfs_read,nobody_has").note == "no function has this in its name"
     assert "f vfs_read,vfs_write%both " in [
-        take("f vfs_read,vfs_write", label) for label in [item.label for item in offered("f vfs_read,vfs_write").items]
+        take("f vfs_read,vfs_write", label)
+        for label in [item.label for item in offered("f vfs_read,vfs_write").items]
     ]
 
 

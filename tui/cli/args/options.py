@@ -188,9 +188,10 @@ def add_via(parser: argparse.ArgumentParser) -> None:
     """Add --via: the means by which probes on functions are recorded."""
     parser.add_argument(
         "--via",
-        choices=("tracefs", "bpf"),
-        default="tracefs",
-        help="record probes on functions as events of tracefs or by BPF programs (default: tracefs)",
+        choices=("auto", "tracefs", "bpf"),
+        default="auto",
+        help="record probes on functions as events of tracefs or by BPF programs (default: auto, tracefs, and "
+        "programs for several functions of which tracefs can't record what is asked)",
     )
 
 
