@@ -17,6 +17,7 @@ from kernel.session.arm_steps import Mode
 from kernel.session.armed import Armed
 from kernel.watch.watch import Watch
 from probes.plans.plan import Via
+from probes.refusal import CannotLower
 from probes.syntax.parse import parse_probe
 from tests.real.code_inside import CORE, put_code
 from tests.real.command import TOP
@@ -102,6 +103,72 @@ def test_programs_record_what_tracefs_records(
         assert tasks
         for pid in tasks:
             assert found.get(pid) == wanted[pid]
+
+
+SINGLE = {
+    "vfs_read": "file",
+    "vfs_open": "file",
+    "rw_verify_area": "file",
+    "security_file_open": "file",
+    "fput": "file",
+}
+"""Functions with their parameter of type `struct file *`, in the first place or the second."""
+
+
+@MULTI
+def test_each_function_of_a_type_records_its_own_argument(guest: Guest, watch: Watch) -> None:
+    info = watch.planner.info
+    info.load_symbols()
+    names = [name for name in SINGLE if name in info.facts.functions]
+    singles = {name: arm(watch, f"f:one_{name} {name} file ino=file->f_inode->i_ino", Via.TRACEFS) for name in names}
+    everything = arm(watch, "f:all [struct file *] file ino=file->f_inode->i_ino", Via.AUTO, limits=False)
+    (event,) = everything.plan.events
+    places = [set(program.functions) for program in event.programs]
+    assert len(places) > 2 and sum(map(len, places)) > 1000
+    assert not any("vfs_read" in place and "vfs_open" in place for place in places)
+    assert any(note.startswith("tracefs does not do this") for note in everything.plan.losses)
+    run_workload(watch, guest, f"python3 -c '{PROGRAM}'")
+    store = watch.store
+    assert store is not None and not store.undecodable
+    watch.intake.know_names(watch.names(homes=False))
+    found = rows(watch, store, event.path, ("func", "file", "ino"))
+    for name, single in singles.items():
+        wanted = rows(watch, store, single.plan.events[0].path, ("file", "ino"))
+        tasks = {pid for pid, own in wanted.items() if own[0][0] == "python3" and len(own) >= 10}
+        assert tasks or name not in ("vfs_read", "vfs_open", "rw_verify_area")
+        for pid in tasks:
+            assert [(comm, *rest) for comm, func, *rest in found[pid] if func == name] == wanted[pid], name
+
+
+@MULTI
+def test_a_value_by_name_is_read_of_each_function_of_a_pattern(guest: Guest, watch: Watch) -> None:
+    watch.planner.info.load_symbols()
+    armed = arm(watch, "f vfs_* file->f_inode->i_ino", Via.AUTO)
+    assert armed.plan.programs
+    assert any("left out, they lack a value that is recorded" in note for note in armed.plan.losses)
+    listed = arm(watch, "f:list /^vfs_(read|open)$/ file->f_inode->i_ino", Via.AUTO)
+    assert sorted(name for program in listed.plan.programs for name in program.functions) == ["vfs_open", "vfs_read"]
+    run_workload(watch, guest, f"python3 -c '{PROGRAM}'")
+    store = watch.store
+    assert store is not None
+    watch.intake.know_names(watch.names(homes=False))
+    found = rows(watch, store, armed.plan.events[0].path, ("func", "i_ino"))
+    fewer = rows(watch, store, listed.plan.events[0].path, ("func", "i_ino"))
+    tasks = {pid for pid, own in fewer.items() if own[0][0] == "python3" and len(own) >= READS}
+    assert tasks
+    for pid in tasks:
+        assert [row for row in found[pid] if row[1] in ("vfs_read", "vfs_open")] == fewer[pid]
+
+
+@WITHOUT
+def test_functions_of_a_type_are_refused_where_programs_are_not_attached(guest: Guest, watch: Watch) -> None:
+    assert not watch.planner.info.attaches_programs
+    with pytest.raises(CannotLower) as caught:
+        arm(watch, "f [struct file *] $arg1", Via.AUTO)
+    assert caught.value.refusal.code == "too_many_functions"
+    several = arm(watch, "f vfs_read,vfs_write%both $arg3 $retval:s64", Via.AUTO)
+    assert [len(event.lines) for event in several.plan.events] == [2, 2] and not several.plan.programs
+    assert b"vfs_fallocate" not in guest.run(ATTACHED)
 
 
 @MULTI
