@@ -14,6 +14,7 @@ _MOST_REPEATS: Final = 3
 """Repeats without an upper bound in a regular expression: each multiplies the time by the length of a name."""
 _UNIT = re.compile(r"\\.|\[\^?+\]?+(?:\\.|[^\]\\])*+\]|.", re.DOTALL)
 """One unit of a regular expression: an escaped character, a class, or a character."""
+_TYPE = re.compile(r"\[[^\[\]]*+\](?:,!.*+)?+")
 _SETS = ("[[", "--", "&&", "||", "~~")
 """Letters of a class that `re` warns of."""
 _REPEATS = ("*", "+", "{")
@@ -56,7 +57,7 @@ class FunctionChoice:
 
     text: str
     patterns: tuple[NamePattern, ...] = ()
-    """`vfs_*,ext4:*,!vfs_fsync`; empty: one of the following."""
+    """`vfs_*,ext4:*,!vfs_fsync`; of one of the following only those that are left out: `/^tcp_/,!tcp_ack`."""
     expression: re.Pattern[str] | None = None
     """`/^tcp_(send|recv)/`."""
     type: str = ""
@@ -68,31 +69,41 @@ class FunctionChoice:
     @classmethod
     def parse(cls, text: str) -> FunctionChoice:
         """Read a text. Raises ChoiceError."""
-        if text.startswith("@"):
-            if not text[1:]:
-                raise ChoiceError("The path of a file with names follows the @", 1)
-            return cls(text, file=text[1:])
-        if text.startswith("/"):
-            return cls(text, expression=_expression(text))
         if text.startswith("[") and "]" not in text:
             raise ChoiceError("A type ends with a bracket: [struct file *]")
-        if is_type(text):
-            name = " ".join(text[1:-1].split())
-            returns = f"{name} ".startswith(RETURNS)
-            name = name.removeprefix(RETURNS.strip()).strip() if returns else name
-            if not name:
-                raise ChoiceError("A type stands between the brackets: [struct file *]", 1)
-            return cls(text, type=name, returns=returns)
-        patterns, at = [], 0
-        for part in text.split(","):
-            patterns.append(_pattern(part, at))
-            at += len(part) + 1
-        return cls(text, tuple(patterns))
+        if not text.startswith(("@", "/")) and not is_type(text):
+            return cls(text, _patterns(text, 0))
+        first, rest = _without_exclusions(text)
+        excluded = _patterns(rest, len(first) + 1) if rest else ()
+        if not all(one.excluded for one in excluded):
+            raise ChoiceError("What follows can only be left out: !NAME", len(first) + 1)
+        if first.startswith("@"):
+            if not first[1:]:
+                raise ChoiceError("The path of a file with names follows the @", 1)
+            return cls(text, excluded, file=first[1:])
+        if first.startswith("/"):
+            return cls(text, excluded, expression=_expression(first))
+        name = " ".join(first[1:-1].split())
+        returns = f"{name} ".startswith(RETURNS)
+        name = name.removeprefix(RETURNS.strip()).strip() if returns else name
+        if not name:
+            raise ChoiceError("A type stands between the brackets: [struct file *]", 1)
+        return cls(text, excluded, type=name, returns=returns)
+
+    @property
+    def is_list(self) -> bool:
+        """True for names and patterns."""
+        return not (self.type or self.file or self.expression)
 
     @property
     def is_one_pattern(self) -> bool:
         """True for a plain pattern, which the kernel matches itself."""
-        return len(self.patterns) == 1 and self.patterns[0].module is None and not self.patterns[0].excluded
+        return (
+            self.is_list
+            and len(self.patterns) == 1
+            and self.patterns[0].module is None
+            and not self.patterns[0].excluded
+        )
 
     def matches(self, name: str, module: str | None = None) -> bool:
         """Return whether a function's name is one of those meant; True where types or a file decide.
@@ -101,10 +112,8 @@ class FunctionChoice:
             name: of the function.
             module: that has it, empty for the kernel itself; None: unknown.
         """
-        if self.expression is not None:
-            return self.expression.search(name) is not None
-        if not self.patterns:
-            return True
+        if self.expression is not None and self.expression.search(name) is None:
+            return False
         excluded = [one for one in self.patterns if one.excluded]
         chosen = [one for one in self.patterns if not one.excluded]
         wanted = not chosen or any(one.matches(name, module) for one in chosen)
@@ -129,7 +138,25 @@ def is_own_choice(text: str) -> bool:
 
 def is_type(text: str) -> bool:
     """Return whether a text is a type in brackets, not a pattern that begins with a class (`[a-z]*`)."""
-    return text.startswith("[") and text.endswith("]") and "[" not in text[1:] and "]" not in text[:-1]
+    return _TYPE.fullmatch(text) is not None
+
+
+def _without_exclusions(text: str) -> tuple[str, str]:
+    """Return a file, an expression or a type, and the list of what is left out of it; empty: nothing is."""
+    if text.startswith("["):
+        end = text.index("]") + 1
+    else:
+        end = text.find("/,!", 1) + 1 if text.startswith("/") else text.find(",!")
+    return (text[:end], text[end + 1 :]) if end > 0 else (text, "")
+
+
+def _patterns(text: str, at: int) -> tuple[NamePattern, ...]:
+    """Return the patterns of a list that begins at a column. Raises ChoiceError."""
+    patterns = []
+    for part in text.split(","):
+        patterns.append(_pattern(part, at))
+        at += len(part) + 1
+    return tuple(patterns)
 
 
 def _pattern(part: str, at: int) -> NamePattern:

@@ -128,9 +128,10 @@ def _of_type(choice: FunctionChoice, btf: Btf | None, facts: TargetFacts, column
         raise CannotLower(own_refusal("no_choice", choice.text, column, hint))
     index = index_of(facts)
     # The types are those of the kernel itself: a function of a module that has the same name may differ.
+    names = [name for name in names if choice.matches(name)]
     there = {name for name in names if index.modules.get(name) == "" and not btf.is_ambiguous(name)}
     chosen = tuple(name for name in index.modules if name in there)
-    missing = len(set(names)) - len(there)
+    missing = len(names) - len(there)
     notes = (f"{choice.text}: {missing} more functions have the type and are not traceable",) if missing else ()
     return ChosenFunctions(chosen, notes, {} if choice.returns else {name: found.takes[name] for name in chosen})
 
@@ -147,7 +148,7 @@ def _of_file(choice: FunctionChoice, facts: TargetFacts, environment: Environmen
     wanted: dict[str, None] = {}
     for line in lines:
         parts = FunctionChoice.parse(line)
-        if parts.type or parts.file:
+        if not parts.is_list:
             raise ChoiceError(f"A line of {choice.file} is no name: {line}", 1)
         if len(parts.patterns) == 1 and parts.patterns[0].name and not parts.patterns[0].excluded:
             name = parts.patterns[0].name
@@ -155,6 +156,7 @@ def _of_file(choice: FunctionChoice, facts: TargetFacts, environment: Environmen
             missing += [] if name in wanted else [name]
         else:
             wanted |= {name: None for name, module in index.modules.items() if parts.matches(name, module)}
+    wanted = {name: None for name in wanted if choice.matches(name, index.modules[name])}
     note = f"{choice.text}: {len(missing)} of its names are of no traceable function: {shortened(missing)}"
     if not wanted:
         hint = note if missing else f"{choice.file} has no names"

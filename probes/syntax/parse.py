@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 _FILTER = re.compile(r"\sif(?:\s+|$)")
-_TYPE = re.compile(r"\s*+(f\S*+)\s++\[([^\[\]]*+)\]((?:%\w*+)?)(?!\S)")
+_TYPE = re.compile(r"\s*+(f\S*+)\s++\[([^\[\]]*+)\]((?:,![^\s%]*+)?+(?:%\w*+)?+)(?!\S)")
 """First word and place of a probe on the functions of a type."""
 
 

@@ -28,11 +28,13 @@ NAMES = [("vfs_read", ""), ("vfs_fsync", ""), ("ext4_sync", "ext4"), ("ext4_read
         ("/_read$/", "vfs_read ext4_read"),
         ("/s.nc/", "vfs_fsync ext4_sync"),
         ("[v]fs_read", "vfs_read"),
+        ("/_read$/,!vfs_*", "ext4_read"),
+        ("/read|fsync/,!ext4:*,!*sync", "vfs_read"),
     ],
 )
 def test_names_that_a_text_means(text: str, wanted: str) -> None:
     choice = FunctionChoice.parse(text)
-    assert is_choice(text) and not choice.type and not choice.file
+    assert is_choice(text) and not choice.type and not choice.file and str(choice.text) == text
     assert [name for name, module in NAMES if choice.matches(name, module)] == wanted.split()
 
 
@@ -53,6 +55,14 @@ def test_types(text: str, type_name: str, returns: bool) -> None:
 
 def test_a_file_is_named_behind_the_sign() -> None:
     assert FunctionChoice.parse("@lists/mine.txt").file == "lists/mine.txt"
+    assert FunctionChoice.parse("@lists/a,b,!vfs_*").file == "lists/a,b"
+
+
+@pytest.mark.parametrize("text", ["@mine,!vfs_*,!ext4:*", "[struct file *],!vfs_*,!ext4:*"])
+def test_names_are_left_out_of_any_choice(text: str) -> None:
+    choice = FunctionChoice.parse(text)
+    assert [name for name, module in NAMES if choice.matches(name, module)] == ["tcp_sendmsg"]
+    assert is_type(text) is bool(choice.type)
 
 
 @pytest.mark.parametrize(
@@ -76,6 +86,8 @@ def test_a_file_is_named_behind_the_sign() -> None:
         ("[]", 1),
         ("[returns ]", 1),
         ("[struct", 0),
+        ("[struct file *],!", 16),
+        ("/a/,!b,c", 4),
     ],
 )
 def test_what_is_none_is_refused_at_its_place(text: str, column: int) -> None:

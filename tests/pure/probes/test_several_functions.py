@@ -30,6 +30,8 @@ TEXTS = (
     "f [returns struct file *]%return $retval->f_mode",
     "f @lists/mine.txt",
     "f ext4:ext4_*",
+    "f [struct file *],!fput,!vfs_*%both file",
+    "f /^vfs_/,!vfs_r*",
 )
 
 
@@ -95,6 +97,7 @@ def test_a_call_as_c_has_it_is_no_list() -> None:
         ("f vfs_*,!vfs_w*,!vfs_open", "vfs_(?!w)(?!open$).*"),
         ("f /^vfs_(read|write)$/", "vfs_(read|write)"),
         ("f /^vfs_re/", "vfs_re.*"),
+        ("f /^vfs_/,!vfs_[a-q]*,!*[.]*", "vfs_[r-z][a-z_]*"),
     ],
 )
 def test_functions_that_are_meant(text: str, expression: str) -> None:
