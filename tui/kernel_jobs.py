@@ -51,7 +51,8 @@ def arm(
         )
     except TooFast as error:
         found, plan = error.measured, error.plan
-        return ProbeTooFast(probe, found.text(plan), percent(found.cost(plan, counting=True)))
+        most = found.most_frequent() if found.by_function else ""
+        return ProbeTooFast(probe, found.text(plan), percent(found.cost(plan, counting=True)), error.quieter, most)
     except CannotLower as error:
         return ProbeRejected(probe, Verdict(str(probe), error.refusal), str(error))
     except ProbeRefused as error:

@@ -138,11 +138,17 @@ class ProbeArmed(PartMessage):
 class ProbeTooFast(PartMessage):
     """A probe was not armed: its rate exceeds the limit."""
 
-    def __init__(self, probe: Armable, rate: str, cost_of_counting: str) -> None:
+    def __init__(
+        self, probe: Armable, rate: str, cost_of_counting: str, quieter: Armable | None = None, most: str = ""
+    ) -> None:
         super().__init__()
         self.probe = probe
         self.rate = rate
         self.cost_of_counting = cost_of_counting
+        self.quieter = quieter
+        """The probe without its most frequent functions, which keeps the limit; None: there is none."""
+        self.most = most
+        """The most frequent of several functions with their rates; empty: they were not counted."""
 
 
 class Remedied(PartMessage):

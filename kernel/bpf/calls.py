@@ -113,12 +113,22 @@ def _program(code: bytes, name: str, log_bytes: int) -> bytes:
     return (first + struct.pack("<II", 0, _ATTACH_KPROBE_MULTI)).ljust(120, b"\0")
 
 
-def attach(target: Target, program: int, functions: Sequence[str], *, at_exit: bool) -> int:
-    """Attach a program to functions by name, to all or to none, and return the link's file."""
+def attach(target: Target, program: int, functions: Sequence[str], *, at_exit: bool, numbered: bool = False) -> int:
+    """Attach a program to functions by name, to all or to none, and return the link's file.
+
+    Args:
+        target: the kernel.
+        program: file of the program.
+        functions: names as available_filter_functions has them.
+        at_exit: run it when the functions return.
+        numbered: give it the number of each function in `functions` as a cookie.
+    """
     head = struct.pack("<IIII", program, 0, _ATTACH_KPROBE_MULTI, 0)
     rest = struct.pack("<IIQQQ", _RETURN if at_exit else 0, len(functions), 0, 0, 0)
     names = b"".join(name.encode() + b"\0" for name in functions)
-    parts = (BpfPart(24, names, bpf_calls.NAMES),)
+    parts = [BpfPart(24, names, bpf_calls.NAMES)]
+    if numbered:
+        parts.append(BpfPart(40, struct.pack(f"<{len(functions)}Q", *range(len(functions)))))
     return _call(target, bpf_calls.LINK_CREATE, head + rest, parts, f"attaching to {len(functions)} functions")
 
 

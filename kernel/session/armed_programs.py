@@ -13,6 +13,7 @@ from types import MappingProxyType
 from events.format import EventFormat, FormatError, parse_format
 from events.loss_counts import LossCounts
 from kernel.bpf.calls import BpfRefused
+from kernel.bpf.hit_counts import count_calls
 from kernel.bpf.loaded import Cpus, LoadedPrograms, ProgramCounts
 from kernel.bpf.refusals import refusal_of
 from kernel.errors import FileRefused, KernelError, TargetUnusable
@@ -190,8 +191,19 @@ class ArmedPrograms:
         reader, slowdown = getattr(self._target, "reader", None), getattr(self._target, "slowdown", 1)
         measured = MeasuredRate(rates, seconds, reader, slowdown)
         if exceeds_limits(plan, measured, limits):
-            raise too_fast_error(plan, measured, limits)
+            loaded.switch(ProgramMode.OFF)
+            raise too_fast_error(plan, measured._replace(by_function=self._count_calls(plan)), limits)
         return measured
+
+    def _count_calls(self, plan: Plan) -> dict[str, float]:
+        """Return the calls a second of each of several functions; empty where they can't be counted."""
+        functions = [name for program in plan.events[0].programs for name in program.functions]
+        if len(functions) < 2:
+            return {}
+        try:
+            return count_calls(self._target, functions, LONGEST)
+        except (BpfRefused, FileRefused):
+            return {}
 
     def _read_cpus(self) -> Cpus:
         """Return the CPUs of the target, as read once. Raises FileRefused, TargetLost."""

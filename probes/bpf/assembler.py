@@ -83,6 +83,10 @@ class Assembler:
         """Change a register by a number of 32 bits, which the kernel extends by its sign."""
         self._add(ALU64 | operation | FROM_IMMEDIATE, target, immediate=number)
 
+    def add(self, target: int, source: int) -> None:
+        """Add a register to another."""
+        self._add(ALU64 | AluOperation.ADD | FROM_REGISTER, target, source)
+
     def load(self, target: int, address: int, offset: int, size: int) -> None:
         """Read 1, 2, 4 or 8 bytes at a register's address into a register, without a sign."""
         self._add(LDX | MEM | SIZES[size], target, address, offset)

@@ -67,10 +67,11 @@ class Helper(enum.IntEnum):
     RINGBUF_RESERVE = 131
     RINGBUF_SUBMIT = 132
     GET_FUNC_IP = 173
+    GET_ATTACH_COOKIE = 174
 
 
 class MapRole(enum.IntEnum):
-    """Map of a program by its use; each program has one of each."""
+    """Map of a program by its use; a program has at most one of each."""
 
     CONTROL = 1
     """Array of one element: mode of the probe (`probes.bpf.program.ProgramMode`), u64."""
@@ -78,6 +79,8 @@ class MapRole(enum.IntEnum):
     """Per-CPU array of one element: `probes.bpf.program.COUNTERS`."""
     RINGS = 3
     """Array of ring buffers by CPU."""
+    HITS = 4
+    """Array of one element: a u64 for each function, by its cookie (`probes.bpf.hit_counter`)."""
 
 
 class AddressKind(enum.IntEnum):

@@ -11,6 +11,7 @@ from events.loss_counts import LossCounts, LossTotals
 from kernel.connection.open_target import TargetChoice, choose, shipped_recording
 from kernel.session.arm_steps import Mode
 from kernel.target import Step
+from probes.command import parse_armable
 from tests.fake_target import ROOT, FakeTarget
 from tests.interface.test_app import SIZE, application, open_compose, pick
 from tests.interface.test_widgets_dialogs import Asking
@@ -18,6 +19,7 @@ from tests.interface.widget_host import Host, screen_text, until
 from tui.app.app import Probewright
 from tui.live.losses import LossScreen
 from tui.live.triggers import TriggerScreen
+from tui.messages import ProbeTooFast
 from widgets.dialogs.choose import Answer, ChoiceDialog
 from widgets.dialogs.trigger_dialog import TriggerDialog, TriggerRow, TriggerVerdict
 from widgets.events.loss_panel import LossPanel
@@ -54,6 +56,25 @@ async def test_a_question_can_be_left():
     async with app.shown() as pilot:
         await pilot.press("escape")
         assert app.answers == [None]
+
+
+async def test_a_probe_on_several_functions_can_be_armed_without_the_most_frequent(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    probe, quieter = parse_armable("f [struct file *] file"), parse_armable("f [struct file *],!fput file")
+    armed: list[object] = []
+    app = application(shipped_recording())
+    async with app.run_test(size=SIZE) as pilot:
+        await until(lambda: app.target.planner is not None, pilot)
+        monkeypatch.setattr(app.arming, "arm", lambda one, **_: armed.append(one))
+        app.post_message(
+            ProbeTooFast(probe, "about 90,000 events a second", "1 % of a CPU", quieter, f"{EVIL} 80,000")
+        )
+        await until(lambda: "Without (w)" in screen_text(app), pilot)
+        text = screen_text(app)
+        assert "Arm (a)" in text and "f [struct file *],!fput" in text and r"\x1b[31mx 80,000" in text
+        await pilot.press("w")
+        await until(lambda: armed == [quieter], pilot)
 
 
 SHEET = LossSheet(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from collections.abc import Iterator
 
 import pytest
@@ -11,6 +12,7 @@ from events.store.store import Store
 from kernel.connection.kernel_info import KernelInfo
 from kernel.connection.planner import Planner
 from kernel.errors import ProbeRefused
+from kernel.guards.limits import Limits, TooFast
 from kernel.lab.guest import Guest
 from kernel.lab.target import connect
 from kernel.session.arm_steps import Mode
@@ -158,6 +160,28 @@ def test_a_value_by_name_is_read_of_each_function_of_a_pattern(guest: Guest, wat
     assert tasks
     for pid in tasks:
         assert [row for row in found[pid] if row[1] in ("vfs_read", "vfs_open")] == fewer[pid]
+
+
+@MULTI
+def test_a_probe_that_is_too_fast_names_its_most_frequent_functions(guest: Guest, watch: Watch) -> None:
+    watch.planner.via = Via.AUTO
+    watch.armed.limits = Limits(1, 0)
+    reads = "with open('/dev/zero', 'rb', 0) as zero:\n while zero.read(1): pass"
+    reader = subprocess.Popen([*guest.ssh_command, f'timeout 60 python3 -c "{reads}"'])
+    try:
+        assert until(lambda: b"python3" in guest.run("ps"))
+        with pytest.raises(TooFast) as caught:
+            watch.armed.arm(parse_probe("f [struct file *] file"))
+    finally:
+        guest.run("pkill -f dev/zero || true")
+        reader.wait()
+    error = caught.value
+    calls = error.measured.by_function
+    assert calls["vfs_read"] > 10 and list(calls.values()) == sorted(calls.values(), reverse=True)
+    assert set(calls) <= {name for program in error.plan.programs for name in program.functions}
+    assert next(iter(calls)) in str(error)
+    attached = guest.run(ATTACHED)
+    assert b"vfs_open" not in attached and b"fput" not in attached
 
 
 @WITHOUT

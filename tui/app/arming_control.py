@@ -150,10 +150,12 @@ class ArmingControl:
         def chosen(answer: str) -> None:
             if answer == "filter":
                 self._places.edit_filter(event.probe)
+            elif answer == "quieter" and event.quieter is not None:
+                self.arm(event.quieter)
             else:
                 self.arm(event.probe, at_any_rate=True, count_only=answer == "count")
 
-        dialogs.ask_too_fast(self._app, event.probe.subject, event.rate, event.cost_of_counting, chosen)
+        dialogs.ask_too_fast(self._app, event, chosen)
 
     def rejected(self, event: ProbeRejected) -> None:
         """Notify of why a probe was not armed, with a correction where one is known."""

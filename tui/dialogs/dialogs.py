@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from kernel.connection.planner import Planner
     from probes.command import Armable
     from tui.dialogs.preset_screen import PickedPreset
+    from tui.messages import ProbeTooFast
     from widgets.way_out import Way
 
 
@@ -132,25 +133,30 @@ def offer_to_remove(app: App[None], leftovers: Sequence[Leftover], agreed: Calla
     app.push_screen(ConfirmDialog(question, details, yes="Remove", no="Leave"), done)
 
 
-def ask_too_fast(app: App[None], name: str, rate: str, counting: str, chosen: Callable[[str], object]) -> None:
-    """Ask about a probe that would exceed the limit; `chosen` gets `arm`, `count` or `filter`, or is not called."""
+def ask_too_fast(app: App[None], event: ProbeTooFast, chosen: Callable[[str], object]) -> None:
+    """Ask about a probe that would exceed the limit; `chosen` gets `arm`, `count`, `filter` or `quieter`, or is not
+    called.
+    """
     from widgets.dialogs.choose import Answer, ChoiceDialog
 
     def done(answer: str | None) -> None:
-        if answer in ("arm", "count", "filter"):
+        if answer in ("arm", "count", "filter", "quieter"):
             chosen(answer)
 
     details = [
-        f"Counting only would take {counting}.",
+        *([f"The most frequent: {event.most}."] if event.most else []),
+        *([f"Without the most frequent it keeps the limit: {event.quieter}"] if event.quieter is not None else []),
+        f"Counting only would take {event.cost_of_counting}.",
         "A filter makes fewer events; each call still runs the probe.",
     ]
     answers = (
         Answer("leave", "n", "Don't"),
+        *([Answer("quieter", "w", "Without")] if event.quieter is not None else []),
         Answer("filter", "f", "Filter"),
         Answer("count", "c", "Count only"),
         Answer("arm", "a", "Arm"),
     )
-    app.push_screen(ChoiceDialog(f"{name}: {rate}. Arm it?", details, answers), done)
+    app.push_screen(ChoiceDialog(f"{event.probe.subject}: {event.rate}. Arm it?", details, answers), done)
 
 
 def ask_armed_already(

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernel.guards.limits import Limits, MeasuredRate, exceeds_limits, too_fast_error
+from events.names.function_choice import FunctionChoice
+from kernel.guards.limits import Limits, MeasuredRate, exceeds_limits, too_fast_error, without_most_frequent
 from kernel.guards.rate_meter import hits_of
 from kernel.guards.storm_rates import (
     COUNTING_FACTOR,
@@ -32,6 +33,7 @@ from probes.plans.cost_estimate import (
 )
 from probes.plans.plan import Plan, PlanColumn, PlannedEvent
 from probes.probe import Probe, ProbePlace
+from probes.syntax.parse import parse_probe
 
 ENTRY = PlannedEvent("g", "a", "f:g/a vfs_read count", "-:g/a", columns=(PlanColumn("count", "count"),))
 EXIT = replace(ENTRY, event="b", line="f:g/b vfs_read%return count", at_exit=True)
@@ -178,6 +180,43 @@ def test_what_is_said_names_the_figures_and_the_way_out():
     assert "50,000" in str(error)
     assert "--force" in error.remedy
     assert "no call" in MeasuredRate(of(0), 0.15).text(PLAN)
+
+
+CHOICE = Plan(parse_probe("f [struct file *] file if file != 0"), (ENTRY,))
+CALLS = {"fput": 60_000.0, "dput": 30_000.0, "vfs_read": 5_000.0, "vfs_open": 5_000.0}
+
+
+@pytest.mark.parametrize(
+    ("limit", "place"),
+    [
+        (50_000, "[struct file *],!fput"),
+        (20_000, "[struct file *],!fput,!dput"),
+        (6_000, "[struct file *],!fput,!dput,!vfs_read"),
+        (1_000, None),
+    ],
+)
+def test_a_quieter_probe_leaves_out_no_more_than_it_must(limit: float, place: str | None) -> None:
+    measured = MeasuredRate(of(100_000), 0.2, by_function=CALLS)
+    error = too_fast_error(CHOICE, measured, Limits(limit))
+    assert "the most frequent: fput 60,000 a second, dput 30,000, vfs_read 5,000" in str(error)
+    if place is None:
+        assert error.quieter is None
+        return
+    assert error.quieter == parse_probe(f"f {place} file if file != 0")
+    assert f"'{error.quieter}'" in error.remedy and "--force" in error.remedy
+
+
+@given(st.dictionaries(st.sampled_from("abcdefgh"), st.floats(1, 1e6), min_size=2), st.floats(1, 1e6))
+def test_what_is_left_of_a_quieter_probe_keeps_the_limit(calls: dict[str, float], limit: float) -> None:
+    ordered = dict(sorted(calls.items(), key=lambda one: -one[1]))
+    measured = MeasuredRate(of(sum(calls.values())), 0.2, by_function=ordered)
+    quieter = without_most_frequent(CHOICE, measured, Limits(limit))
+    if quieter is None:
+        return
+    choice = FunctionChoice.parse(quieter.place.symbol)
+    left = [rate for name, rate in ordered.items() if choice.matches(name)]
+    assert left and len(left) < len(calls)
+    assert sum(left) <= limit * (1 + 1e-6)
 
 
 def look(at: float, written: int = 0, hits: dict[str, int] | None = None, **seen: int) -> RateSample:
