@@ -17,6 +17,7 @@ from tests.interface.test_app import SIZE, application, open_compose, pick
 from tests.interface.test_widgets_dialogs import Asking
 from tests.interface.widget_host import Host, screen_text, until
 from tui.app.app import Probewright
+from tui.app.typed_ahead import PAUSE
 from tui.live.losses import LossScreen
 from tui.live.triggers import TriggerScreen
 from tui.messages import ProbeTooFast
@@ -70,9 +71,10 @@ async def test_a_probe_on_several_functions_can_be_armed_without_the_most_freque
         app.post_message(
             ProbeTooFast(probe, "about 90,000 events a second", "1 % of a CPU", quieter, f"{EVIL} 80,000")
         )
-        await until(lambda: "Without (w)" in screen_text(app), pilot)
-        text = screen_text(app)
+        await until(lambda: "Without (w)" in "\n".join(screen_text(app)), pilot)
+        text = "\n".join(screen_text(app))
         assert "Arm (a)" in text and "f [struct file *],!fput" in text and r"\x1b[31mx 80,000" in text
+        await pilot.pause(PAUSE)  # letters are for nobody while the screen has just changed
         await pilot.press("w")
         await until(lambda: armed == [quieter], pilot)
 
