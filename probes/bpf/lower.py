@@ -37,13 +37,15 @@ def program_facts(facts: TargetFacts) -> TargetFacts:
     return replace(facts, features=features, function_lists=True)
 
 
-def with_programs(shaped: Sequence[tuple[Plan, Sequence[str]]], lacking: Sequence[str], facts: TargetFacts) -> Plan:
+def with_programs(
+    shaped: Sequence[tuple[Plan, Sequence[str]]], left_out: Mapping[str, Sequence[str]], facts: TargetFacts
+) -> Plan:
     """Return a plan with BPF programs in place of lines.
 
     Args:
         shaped: plans of a function probe for `program_facts(facts)`, each with the names of the functions that have
             the recorded values where its lines say; those with most functions first.
-        lacking: names of functions that lack one of the values.
+        left_out: names of functions that are not probed, by the reason.
         facts: what the target can do.
 
     Raises:
@@ -62,7 +64,7 @@ def with_programs(shaped: Sequence[tuple[Plan, Sequence[str]]], lacking: Sequenc
         )
     if probe.stack or probe.triggers:
         raise program_refusal("!" + (probe.triggers or ("stacktrace",))[0], None, "Programs have no triggers")
-    several = len(first) > 1 or len(shaped) > 1 or bool(lacking)
+    several = len(first) > 1 or len(shaped) > 1 or any(left_out.values())
     like, others = _of_one_type(shaped, probe)
     attached, notes = _attachable(like, several, probe, facts)
     layouts = [
@@ -78,10 +80,7 @@ def with_programs(shaped: Sequence[tuple[Plan, Sequence[str]]], lacking: Sequenc
     count = sum(len(names) for _, names in attached)
     counted = [f"{probe.place}: {count}{FUNCTIONS_PROBED}"] if several else []
     points = " and ".join(dict.fromkeys(event.programs[0].point.value for event in events))
-    for reason, names in (
-        ("they lack a value that is recorded", lacking),
-        ("a recorded value has another type there", others),
-    ):
+    for reason, names in {**left_out, "a recorded value has another type there": others}.items():
         notes += [f"{len(names)} left out, {reason}: {shortened(names)}"] if names else []
     losses = [f"recorded by BPF programs: {points}", *counted, *planned, *notes, *_cut_texts(layouts)]
     return replace(plan, events=tuple(events), losses=tuple(dict.fromkeys(losses)))

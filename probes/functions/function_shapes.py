@@ -38,6 +38,20 @@ def names_wanted(fetchargs: Sequence[FetchArg]) -> frozenset[str]:
     return frozenset(names | {"$retval" for one in inner if isinstance(one, ReturnValue) and one.path})
 
 
+def without_void(
+    functions: Sequence[str], fetchargs: Sequence[FetchArg], btf: Btf | None
+) -> tuple[Sequence[str], list[str]]:
+    """Return the functions that may return a value where a probe records it, and those that certainly return none.
+
+    A register would be recorded of these, which looks like a result.
+    """
+    if btf is None or not any(isinstance(innermost(arg.expression), ReturnValue) for arg in fetchargs):
+        return functions, []
+    signatures = {name: certain_signature_of(btf, name) for name in functions}
+    void = [name for name, found in signatures.items() if found is not None and not found.strip(found.returns)]
+    return [name for name in functions if name not in set(void)], void
+
+
 def function_shapes(
     functions: Sequence[str],
     wanted: frozenset[str],

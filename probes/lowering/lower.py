@@ -5,7 +5,7 @@ Each kind of command has a module.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 
 from btf.btf import Btf
 from events.names.function_choice import FunctionChoice
@@ -13,7 +13,7 @@ from probes.bpf.lower import program_facts, program_refusal, with_programs
 from probes.command import Armable, SyntheticEvent, UserProbe
 from probes.facts.facts import TargetFacts
 from probes.facts.lookups import UNKNOWN, Environment
-from probes.functions.function_shapes import FunctionShape, function_shapes, names_wanted, parameter_name
+from probes.functions.function_shapes import function_shapes, names_wanted, parameter_name, without_void
 from probes.functions.signature import Signature
 from probes.lowering.check_planned import check_planned
 from probes.lowering.event import lower_event
@@ -87,27 +87,24 @@ def _programs(
         raise program_refusal(str(probe), 0, "Only probes on functions are BPF programs")
     facts = program_facts(facts)
     mechanism = choose(probe, facts, environment, btf)
-    functions, lacking = mechanism.functions or (probe.place.symbol,), list[str]()
-    shapes = [FunctionShape(functions)]
-    if mechanism.functions:
-        wanted = names_wanted(probe.fetchargs)
-        shapes, lacking = function_shapes(
-            functions, wanted, btf, facts.machine, mechanism.parameters, _type_name(probe)
-        )
-        if not shapes:
-            raise _no_common_argument(probe, wanted, functions)
+    if not mechanism.functions:
+        plan = _events(probe, btf, facts, group, event, environment)
+        return with_programs([(plan, (probe.place.symbol,))], {}, facts)
+    functions, void = without_void(mechanism.functions, probe.fetchargs, btf)
+    wanted = names_wanted(probe.fetchargs)
+    name = parameter_name(FunctionChoice.parse(str(probe.place)))
+    shapes, lacking = function_shapes(functions, wanted, btf, facts.machine, mechanism.parameters, name)
+    if not any(shape.functions for shape in shapes):
+        raise _no_common_value(probe, wanted or {"$retval"}, mechanism.functions)
     plans = [
         (_events(probe, btf, facts, group, event, environment, shape.signature), shape.functions) for shape in shapes
     ]
-    return with_programs(plans, lacking, facts)
+    left_out = {"they return nothing": void, "they lack a value that is recorded": lacking}
+    return with_programs(plans, left_out, facts)
 
 
-def _type_name(probe: Probe) -> str:
-    """Return the name of the parameter that has the type of a probe's place; empty: the place is no type."""
-    return parameter_name(FunctionChoice.parse(str(probe.place)))
-
-
-def _no_common_argument(probe: Probe, wanted: frozenset[str], functions: Sequence[str]) -> CannotLower:
+def _no_common_value(probe: Probe, wanted: Set[str], functions: Sequence[str]) -> CannotLower:
+    """Return the error of a probe of which no function has the values."""
     name = min(wanted)
     hint = f"None of the {len(functions)} functions has it, or BTF does not know them"
     column = str(probe).find(name, str(probe).index(str(probe.place)) + len(str(probe.place)))

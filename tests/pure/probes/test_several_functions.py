@@ -210,3 +210,11 @@ def _recorded(program: BpfProgram, arguments: list[int], field: str) -> int | by
     hit.run()
     assert hit.submitted and hit.field("__probe_ip") == FUNCTION
     return hit.field(field)
+
+
+def test_functions_that_return_nothing_are_left_out_of_results() -> None:
+    plan = plan_of("f vfs_read,fput%both $retval")
+    assert functions_of(plan) == [["vfs_read"], ["vfs_read"]]
+    assert any(note.startswith("1 left out, they return nothing: fput") for note in plan.losses)
+    assert functions_of(plan_of("f vfs_read,fput%both $arg1"))[0] == ["fput", "vfs_read"]
+    assert refusal_of("f fput,!vfs_*%return $retval").code == "no_program"
