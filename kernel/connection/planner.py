@@ -204,11 +204,16 @@ class Planner:
         try:
             lower(known, btf, facts, "", environment=around)
         except CannotLower as error:
-            with contextlib.suppress(CannotLower):
-                if self.info.attaches_programs:
+            refusal = error.refusal
+            if refusal.code not in ("not_traceable", "no_choice") and self.info.attaches_programs:
+                # Of so many functions the refusal of programs says what is wrong with the probe.
+                takes_all = refusal.code == "too_many_functions"
+                with contextlib.suppress(CannotLower):
                     lower(known, btf, facts, "", environment=around, via=Via.BPF)
-                    said = error.refusal.message
-                    means = ProbeMeans(Via.BPF, f"tracefs does not do this: {said[:1].lower()}{said[1:]}")
+                    takes_all = True
+                if takes_all:
+                    said = f"{refusal.message[:1].lower()}{refusal.message[1:]}"
+                    means = ProbeMeans(Via.BPF, f"tracefs does not do this: {said}")
         self._means = known, means
         return means
 

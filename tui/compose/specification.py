@@ -17,7 +17,6 @@ from probes.check import CheckResult, refuse_unknown_tracepoint
 from probes.command import Armable, CommandText, UserProbe, is_function
 from probes.corrections.corrections import corrected, with_correction
 from probes.facts.facts import TargetFacts
-from probes.functions.function_shapes import names_wanted
 from probes.lowering.other_kernels import OtherKernelLines, lower_for_others
 from probes.probe import Probe, ProbeEnds
 from probes.static_events import is_static
@@ -94,8 +93,9 @@ def asks_target(typed_text: CommandText) -> bool:
         return is_static(text) or head[:1] in ("t", "e", "-", "!") or (head[:1] in ("p", "r") and "/" in place)
     # Of variables, of offsets, of a part such as `vfs_read.cold` the symbols know; of a typecast all types.
     by_symbols = "." in probe.subject or "+" in place or "@" in text
-    # To read a name of the functions of a pattern takes the signature of each.
-    by_signatures = isinstance(probe, Probe) and is_choice(probe.place.symbol) and bool(names_wanted(probe.fetchargs))
+    # To read a value of the functions of a pattern may take programs, and the signature of each.
+    is_several = isinstance(probe, Probe) and is_choice(probe.place.symbol)
+    by_signatures = is_several and bool(probe.fetchargs or probe.filter)
     return not is_function(probe) or by_symbols or by_signatures or _CAST.search(text) is not None
 
 
