@@ -94,8 +94,8 @@ def asks_target(typed_text: CommandText) -> bool:
     # Of variables, of offsets, of a part such as `vfs_read.cold` the symbols know; of a typecast all types.
     by_symbols = "." in probe.subject or "+" in place or "@" in text
     # To read a value of the functions of a pattern may take programs, and the signature of each.
-    is_several = isinstance(probe, Probe) and is_choice(probe.place.symbol)
-    by_signatures = is_several and bool(probe.fetchargs or probe.filter)
+    has_values = isinstance(probe, Probe) and bool(probe.fetchargs or probe.filter)
+    by_signatures = has_values and is_choice(probe.subject)
     return not is_function(probe) or by_symbols or by_signatures or _CAST.search(text) is not None
 
 
