@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -10,14 +11,15 @@ from events.names.glob import Glob
 
 RETURNS: Final = "returns "
 """Beginning of a type that functions return, where another is one that they take."""
-_MOST_REPEATS: Final = 3
-"""Repeats without an upper bound in a regular expression: each multiplies the time by the length of a name."""
+_WAYS: Final = {"*": 8, "+": 8, "{": 8, "?": 2}
+"""Ways to match one unit of a name by a regular expression, about."""
+_MOST_WAYS: Final = 64
+"""Ways to match a name: the names of a kernel take some seconds then."""
 _UNIT = re.compile(r"\\.|\[\^?+\]?+(?:\\.|[^\]\\])*+\]|.", re.DOTALL)
 """One unit of a regular expression: an escaped character, a class, or a character."""
 _TYPE = re.compile(r"\[[^\[\]]*+\](?:,!.*+)?+")
 _SETS = ("[[", "--", "&&", "||", "~~")
 """Letters of a class that `re` warns of."""
-_REPEATS = ("*", "+", "{")
 
 
 class ChoiceError(ValueError):
@@ -173,26 +175,45 @@ def _plain(pattern: str) -> Glob:
 
 
 def _expression(text: str) -> re.Pattern[str]:
-    """Return a regular expression that takes no more than polynomial time: no repeated groups, few repeats."""
+    """Return a regular expression that takes no long time for any name. Raises ChoiceError."""
     if len(text) < 3 or not text.endswith("/"):
         raise ChoiceError("A regular expression stands between two slashes: /^tcp_(send|recv)/")
-    body, repeats, closed = text[1:-1], 0, False
-    for unit in _UNIT.finditer(body):
-        sign = unit.group()
-        if sign.startswith(_REPEATS):
-            repeats += 1
-            if closed:
-                raise ChoiceError("A group in brackets is not repeated here", unit.start() + 1)
-            if repeats > _MOST_REPEATS:
-                raise ChoiceError(f"At most {_MOST_REPEATS} repeats (*, + and {{}})", unit.start() + 1)
-        if (sign[0] == "\\" and sign[1:2].isdigit()) or (
-            sign == "?" and body[unit.start() - 1 : unit.start()] == "("
-        ):
-            raise ChoiceError("No groups that begin with (?, and no references to groups", unit.start() + 1)
+    units = [(unit.group(), unit.start() + 1) for unit in _UNIT.finditer(text[1:-1])]
+    for number, (sign, at) in enumerate(units):
+        if (sign[0] == "\\" and sign[1:2].isdigit()) or (sign == "?" and number and units[number - 1][0] == "("):
+            raise ChoiceError("No groups that begin with (?, and no references to groups", at)
         if sign == "[" or any(pair in sign for pair in _SETS):
-            raise ChoiceError("A class is a list of letters in brackets: [a-z_]", unit.start() + 1)
-        closed = sign == ")"
+            raise ChoiceError("A class is a list of letters in brackets: [a-z_]", at)
     try:
-        return re.compile(body)
+        expression = re.compile(text[1:-1])
     except re.error as error:
         raise ChoiceError(f"No regular expression: {error.msg}", (error.pos or 0) + 1) from None
+    _count_ways(iter(units))
+    return expression
+
+
+def _count_ways(units: Iterator[tuple[str, int]]) -> int:
+    """Return an upper bound for the ways to match a name, up to the end of a group. Raises ChoiceError: too many."""
+    alternatives, firsts, is_group = [1], [""], False
+    for sign, at in units:
+        if sign == ")":
+            break
+        if sign == "|":
+            alternatives.append(1)
+            firsts.append("")
+            continue
+        if sign == "(":
+            alternatives[-1] *= _count_ways(units)
+        elif sign in ("*", "+", "{") and is_group:
+            raise ChoiceError("A group in brackets is not repeated here", at)
+        elif sign in _WAYS:
+            alternatives[-1] *= _WAYS[sign]
+        firsts[-1] = firsts[-1] or sign
+        is_group = sign == "("
+        if alternatives[-1] > _MOST_WAYS:
+            raise ChoiceError(
+                "A regular expression has at most two repeats (* and +), or six optional letters (?)", at
+            )
+    # Of alternatives that begin with different letters one at most goes on.
+    differ = len(set(firsts)) == len(firsts) and all(first.isalnum() or first == "_" for first in firsts)
+    return max(alternatives) if differ else sum(alternatives)
