@@ -18,6 +18,8 @@ _MOST_WAYS: Final = 64
 _UNIT = re.compile(r"\\.|\[\^?+\]?+(?:\\.|[^\]\\])*+\]|.", re.DOTALL)
 """One unit of a regular expression: an escaped character, a class, or a character."""
 _TYPE = re.compile(r"\[[^\[\]]*+\](?:,!.*+)?+")
+_LONGEST_NAME: Final = 512
+"""Characters of a symbol (KSYM_NAME_LEN); no expression is tried on what is longer."""
 _SETS = ("[[", "--", "&&", "||", "~~")
 """Letters of a class that `re` warns of."""
 
@@ -114,7 +116,7 @@ class FunctionChoice:
             name: of the function.
             module: that has it, empty for the kernel itself; None: unknown.
         """
-        if self.expression is not None and self.expression.search(name) is None:
+        if self.expression is not None and (len(name) > _LONGEST_NAME or self.expression.search(name) is None):
             return False
         excluded = [one for one in self.patterns if one.excluded]
         chosen = [one for one in self.patterns if not one.excluded]
