@@ -6,14 +6,14 @@ import contextlib
 from collections.abc import Container, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from btf.damage import exact_types
 from btf.errors import BtfError
-from events.names.function_choice import is_choice
 from kernel.connection.event_kinds import kind_of, reason_for_number
 from kernel.connection.function_list import read_function_list
 from kernel.connection.kernel_info import KernelInfo
+from kernel.connection.probe_means import MeansChooser, ProbeMeans
 from kernel.connection.symbol_addresses import symbol_at_offset, symbol_environment, with_function_name
 from kernel.recording.plans import readable_plans
 from probes.attaching.values import ReasonKind
@@ -44,14 +44,6 @@ def refused_if_damaged() -> Iterator[None]:
         raise CannotLower(own_refusal("damaged_types", hint=str(error))) from None
 
 
-class ProbeMeans(NamedTuple):
-    """Means by which a probe is recorded."""
-
-    via: Via
-    reason: str = ""
-    """Reason why it is not tracefs, in a line; empty: it is, or a person chose."""
-
-
 class Planner:
     """Verdicts of one kernel on probes, and the lines it takes for them, before anything is armed."""
 
@@ -59,8 +51,7 @@ class Planner:
         self.info = info
         self.via = via
         """Means by which probes on functions are recorded."""
-        self._means: tuple[Armable, ProbeMeans] | None = None
-        """The last probe of which the means were found."""
+        self._chooser = MeansChooser(info)
 
     def check(self, probe: Armable | CommandText | str, group: str = "", look: bool = False) -> CheckResult:
         """Return the verdict of this kernel on a probe, and the lines it would get; nothing is written.
@@ -89,7 +80,7 @@ class Planner:
         if means.via is Via.BPF or not look:
             btf, facts = self.types_of(probe), self.info.facts
             checked = check_plan(probe, btf, facts, group, self._around(probe), via=means.via)
-            return checked._replace(plan=_with_reason(checked.plan, means)) if checked.plan is not None else checked
+            return checked._replace(plan=means.told(checked.plan)) if checked.plan is not None else checked
         around = self.info.environment
         asked = around.environment
         if asked.symbol is not None:
@@ -157,7 +148,7 @@ class Planner:
         while _can_be_numbered(probe) and (held := reason_for_number(plan, not_free, kinds, alone, btf)):
             why = why or held
             numbered = event_name(name, f"_{number}", MAX_EVENT_NAME - len("__entry"))
-            plan = _with_reason(lower(probe, btf, facts, group, numbered, around, means.via), means)
+            plan = means.told(lower(probe, btf, facts, group, numbered, around, means.via))
             number += 1
         if not chosen or number == 2:
             return plan
@@ -177,7 +168,7 @@ class Planner:
 
         btf, facts, around = self.types_of(probe), self.info.facts, self._around(probe)
         try:
-            return _with_reason(lower(probe, btf, facts, group, environment=around, via=means.via), means), around
+            return means.told(lower(probe, btf, facts, group, environment=around, via=means.via)), around
         except CannotLower as error:
             if error.refusal.code == "not_traceable" and around is UNKNOWN and self.info.symbols is not None:
                 around = symbol_environment(self.info.symbols)
@@ -186,36 +177,13 @@ class Planner:
             raise
 
     def _means_of(self, probe: Armable | CommandText) -> ProbeMeans:
-        """Return the means by which a probe is recorded, and why. Raises TargetLost.
-
-        Of several functions that tracefs refuses, programs are tried: on this kernel, and for this probe.
-        """
-        from probes.lowering.lower import lower
-
+        """Return the means by which a probe is recorded, and why. Raises TargetLost."""
         known = probe.armable if isinstance(probe, CommandText) else probe
-        if self.via is not Via.AUTO:
-            return ProbeMeans(self.via if known is not None else Via.TRACEFS)
-        if not isinstance(known, Probe) or not is_function(known) or not is_choice(known.place.symbol):
+        if known is None:
             return ProbeMeans(Via.TRACEFS)
-        if self._means is not None and self._means[0] == known:
-            return self._means[1]
-        btf, facts, around = self.types_of(known), self.info.facts, self._around(known)
-        means = ProbeMeans(Via.TRACEFS)
-        try:
-            lower(known, btf, facts, "", environment=around)
-        except CannotLower as error:
-            refusal = error.refusal
-            if refusal.code not in ("not_traceable", "no_choice") and self.info.attaches_programs:
-                # Of so many functions the refusal of programs says what is wrong with the probe.
-                takes_all = refusal.code == "too_many_functions"
-                with contextlib.suppress(CannotLower):
-                    lower(known, btf, facts, "", environment=around, via=Via.BPF)
-                    takes_all = True
-                if takes_all:
-                    said = f"{refusal.message[:1].lower()}{refusal.message[1:]}"
-                    means = ProbeMeans(Via.BPF, f"tracefs does not do this: {said}")
-        self._means = known, means
-        return means
+        if self.via is not Via.AUTO:
+            return ProbeMeans(self.via)
+        return self._chooser.choose(known, self.types_of(known), self._around(known))
 
     @refused_if_damaged()
     def with_triggers(self, plan: Plan, triggers: Sequence[str]) -> Plan:
@@ -330,11 +298,6 @@ class Planner:
         if known.kind is ProbeKind.TRACEPOINT:
             symbol = f"{STUB}{symbol}"
         return self.info.btf_of(known.place.module or self.info.function(symbol).module)
-
-
-def _with_reason(plan: Plan, means: ProbeMeans) -> Plan:
-    """Return a plan that says why its means were chosen."""
-    return replace(plan, losses=(*plan.losses[:1], means.reason, *plan.losses[1:])) if means.reason else plan
 
 
 def _can_be_numbered(probe: Armable) -> bool:

@@ -1,0 +1,71 @@
+"""Choose the means by which a probe on functions is recorded: events of tracefs, or BPF programs."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import replace
+from typing import NamedTuple
+
+from btf.btf import Btf
+from events.names.function_choice import is_choice
+from kernel.connection.kernel_info import KernelInfo
+from probes.command import Armable, is_function
+from probes.facts.lookups import Environment
+from probes.plans.plan import Plan, Via
+from probes.probe import Probe
+from probes.refusal import CannotLower
+
+_OF_ANY_MEANS = frozenset({"not_traceable", "no_choice"})
+"""Codes of refusals that programs would have, too."""
+
+
+class ProbeMeans(NamedTuple):
+    """Means by which a probe is recorded."""
+
+    via: Via
+    reason: str = ""
+    """Reason why it is not tracefs, in a line; empty: it is, or a person chose."""
+
+    def told(self, plan: Plan) -> Plan:
+        """Return a plan with the reason among its notes."""
+        notes = plan.losses
+        return replace(plan, losses=(*notes[:1], self.reason, *notes[1:])) if self.reason else plan
+
+
+class MeansChooser:
+    """Choice between tracefs and programs for one kernel, where no person chose."""
+
+    def __init__(self, info: KernelInfo) -> None:
+        self._info = info
+        self._last: tuple[Armable, ProbeMeans] | None = None
+
+    def choose(self, probe: Armable, btf: Btf | None, around: Environment) -> ProbeMeans:
+        """Return tracefs, or programs for several functions of which tracefs can't record what is asked.
+
+        Programs are tried: on this kernel, and for this probe. Raises TargetLost.
+        """
+        if not isinstance(probe, Probe) or not is_function(probe) or not is_choice(probe.place.symbol):
+            return ProbeMeans(Via.TRACEFS)
+        if self._last is None or self._last[0] != probe:
+            self._last = probe, self._chosen(probe, btf, around)
+        return self._last[1]
+
+    def _chosen(self, probe: Probe, btf: Btf | None, around: Environment) -> ProbeMeans:
+        from probes.lowering.lower import lower
+
+        facts = self._info.facts
+        try:
+            lower(probe, btf, facts, "", environment=around)
+        except CannotLower as error:
+            refusal = error.refusal
+        else:
+            return ProbeMeans(Via.TRACEFS)
+        if refusal.code in _OF_ANY_MEANS or not self._info.attaches_programs:
+            return ProbeMeans(Via.TRACEFS)
+        said = f"{refusal.message[:1].lower()}{refusal.message[1:]}"
+        programs = ProbeMeans(Via.BPF, f"tracefs does not do this: {said}")
+        with contextlib.suppress(CannotLower):
+            lower(probe, btf, facts, "", environment=around, via=Via.BPF)
+            return programs
+        # Of so many functions the refusal of programs says what is wrong with the probe.
+        return programs if refusal.code == "too_many_functions" else ProbeMeans(Via.TRACEFS)
