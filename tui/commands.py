@@ -58,7 +58,7 @@ COMMANDS = (
     ),
     Command(
         "via",
-        "v",
+        "v,ctrl+t",
         "BPF",
         "Record probes on functions by BPF programs from now on, or by tracefs again.",
         "compose",

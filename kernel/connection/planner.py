@@ -174,13 +174,13 @@ class Planner:
     @refused_if_damaged()
     def with_triggers(self, plan: Plan, triggers: Sequence[str]) -> Plan:
         """Put triggers on each of its events that takes them. Raises CannotLower where none takes one of them."""
+        from probes.bpf.lower import program_refusal
         from probes.lowering.check_planned import trigger_refusal
 
         if not triggers:
             return plan
         if plan.programs:
-            hint = "Programs have no triggers. As events of tracefs it can be armed: --via tracefs"
-            raise CannotLower(own_refusal("no_program", triggers[0], None, hint))
+            raise program_refusal(triggers[0], None, "Programs have no triggers")
         btf, around = self.types_of(plan.probe), self._around(plan.probe)
         events = list(plan.events)
         for text in (trigger.strip() for trigger in triggers):

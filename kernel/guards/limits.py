@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 from kernel.errors import KernelError
 from probes.plans.cost_estimate import EventRate, ReaderCost, cost_of, percent, reading_cost_of
 from probes.plans.plan import Plan
+from probes.remedies import TOO_FAST
 
 MAX_RATE = 50_000
 """Events per second: a person can still inspect them in some way, and they keep one CPU busy for a twentieth of its
@@ -78,7 +79,7 @@ class MeasuredRate(NamedTuple):
         return f"about {records} events a second of {hits} hits, {cost}"
 
 
-REMEDY: Final = "a filter makes them fewer; --force arms it all the same, --max-rate sets the limit"
+REMEDY: Final = TOO_FAST
 """Remedy of commands that arm; in the application --max-rate alone is possible."""
 
 

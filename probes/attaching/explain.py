@@ -9,6 +9,7 @@ from dataclasses import replace
 from probes.attaching.values import Attachability, ReasonKind
 from probes.refusal import own_refusal
 from probes.rules.messages.hints import too_large
+from probes.syntax.text import is_pattern
 from probes.verdict import Verdict
 
 _PLACE_ERRORS = frozenset({"BAD_PROBE_ADDR", "FAIL_REG_PROBE", "NON_UNIQ_SYMBOL", "not_traceable", "blacklisted"})
@@ -33,6 +34,8 @@ def refused_function(verdict: Verdict) -> str:
         return ""  # neither a path nor a name with a colon for an fprobe is a function
     if too_large(code, name):
         return ""  # an address
+    if code in (_ARGUMENT_ERROR, "BAD_PROBE_ADDR") and is_pattern(name):
+        return ""  # a pattern is no function whose name may be wrong
     return name if name and (code == _ARGUMENT_ERROR or name in verdict.error.token) else ""
 
 

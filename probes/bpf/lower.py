@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from foreign.count_text import shortened
 from probes.bpf.bulk_exclusions import exclusion_reason
 from probes.bpf.condition import Condition, parse_condition
 from probes.bpf.fetch import NotCompiled
@@ -21,12 +22,9 @@ from probes.functions.function_index import index_of
 from probes.plans.plan import FUNCTIONS_PROBED, Plan, PlannedEvent
 from probes.probe import Probe
 from probes.refusal import CannotLower, own_refusal
+from probes.remedies import BY_TRACEFS
 from probes.syntax.parse_error import ParseError
 from probes.syntax.parse_fetcharg import parse_fetcharg
-
-_MOST_NAMES = 4
-"""Names in a note."""
-_TRACEFS = "As events of tracefs it can be armed: --via tracefs"
 
 
 def program_facts(facts: TargetFacts) -> TargetFacts:
@@ -78,7 +76,7 @@ def with_programs(plan: Plan, functions: Sequence[str], facts: TargetFacts) -> P
 
 def program_refusal(token: str, column: int | None, hint: str) -> CannotLower:
     """Return the error of a probe that no BPF program does, with the way out by tracefs."""
-    return CannotLower(own_refusal("no_program", token, column, f"{hint}. {_TRACEFS}"))
+    return CannotLower(own_refusal("no_program", token, column, f"{hint}; {BY_TRACEFS}"))
 
 
 def _not_computed(probe: Probe, part: str) -> CannotLower:
@@ -105,13 +103,7 @@ def _attachable(functions: Sequence[str], probe: Probe, facts: TargetFacts) -> t
     by_reason: dict[str, list[str]] = {}
     for name, reason in left_out.items():
         by_reason.setdefault(reason, []).append(name)
-    return names, [f"{len(each)} left out, {reason}: {_shortened(each)}" for reason, each in by_reason.items()]
-
-
-def _shortened(names: Sequence[str]) -> str:
-    """Return the first few names."""
-    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
-    return ", ".join(names[:_MOST_NAMES]) + more
+    return names, [f"{len(each)} left out, {reason}: {shortened(each)}" for reason, each in by_reason.items()]
 
 
 def _values(event: PlannedEvent, probe: Probe) -> list[tuple[str, StoredType, Expression | None]]:

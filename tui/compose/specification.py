@@ -22,6 +22,7 @@ from probes.static_events import is_static
 from probes.translation.translate import translate
 from probes.translation.translated import Translation
 from probes.verdict import Refusal, Verdict
+from tui.present.option_keys import WHERE_BUILT
 from tui.present.ways_out import SHOW_LINES
 from widgets.spec.layout import OtherKernel, Specification
 
@@ -52,7 +53,7 @@ def refused(shown: Specification, by_kernel: Verdict) -> Specification:
     """
     ours, theirs = shown.verdict.error if shown.verdict else None, by_kernel.error
     same = ours is not None and theirs is not None and ours.token == theirs.token != ""
-    return shown if same else replace(shown, verdict=by_kernel)
+    return shown if same else replace(shown, verdict=WHERE_BUILT.verdict(by_kernel))
 
 
 def typed(planner: Planner, typed_text: CommandText) -> TypedText:
@@ -161,7 +162,7 @@ def _specification(text: str, probe: Armable | None, checked: CheckResult) -> Sp
         notes += ("fields are read after the call; b reads them at both ends",)
     return Specification(
         text,
-        checked.verdict,
+        WHERE_BUILT.verdict(checked.verdict),
         plan.shown_lines if plan else (),
         notes,
         condition,
@@ -182,7 +183,9 @@ def others_of(
 
 def _other(names: str, found: OtherKernelLines, own: tuple[str, ...]) -> OtherKernel:
     if found.error is not None:
-        return OtherKernel(names, (), f"no: {found.error.hint or found.error.message}", refused=True)
+        return OtherKernel(
+            names, (), f"no: {WHERE_BUILT.text(found.error.hint) or found.error.message}", refused=True
+        )
     if found.lines == own:
         return OtherKernel(names, (), "the same")
     return OtherKernel(names, found.lines, "; ".join(found.losses))

@@ -30,13 +30,14 @@ def show_progress(app: App[None], opening: Opening) -> None:
 def show_trouble(app: App[None], what: str, why: str, remedy: str = "") -> None:
     """Show an error, its reason, and the ways out that there are now."""
     from tui.dialogs.screen_ways_out import of_dialog
+    from tui.present.option_keys import BEHIND_DIALOG
     from widgets.dialogs.error_dialog import ErrorDialog
 
     def taken(way: Way | None) -> None:
         if way is not None:
             app.call_later(app.run_action, way.action)
 
-    app.push_screen(ErrorDialog(what, why, [remedy, *of_dialog(app)]), taken)
+    app.push_screen(ErrorDialog(what, BEHIND_DIALOG.text(why), [BEHIND_DIALOG.text(remedy), *of_dialog(app)]), taken)
 
 
 def show_help(app: App[None]) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from textual import on
 
 from kernel.hosts.arm_request import ArmRequest
+from tui.present.option_keys import BEHIND_DIALOG
 from widgets.dialogs.trigger_dialog import TriggerDialog, TriggerVerdict
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ class HostsTriggerScreen(TriggerDialog):
         error = next(filter(None, errors), None)
         if error is None:
             return TriggerVerdict(False, "no probe is armed")
-        return TriggerVerdict(False, error.message, error.column, error.hint)
+        return TriggerVerdict(False, error.message, error.column, BEHIND_DIALOG.text(error.hint))
 
     @on(TriggerDialog.Added)
     def _added(self, event: TriggerDialog.Added) -> None:

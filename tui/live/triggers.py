@@ -12,6 +12,7 @@ from probes.hist.kept import is_session_trigger
 from probes.plans.plan import PlannedEvent
 from tui import kernel_jobs
 from tui.messages import Remedied
+from tui.present.option_keys import BEHIND_DIALOG
 from widgets.dialogs.trigger_dialog import TriggerDialog, TriggerRow, TriggerVerdict
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ class TriggerScreen(TriggerDialog):
         error = next((verdict.error for verdict in found if verdict.error is not None), None)
         if error is None or any(verdict.ok for verdict in found):
             return TriggerVerdict(True)
-        return TriggerVerdict(False, error.message, error.column, error.hint)
+        return TriggerVerdict(False, error.message, error.column, BEHIND_DIALOG.text(error.hint))
 
     @on(TriggerDialog.Added)
     def _added(self, event: TriggerDialog.Added) -> None:
