@@ -174,13 +174,13 @@ class Planner:
     @refused_if_damaged()
     def with_triggers(self, plan: Plan, triggers: Sequence[str]) -> Plan:
         """Put triggers on each of its events that takes them. Raises CannotLower where none takes one of them."""
-        from probes.bpf.lower import program_refusal
+        from probes.bpf.lower import NO_TRIGGERS, program_refusal
         from probes.lowering.check_planned import trigger_refusal
 
         if not triggers:
             return plan
         if plan.programs:
-            raise program_refusal(triggers[0], None, "Programs have no triggers")
+            raise program_refusal(triggers[0], None, NO_TRIGGERS)
         btf, around = self.types_of(plan.probe), self._around(plan.probe)
         events = list(plan.events)
         for text in (trigger.strip() for trigger in triggers):
@@ -206,9 +206,12 @@ class Planner:
 
     def trigger_verdict(self, plan: Plan, event: PlannedEvent, text: str) -> Verdict:
         """Return the verdict of this kernel on one more trigger of an armed event; nothing is written."""
+        from probes.bpf.lower import NO_TRIGGERS, program_refusal
         from probes.lowering.check_planned import trigger_refusal
         from probes.lowering.filters.filter_words import written_column
 
+        if plan.programs:
+            return Verdict(text, program_refusal(text, None, NO_TRIGGERS).refusal)
         try:
             with refused_if_damaged():
                 btf, around = self.types_of(plan.probe), self._around(plan.probe)

@@ -26,6 +26,8 @@ from probes.remedies import BY_TRACEFS
 from probes.syntax.parse_error import ParseError
 from probes.syntax.parse_fetcharg import parse_fetcharg
 
+NO_TRIGGERS = "BPF programs have no triggers"
+
 
 def program_facts(facts: TargetFacts) -> TargetFacts:
     """Return facts for the lines that programs are made of: attached as an fprobe is, with registers and offsets in
@@ -58,7 +60,7 @@ def with_programs(plan: Plan, functions: Sequence[str], facts: TargetFacts) -> P
             str(probe.place), str(probe).index(" ") + 1, "A program is attached where a function begins"
         )
     if probe.stack or probe.triggers:
-        raise program_refusal("!" + (probe.triggers or ("stacktrace",))[0], None, "Programs have no triggers")
+        raise program_refusal("!" + (probe.triggers or ("stacktrace",))[0], None, NO_TRIGGERS)
     names, notes = _attachable(functions, probe, facts)
     values = [_values(event, probe) for event in plan.events]
     layouts = [RecordLayout.of([(name, kind) for name, kind, _ in each]) for each in values]

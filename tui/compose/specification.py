@@ -128,7 +128,7 @@ def counted_by(info: KernelInfo, text: str) -> dict[Armable, tuple[str, ...]]:
 def _of_another_tool(text: str, meant: Translation) -> Verdict:
     """Return a refusal of another tool's text, with its translation; of several probes the first."""
     more = f"{len(meant.probes)} probes: paste it for all" if len(meant.probes) > 1 else ""
-    hint = "; ".join(filter(None, (more, meant.notes_text)))
+    hint = WHERE_BUILT.text("; ".join(filter(None, (more, meant.notes_text))))
     right = meant.probes[0] if meant.probes else ""
     error = Refusal("of_another_tool", f"This is {meant.tool}'s", 0, text.split()[0], hint, (), right)
     return Verdict(" ".join(text.split()), error)

@@ -6,11 +6,11 @@ All live views, their search and their exports use one object, so that they show
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from events.search.comparison import COMM, LATENCY, Comparison, InCgroup, TextComparison
-from events.search.condition_parser import ConditionError, ValueRefused, parse_condition
+from events.search.condition_parser import ConditionError, FieldUnknown, ValueRefused, parse_condition
 from events.search.field_kinds import ValueKind, common_kind
 from tui.present.status import remark_of, sorts_of_fields
 from widgets.number_format import grouped
@@ -59,16 +59,21 @@ class Filter:
         """Set another condition; `selected`: its events from `preview`. Raises ConditionError."""
         text = text.strip()
         if text and watch is not None:
-            parse_condition(text, self.sorts(watch), str)
+            with _explained_by(watch):
+                parse_condition(text, self.sorts(watch), str)
         self.text, self.error, self._cached = text, "", ()
         if selected is not None and watch is not None and selected.condition.text == text:
             self._cache(self._updated(selected, watch))
 
     def check(self, text: str, watches: Iterable[Watch]) -> None:
         """Raise ConditionError if a text is no condition on the recorded fields of any of several kernels."""
-        for watch in watches:
+        all_watches = tuple(watches)
+        for watch in all_watches:
             self.sorts(watch)
-        parse_condition(text.strip(), {LATENCY: ValueKind.NUMBER, **self._sorts}, str)
+        with contextlib.ExitStack() as explained:
+            if all_watches:
+                explained.enter_context(_explained_by(all_watches[0]))
+            parse_condition(text.strip(), {LATENCY: ValueKind.NUMBER, **self._sorts}, str)
 
     def with_text(self, text: str) -> Filter:
         """Return another filter that knows the same fields."""
@@ -126,16 +131,24 @@ class Filter:
 
     def _parse(self, text: str, watch: Watch, store: Store) -> Condition:
         symbols = lambda: watch.info.loaded_symbols  # noqa: E731
-        return parse_condition(text.strip(), self.sorts(watch), store.comm, store.cgroups, symbols)
+        with _explained_by(watch):
+            return parse_condition(text.strip(), self.sorts(watch), store.comm, store.cgroups, symbols)
 
     def names_changed(self, watch: Watch) -> None:
         """Check all events again if new names or cgroups of tasks, or new kinds of fields, change the result."""
         self._cached = tuple(self._updated(made, watch) for made in self._cached)
 
+    def function_remark(self, watch: Watch) -> str:
+        """Return which function of the condition no probe is on; empty: there is none."""
+        from tui.filter.recordable import function_remark
+
+        condition = self._condition
+        return function_remark(condition, watch) if condition is not None else ""
+
     def remark(self, watch: Watch, store: Store) -> str:
         """Return a remark on the condition for the user; empty: none."""
         selected = self.of(watch, store)
-        return remark_of(selected.condition) if selected is not None else ""
+        return remark_on(selected, watch) if selected is not None else ""
 
     def _updated(self, cached: FilteredRows, watch: Watch) -> FilteredRows:
         try:
@@ -173,6 +186,27 @@ def slower_than(least: int) -> str:
 def condition_error_text(error: ConditionError) -> str:
     """Return the place and the reason of an error in a condition."""
     return f"at {error.at + 1}: {error}"
+
+
+def remark_on(selected: FilteredRows, watch: Watch) -> str:
+    """Return a remark on the condition of rows for the user; empty: none."""
+    from tui.filter.recordable import function_remark
+
+    return ", ".join(filter(None, (remark_of(selected.condition), function_remark(selected.condition, watch))))
+
+
+@contextlib.contextmanager
+def _explained_by(watch: Watch) -> Iterator[None]:
+    """Explain a field that no event has by a probe that could record it."""
+    try:
+        yield
+    except FieldUnknown as error:
+        from tui.filter.recordable import field_hint
+
+        hint = field_hint(error.name, watch)
+        if not hint:
+            raise
+        raise FieldUnknown(f"no field {error.name}: {hint}", error.at, error.name) from None
 
 
 def _selected(wanted: Condition, watch: Watch, store: Store) -> FilteredRows:

@@ -13,6 +13,7 @@ from probes.plans.plan import PlannedEvent
 from tui import kernel_jobs
 from tui.messages import Remedied
 from tui.present.option_keys import BEHIND_DIALOG
+from tui.present.trigger_examples import trigger_examples
 from widgets.dialogs.trigger_dialog import TriggerDialog, TriggerRow, TriggerVerdict
 
 if TYPE_CHECKING:
@@ -31,7 +32,8 @@ class TriggerScreen(TriggerDialog):
         self._watching = watching
         self._armed = armed
         offered = next((text for text in meant if self._verdict(text).ok), "")
-        super().__init__(f"triggers of {armed.plan.probe.subject}", (), self._verdict, offered)
+        examples = trigger_examples(armed.plan, lambda text: bool(self._takers(text)))
+        super().__init__(f"triggers of {armed.plan.probe.subject}", (), self._verdict, offered, examples)
 
     def on_mount(self) -> None:
         self.look()

@@ -11,6 +11,7 @@ from tui.present.ways_out import (
     BY_TRACEFS,
     BY_TRACEFS_BEHIND,
     BY_TRACEFS_ELSEWHERE,
+    COUNT_HITS,
     FILTER_SHOWN,
     FILTER_SHOWN_BEHIND,
     FILTER_SHOWN_ELSEWHERE,
@@ -25,6 +26,7 @@ class KeysForOptions:
         self._texts = {
             remedies.BY_TRACEFS: str(by_tracefs),
             remedies.FILTER_SHOWN: str(filter_shown),
+            remedies.COUNT_HITS: str(COUNT_HITS),
             remedies.TOO_FAST: "a filter makes them fewer; started with --max-rate it arms more",
         }
 

@@ -38,15 +38,14 @@ def explain_unrecorded(
     if signature is None:
         return ""
     names = [param.name for param in signature.params if param.name]
+    place = "function" if function else "tracepoint"
     if name in names:
-        return f"{name} is an argument of {subject}: add {name} in front of the if"
+        return f"{name} is an argument of {subject}: write {name} behind the {place} to record it"
     meant = next(iter(guess_name(name, signature)), "")
-    if meant == "$retval" and not function:
-        meant = ""
-    if meant == "$retval":
-        return f"{name} may be what {subject} returns: add $retval in front of the if, recorded at the exit"
-    if meant:
-        return f"{name} may be {meant}: add {meant} in front of the if"
+    if meant == "$retval" and function:
+        return f"{name} may be what {subject} returns: write $retval behind the {place} to record it, at the exit"
+    if meant and meant != "$retval":
+        return f"{name} may be {meant}: write that behind the {place} to record it"
     return f"{subject} has no argument {name}: {', '.join(names)}" if names else f"{subject} has no arguments"
 
 
@@ -54,10 +53,10 @@ def known_hint(name: str, condition: str, subject: str) -> str:
     """Return the hint on a name that means the same on every function; empty: it means nothing there."""
     path = next((path for path in _PATH.findall(condition) if re.split(r"->|\.", path)[-1] == name), "")
     if path:
-        return f"A filter names fields, not paths: {path} in front of the if is recorded as {name}"
+        return f"A filter names fields, not paths: {path} behind the function is recorded as {name}"
     if name.startswith("$"):
         field = "ret" if name == "$retval" else name.removeprefix("$")
-        return f"A filter names fields: {name} in front of the if is recorded as {field}"
+        return f"A filter names fields: {name} behind the function is recorded as {field}"
     if name in _IN_EACH_EVENT:
         return f"The task of an event is {_IN_EACH_EVENT[name]}"
     if name in _SHOWN_ONLY:

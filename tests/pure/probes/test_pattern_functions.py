@@ -172,16 +172,22 @@ def test_names_on_patterns_have_a_way_out(text: str, hint: str) -> None:
 @pytest.mark.parametrize(
     ("text", "hint"),
     [
-        ("f vfs_read if count > 4096", "count is an argument of vfs_read: add count in front of the if"),
-        ("f vfs_read if f_mode > 3", "f_mode may be file->f_mode: add file->f_mode in front of the if"),
-        ("f vfs_read if file->f_mode > 3", "not paths: file->f_mode in front of the if is recorded as f_mode"),
-        ("f vfs_read if ret < 0", "ret may be what vfs_read returns: add $retval in front of the if"),
-        ("f vfs_read if $retval < 0", "A filter names fields: $retval in front of the if is recorded as ret"),
-        ("f vfs_read if $arg3 > 0", "A filter names fields: $arg3 in front of the if is recorded as arg3"),
+        (
+            "f vfs_read if count > 4096",
+            "count is an argument of vfs_read: write count behind the function to record it",
+        ),
+        ("f vfs_read if f_mode > 3", "f_mode may be file->f_mode: write that behind the function to record it"),
+        ("f vfs_read if file->f_mode > 3", "not paths: file->f_mode behind the function is recorded as f_mode"),
+        ("f vfs_read if ret < 0", "ret may be what vfs_read returns: write $retval behind the function"),
+        ("f vfs_read if $retval < 0", "A filter names fields: $retval behind the function is recorded as ret"),
+        ("f vfs_read if $arg3 > 0", "A filter names fields: $arg3 behind the function is recorded as arg3"),
         ("f vfs_read if func == a", "func is a field of patterns, such as vfs_*: this probe is on vfs_read alone"),
         ("f vfs_read if latency > 4", f"No event records latency; {FILTER_SHOWN}"),
         ("f vfs_read if foo > 4", "vfs_read has no argument foo: file, buf, count, pos"),
-        ("t sched_switch if prev == 1", "prev is an argument of sched_switch: add prev in front of the if"),
+        (
+            "t sched_switch if prev == 1",
+            "prev is an argument of sched_switch: write prev behind the tracepoint to record it",
+        ),
     ],
 )
 def test_a_field_that_is_not_recorded_has_the_fetcharg_that_records_it(text: str, hint: str) -> None:
