@@ -12,6 +12,7 @@ from btf.damage import exact_types
 from btf.errors import BtfError
 from kernel.connection.event_kinds import kind_of, reason_for_number
 from kernel.connection.kernel_info import KernelInfo
+from kernel.connection.pattern_notes import with_pattern_notes
 from kernel.connection.symbol_addresses import symbol_at_offset, symbol_environment, with_function_name
 from kernel.recording.plans import readable_plans
 from probes.attaching.values import ReasonKind
@@ -79,7 +80,9 @@ class Planner:
         asked = around.environment
         if asked.symbol is not None:
             asked = replace(asked, landing=self._landing)
-        return check_plan(probe, self.types_of(probe), self.info.facts, group, asked, around.existing, self.via)
+        types = self.types_of(probe)
+        found = check_plan(probe, types, self.info.facts, group, asked, around.existing, self.via)
+        return found if found.plan is None else found._replace(plan=with_pattern_notes(found.plan, self.info))
 
     def check_typed(self, typed: CommandText | str) -> CheckResult:
         """Return the verdict on a text while it is typed; a text that this kernel rejects may still be lowered for
@@ -133,6 +136,7 @@ class Planner:
         if not is_function(probe):
             self.info.environment.forget()
         plan, around = self._lowered(probe, group)
+        notes = with_pattern_notes(plan, self.info).losses
         chosen = _chosen_name(probe)
         # Of two events each puts its end behind the name it is given.
         name = chosen or (plan.events[0].event if len(plan.events) == 1 else probe.subject)
@@ -143,9 +147,9 @@ class Planner:
             numbered = event_name(name, f"_{number}", MAX_EVENT_NAME - len("__entry"))
             plan = lower(probe, btf, facts, group, numbered, around, self.via)
             number += 1
-        if not chosen or number == 2:
-            return plan
-        return replace(plan, losses=(*plan.losses, f"{chosen}: {why}; this one's are called {numbered}"))
+        if chosen and number > 2:
+            notes = (*notes, f"{chosen}: {why}; this one's are called {numbered}")
+        return replace(plan, losses=notes)
 
     def lower_like(self, plan: Plan, probe: Armable, group: str) -> Plan:
         """Return the plan of a probe by the means of another plan. Raises CannotLower."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from foreign.count_text import shortened
 from probes.bpf.bulk_exclusions import exclusion_reason
 from probes.bpf.condition import Condition, parse_condition
 from probes.bpf.fetch import NotCompiled
@@ -19,7 +18,8 @@ from probes.facts.facts import Feature, TargetFacts
 from probes.facts.lookups import StaticEventField
 from probes.fetcharg import Comm, Expression, Register
 from probes.functions.function_index import index_of
-from probes.plans.plan import FUNCTIONS_PROBED, Plan, PlannedEvent
+from probes.functions.left_out import is_probed_note, left_out_notes, probed_note
+from probes.plans.plan import Plan, PlannedEvent
 from probes.probe import Probe
 from probes.refusal import CannotLower, own_refusal
 from probes.remedies import BY_TRACEFS
@@ -69,8 +69,8 @@ def with_programs(plan: Plan, functions: Sequence[str], facts: TargetFacts) -> P
     for event, layout, each in zip(plan.events, layouts, values, strict=True):
         stored = [StoredValue(value[2], field) for value, field in zip(each, layout.fields, strict=True)]
         events.append(_with_program(probe, event, names, layout, stored, size, registers))
-    planned = [note for note in plan.losses if not note.endswith(FUNCTIONS_PROBED)]
-    count = [f"{probe.place.symbol}: {len(names)}{FUNCTIONS_PROBED}"] if len(functions) > 1 else []
+    planned = [note for note in plan.losses if not is_probed_note(note)]
+    count = [probed_note(probe.place.symbol, len(names))] if len(functions) > 1 else []
     points = " and ".join(dict.fromkeys(event.program.point.value for event in events if event.program is not None))
     losses = [f"recorded by BPF programs: {points}", *count, *planned, *notes, *_cut_texts(layouts)]
     return replace(plan, events=tuple(events), losses=tuple(dict.fromkeys(losses)))
@@ -102,10 +102,7 @@ def _attachable(functions: Sequence[str], probe: Probe, facts: TargetFacts) -> t
         raise program_refusal(
             probe.place.symbol, column, "; ".join(f"{name}: {why}" for name, why in left_out.items())
         )
-    by_reason: dict[str, list[str]] = {}
-    for name, reason in left_out.items():
-        by_reason.setdefault(reason, []).append(name)
-    return names, [f"{len(each)} left out, {reason}: {shortened(each)}" for reason, each in by_reason.items()]
+    return names, left_out_notes(left_out)
 
 
 def _values(event: PlannedEvent, probe: Probe) -> list[tuple[str, StoredType, Expression | None]]:

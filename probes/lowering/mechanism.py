@@ -11,7 +11,7 @@ from probes.facts.errors_table import message_of
 from probes.facts.facts import Feature, TargetFacts
 from probes.facts.lookups import UNKNOWN, Environment
 from probes.functions.function_index import index_of
-from probes.plans.plan import FUNCTIONS_PROBED
+from probes.functions.left_out import left_out_notes, probed_note
 from probes.probe import Probe, ProbeEnds, ProbeKind, ProbePlace
 from probes.refusal import CannotLower, own_refusal
 from probes.rules.messages.hints import hint_for
@@ -169,7 +169,7 @@ def _pattern(probe: Probe, facts: TargetFacts, column: int) -> Mechanism:
     if not names:
         raise CannotLower(own_refusal("not_traceable", pattern, column, "No name in available_filter_functions fits"))
     if probe.kind in (ProbeKind.AUTO, ProbeKind.FPROBE) and facts.has(Feature.FPROBE_EVENTS):
-        note = f"{pattern}: {sum(map(index.count, names))}{FUNCTIONS_PROBED}"
+        note = probed_note(pattern, sum(map(index.count, names)))
         return Mechanism(True, probe.place, by_name=False, losses=(note,), functions=tuple(names))
     excluded = {name: "its name is not unique" for name in names if index.count(name) > 1}
     excluded |= {name: "it is on the kernel's kprobe blacklist" for name in names if name in facts.blacklist}
@@ -182,10 +182,7 @@ def _pattern(probe: Probe, facts: TargetFacts, column: int) -> Mechanism:
         way = f"f {pattern} takes them" if facts.has(Feature.FPROBE_EVENTS) else "a narrower pattern fits fewer"
         hint = f"{len(functions)} names fit, and each needs a kprobe: {_MAX_FUNCTIONS} at most; {way}"
         raise CannotLower(own_refusal("too_many_functions", pattern, column, hint))
-    losses = (
-        f"{pattern}: {len(functions)}{FUNCTIONS_PROBED}",
-        *(f"{name}: {reason}" for name, reason in excluded.items()),
-    )
+    losses = (probed_note(pattern, len(functions)), *left_out_notes(excluded))
     first = _kprobe(replace(probe, place=ProbePlace(functions[0])), facts, by_name=False)
     return replace(first, losses=losses, others=tuple(functions[1:]), functions=tuple(functions))
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from textual import on
 
 from kernel.hosts.arm_request import ArmRequest
+from probes.plans.trigger_examples import trigger_examples
 from tui.present.option_keys import BEHIND_DIALOG
-from tui.present.trigger_examples import trigger_examples
 from widgets.dialogs.trigger_dialog import TriggerDialog, TriggerVerdict
 
 if TYPE_CHECKING:

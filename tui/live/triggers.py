@@ -10,10 +10,10 @@ from textual import on
 from kernel.session.armed import Armed
 from probes.hist.kept import is_session_trigger
 from probes.plans.plan import PlannedEvent
+from probes.plans.trigger_examples import trigger_examples
 from tui import kernel_jobs
 from tui.messages import Remedied
 from tui.present.option_keys import BEHIND_DIALOG
-from tui.present.trigger_examples import trigger_examples
 from widgets.dialogs.trigger_dialog import TriggerDialog, TriggerRow, TriggerVerdict
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Choose examples of triggers that a kernel takes on the events of a probe. Imports no screen code."""
+"""Choose examples of triggers that a kernel takes on the events of a probe."""
 
 from __future__ import annotations
 

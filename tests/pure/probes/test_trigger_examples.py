@@ -8,8 +8,8 @@ from probes.check import check_plan
 from probes.command import parse_armable
 from probes.lowering.check_planned import lowered_trigger, trigger_refusal
 from probes.plans.plan import Plan
+from probes.plans.trigger_examples import trigger_examples
 from tests.probes_data import KERNELS, environment, kernel
-from tui.present.trigger_examples import trigger_examples
 
 
 def examples(text: str, name: str) -> tuple[str, ...]:
