@@ -34,6 +34,10 @@ WALKING = {"up", "down", "left", "right", "pageup", "pagedown", "home", "end", "
 """Each means one thing, move, take or leave, of what the keyboard is in."""
 
 
+BY_FOCUS = {"enter", "esc", "tab", "↑", "↓", "/"}
+"""Keys that help explains for each pane of a screen by itself: they choose, leave, move and search within it."""
+
+
 @pytest.mark.parametrize("kind", classes(), ids=lambda kind: kind.__name__)
 def test_everything_that_has_keys_has_a_heading(kind):
     own = [binding for one, binding in explained_bindings(kind) if one is kind]
@@ -54,6 +58,9 @@ def held(screen: Screen[object]) -> None:
     titles = [one.title for one in sections]
     assert len(set(titles)) == len(titles), titles
     assert titles[0] == note_on(type(screen)).title != "This screen"
+    assert {
+        key: texts for key, texts in meanings_in_help(screen).items() if key not in BY_FOCUS and len(texts) > 1
+    } == {}
     explanations = told(screen)
     shadowed = set()
     for start in (*screen.focus_chain, screen):
@@ -70,6 +77,16 @@ def held(screen: Screen[object]) -> None:
                 assert binding.tooltip in explanations or (
                     binding.key in WALKING and (binding.tooltip in shadowed or not widget.focusable)
                 ), (widget, binding)
+
+
+def meanings_in_help(screen: Screen[object]) -> dict[str, set[str]]:
+    """What help says of each key, whatever has the keyboard."""
+    meanings = defaultdict(set)
+    for one in help_of(screen):
+        for line in one.keys:
+            for key in line.key.split():
+                meanings[key].add(line.text)
+    return meanings
 
 
 def told(screen: Screen[object]) -> set[str]:
