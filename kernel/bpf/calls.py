@@ -12,6 +12,7 @@ import struct
 from collections.abc import Sequence
 from typing import Final
 
+from foreign.count_text import counted
 from kernel.agent import bpf_calls
 from kernel.errors import KernelError
 from kernel.target import BpfPart, Target
@@ -119,7 +120,9 @@ def attach(target: Target, program: int, functions: Sequence[str], *, at_exit: b
     rest = struct.pack("<IIQQQ", _RETURN if at_exit else 0, len(functions), 0, 0, 0)
     names = b"".join(name.encode() + b"\0" for name in functions)
     parts = (BpfPart(24, names, bpf_calls.NAMES),)
-    return _call(target, bpf_calls.LINK_CREATE, head + rest, parts, f"attaching to {len(functions)} functions")
+    return _call(
+        target, bpf_calls.LINK_CREATE, head + rest, parts, f"attaching to {counted(len(functions), 'function')}"
+    )
 
 
 def missed_calls(target: Target, program: int, link: int) -> int:

@@ -35,7 +35,6 @@ def with_pattern_notes(plan: Plan, info: KernelInfo) -> Plan:
     if literal and not is_pattern(literal):
         inside = [name for name in info.catalog.names if literal in name and not fits.match(name)]
         if inside:
-            verb = "has" if len(inside) == 1 else "have"
-            told = f"{counted(len(inside), 'name')} {verb} {literal} elsewhere, as *{pattern} fits"
+            told = f"{counted(len(inside), 'name has', 'names have')} {literal} elsewhere, as *{pattern} fits"
             notes.append(f"{told}: {shortened(inside)}")
     return replace(plan, losses=(*plan.losses, *notes))

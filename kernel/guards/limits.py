@@ -74,9 +74,10 @@ class MeasuredRate(NamedTuple):
         hits, records = _figure(self.hits), _figure(self.records)
         if not self.hits:
             return f"no call in the {self.seconds:.2f} s before it was armed"
+        events = "event" if records == "1" else "events"
         if hits == records:
-            return f"about {records} events a second, {cost}"
-        return f"about {records} events a second of {hits} hits, {cost}"
+            return f"about {records} {events} a second, {cost}"
+        return f"about {records} {events} a second of {hits} hits, {cost}"
 
 
 REMEDY: Final = TOO_FAST

@@ -11,7 +11,7 @@ _PROBED = (" function is probed", " functions are probed")
 
 def probed_note(pattern: str, number: int) -> str:
     """Return the note with the number of functions that a probe is on."""
-    return f"{pattern}: {counted(number, 'function')} {'is' if number == 1 else 'are'} probed"
+    return f"{pattern}: {counted(number, 'function is', 'functions are')} probed"
 
 
 def is_probed_note(note: str) -> bool:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from textual.app import App
 from textual.screen import ModalScreen
 
+from foreign.count_text import counted
 from tui.opening import Opening
 
 if TYPE_CHECKING:
@@ -120,8 +121,8 @@ def offer_to_remove(app: App[None], leftovers: Sequence[Leftover], agreed: Calla
     from widgets.dialogs.confirm import ConfirmDialog
 
     details = [
-        f"{leftover.group}: {len(leftover.events)} events"
-        + (f", {leftover.settings} things that it changed elsewhere" if leftover.settings else "")
+        f"{leftover.group}: {counted(len(leftover.events), 'event')}"
+        + (f", {counted(leftover.settings, 'thing')} that it changed elsewhere" if leftover.settings else "")
         for leftover in leftovers
     ]
     question = "Sessions of probewright that died have left this in the kernel. Remove it?"

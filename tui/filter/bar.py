@@ -150,7 +150,7 @@ class FilterBar(FilterLine):
             self.say(self._error, refused=self._is_rejected)
             return
         found.tick(_BUDGET)
-        count_text = PassCount(found.next - found.first, found.of, "events", found.backlog).text
+        count_text = PassCount(found.next - found.first, found.of, "event", found.backlog).text
         self.say(", ".join(filter(None, (count_text, self.remark(found)))))
         if self._timer is not None:
             self._timer.stop()

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from events.search.comparison import COMM, LATENCY, Comparison, InCgroup, TextComparison
 from events.search.condition_parser import ConditionError, FieldUnknown, ValueRefused, parse_condition
 from events.search.field_kinds import ValueKind, common_kind
+from foreign.count_text import counted
 from tui.present.status import remark_of, sorts_of_fields
 from widgets.number_format import grouped
 
@@ -31,7 +32,8 @@ class PassCount(NamedTuple):
 
     passing: int
     of: int
-    unit: str = "events"
+    unit: str = "event"
+    """Noun for one row, perhaps with its owner: `event of lab:7.2`."""
     backlog: int = 0
     """Events not yet checked."""
 
@@ -39,7 +41,8 @@ class PassCount(NamedTuple):
     def text(self) -> str:
         """Text like `155 of 790 events`."""
         behind = f", {grouped(self.backlog)} to look at" if self.backlog else ""
-        return f"{grouped(self.passing)} of {grouped(self.of)} {self.unit}{behind}"
+        noun, of, owner = self.unit.partition(" of ")
+        return f"{grouped(self.passing)} of {counted(self.of, noun)}{of}{owner}{behind}"
 
 
 class Filter:
