@@ -14,6 +14,7 @@ from kernel.connection.event_kinds import kind_of, reason_for_number
 from kernel.connection.kernel_info import KernelInfo
 from kernel.connection.pattern_notes import with_pattern_notes
 from kernel.connection.symbol_addresses import symbol_at_offset, symbol_environment, with_function_name
+from kernel.errors import KernelError
 from kernel.recording.plans import readable_plans
 from probes.attaching.values import ReasonKind
 from probes.command import Armable, CommandText, UserProbe, has_own_syntax, is_function
@@ -223,6 +224,8 @@ class Planner:
                 refusal = trigger_refusal(event, lowered, btf, self.info.facts, around)
         except CannotLower as error:
             return Verdict(text, error.refusal)
+        except KernelError:  # the connection is lost: adding it will tell
+            return Verdict(text)
         if refusal is not None and refusal.column is not None:
             refusal = replace(refusal, column=written_column(text, lowered, refusal.column))
         return Verdict(text, refusal)

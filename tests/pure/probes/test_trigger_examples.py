@@ -6,6 +6,7 @@ import pytest
 
 from probes.check import check_plan
 from probes.command import parse_armable
+from probes.facts.lookups import UNKNOWN
 from probes.lowering.check_planned import lowered_trigger, trigger_refusal
 from probes.plans.plan import Plan
 from probes.plans.trigger_examples import trigger_examples
@@ -45,3 +46,16 @@ def test_a_probe_that_takes_none_has_no_example() -> None:
     btf, facts, _ = kernel("7.2")
     plan = check_plan("f vfs_read count", btf, facts).plan
     assert plan is not None and trigger_examples(plan, lambda _: False) == ()
+
+
+@pytest.mark.parametrize(
+    ("trigger", "code"), [("hist:keys=nosuch", "FIELD_NOT_FOUND"), ("hist:keys=prev_pid", ""), ("stacktrace", "")]
+)
+def test_a_trigger_on_an_event_of_the_kernel_is_judged_by_its_fields(trigger: str, code: str) -> None:
+    btf, facts, _ = kernel("7.2")
+    around = environment("7.2")
+    plan = check_plan(parse_armable("on sched/sched_switch"), btf, facts, "", around).plan
+    assert plan is not None and not plan.events[0].lines
+    error = trigger_refusal(plan.events[0], trigger, btf, facts, around)
+    assert (error.code if error else "") == code
+    assert trigger_refusal(plan.events[0], trigger, btf, facts, UNKNOWN) is None, "nothing is known of its fields"
