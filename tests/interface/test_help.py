@@ -25,6 +25,9 @@ from widgets.dialogs.confirm import ConfirmDialog
 from widgets.dialogs.error_dialog import ErrorDialog
 from widgets.dialogs.form import FormDialog
 from widgets.dialogs.help import HelpScreen
+from widgets.dialogs.pasted_probes import PastedLine, PastedProbes
+from widgets.dialogs.pick_list import PickList
+from widgets.dialogs.progress import ProgressDialog
 from widgets.dialogs.trigger_dialog import TriggerDialog, TriggerVerdict
 from widgets.spec.spec_editor import SpecEditor
 
@@ -179,6 +182,9 @@ async def test_the_place_where_probes_are_built_is_explained(recording):
         lambda: ConfirmDialog("Remove it?"),
         lambda: ErrorDialog("no", "why", ["the way out"]),
         lambda: TriggerDialog("triggers", (), lambda _: TriggerVerdict(True, "")),
+        lambda: PickList("which?", ["one", "two"]),
+        lambda: PastedProbes([PastedLine("f vfs_read", ""), PastedLine("x", "no")], 1),
+        lambda: ProgressDialog("opening", lambda: ("", None), lambda: None),
     ],
 )
 async def test_dialogs_are_explained(kernel_only, dialog):
