@@ -6,6 +6,8 @@ from collections import deque
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
+from foreign.count_text import counted
+
 LOSS_EVENT: Final = "events_lost"
 """Event name displayed for a loss; no real event has it."""
 
@@ -29,8 +31,7 @@ class Loss(NamedTuple):
     @property
     def text(self) -> str:
         """Description for people, in a single line."""
-        many = f"{self.number:,} events were" if self.number >= 0 else "events were"
-        many = "1 event was" if self.number == 1 else many
+        many = counted(self.number, "event was", "events were") if self.number >= 0 else "events were"
         return f"{many} lost on CPU {self.cpu}: calls around here may be incomplete, or missing"
 
 

@@ -31,6 +31,11 @@ class KernelError(Exception):
         super().__init__(message)
         self.remedy = remedy
 
+    @property
+    def with_remedy(self) -> str:
+        """The error and its remedy, in one line."""
+        return f"{self}; {self.remedy}" if self.remedy else str(self)
+
 
 class TargetUnusable(KernelError):
     """Target on which no probe can be armed."""

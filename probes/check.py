@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from btf.btf import Btf
+from events.names.function_choice import is_choice
 from probes.command import Armable, CommandText, has_own_syntax, is_function
 from probes.facts.facts import Feature, TargetFacts
 from probes.facts.lookups import UNKNOWN, Environment
@@ -28,6 +29,9 @@ from probes.verdict import Refusal, Verdict
 
 _NAME_ERRORS = frozenset({"EVENT_EXIST", "DIFF_PROBE_TYPE", "DIFF_ARG_TYPE", "SAME_PROBE"})
 """Error codes of rejections that another event name avoids."""
+
+_PATTERN_ERRORS = frozenset({"NO_BTF_ENTRY", "BAD_PROBE_ADDR"})
+"""Error codes of the kernel for a pattern of functions with arguments, for an fprobe and for a kprobe."""
 
 
 class CheckResult(NamedTuple):
@@ -60,11 +64,9 @@ def check_plan(
     if isinstance(probe, CommandText):
         if not has_own_syntax(probe.text) and via is not Via.BPF:
             verdict = kernel_verdict(probe.text, btf, facts, existing, environment=environment)
-            return (
-                _accepted(probe, verdict, btf, facts, group, environment)
-                if verdict.ok
-                else CheckResult(verdict, None)
-            )
+            if verdict.ok:
+                return _accepted(probe, verdict, btf, facts, group, environment)
+            return CheckResult(_explained_by_pattern(probe, verdict, btf, facts, environment), None)
         try:
             probe = probe.require_armable()
         except ParseError as error:
@@ -80,6 +82,21 @@ def check_plan(
         else _lines_verdict(plan, btf, facts, environment, existing)
     )
     return CheckResult(verdict, plan if verdict.ok else None)
+
+
+def _explained_by_pattern(
+    text: CommandText, verdict: Verdict, btf: Btf | None, facts: TargetFacts, environment: Environment
+) -> Verdict:
+    """Return the kernel's refusal of a name on a pattern with what lowering knows of the pattern's functions."""
+    probe = text.armable
+    if not isinstance(probe, Probe) or not is_choice(probe.place.symbol) or _code_of(verdict) not in _PATTERN_ERRORS:
+        return verdict
+    try:
+        lower(probe, btf, facts, "", environment=environment)
+    except CannotLower as error:
+        if error.refusal.code == "NO_BTF_ENTRY":
+            return Verdict(str(probe), error.refusal)
+    return verdict
 
 
 def check_typed(
@@ -102,7 +119,7 @@ def check_typed(
         return checked._replace(verdict=_unreadable(text.text, error)) if missing else checked
     other = check_plan(probe, btf, facts, group, environment, existing)
     if other.plan is None:
-        return checked if _code(checked) == _code(other) else other
+        return checked if _code_of(checked.verdict) == _code_of(other.verdict) else other
     return checked if lowers_to_same_line(checked.verdict, other.plan) else other._replace(written=checked.verdict)
 
 
@@ -120,8 +137,8 @@ def _unreadable(text: str, error: ParseError) -> Verdict:
     return Verdict(" ".join(text.split()), replace(refusal, hint=hint))
 
 
-def _code(checked: CheckResult) -> str:
-    return checked.verdict.error.code if checked.verdict.error is not None else ""
+def _code_of(verdict: Verdict) -> str:
+    return verdict.error.code if verdict.error is not None else ""
 
 
 def lowers_to_same_line(verdict: Verdict, plan: Plan) -> bool:

@@ -32,7 +32,7 @@ COMMANDS = (
     Command("targets", "f4", "Target", "Choose where to probe: this machine, SSH, the lab, a recording.", "app"),
     Command("presets", "f5", "Presets", "Arm probes that answer a question, or edit them.", "app"),
     Command("help", "f1,question_mark", "Help", "Explain this screen and its keys.", "app"),
-    Command("edit", "f6", "Edit", "Type the specification of a probe.", "app", footer=False),
+    Command("edit", "f6", "Edit", "Edit the specification of a probe as text, with completion.", "app", footer=False),
     Command(
         "command_palette",
         "ctrl+p",
@@ -52,13 +52,13 @@ COMMANDS = (
     Command("hosts", "f9", "Hosts", "Show the hosts named at the start (-t more than once, or -g).", "app"),
     Command("quit", "ctrl+q,ctrl+c", "Quit", "Remove every probe and quit.", "app", footer=False),
     Command("arm", "ctrl+r", "Arm", "Arm the probe on the screen.", "compose", footer=False),
-    Command("edit", "colon,f6", "Edit", "Edit the specification as text, with completion.", "compose"),
+    Command("edit", "colon,f6", "Edit", "Edit the specification of a probe as text, with completion.", "compose"),
     Command(
         "lowered", "l", "Lines", "Show the lines that will be written for this kernel, and for others.", "compose"
     ),
     Command(
         "via",
-        "v",
+        "v,ctrl+t",
         "BPF",
         "Record probes on functions by BPF programs from now on, by tracefs, or by what each needs.",
         "compose",

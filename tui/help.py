@@ -160,8 +160,8 @@ def reachable(screen: Screen[object]) -> dict[type, list[Binding]]:
     """
     found: dict[type, dict[str, Binding]] = {}
     around = {node for start in screen.focus_chain for node in start.ancestors_with_self}
-    # A pane that waits for content, and takes the focus then, is included.
-    waiting = [widget for widget in screen.query("*") if widget not in around and _is_visible(widget)]
+    # A pane that waits for content, and takes the focus then, is included; a list that others move is not.
+    waiting = [one for one in screen.query("*") if one not in around and _is_visible(one) and _can_have_focus(one)]
     for start in (*screen.focus_chain, *waiting, screen):
         for kind, binding in _effective(start):
             found.setdefault(kind, {}).setdefault(binding.key, binding)
@@ -203,6 +203,10 @@ def _effective(start: DOMNode) -> Iterator[tuple[type, Binding]]:
 
 def _is_visible(widget: Widget) -> bool:
     return all(node.display for node in widget.ancestors_with_self if isinstance(node, Widget))
+
+
+def _can_have_focus(widget: Widget) -> bool:
+    return widget.can_focus or any(inner.can_focus for inner in widget.query("*"))
 
 
 def can_be_done(node: DOMNode, binding: Binding) -> bool:

@@ -100,7 +100,7 @@ def arm_back(watch: Watch, gone: Sequence[tuple[Plan, ArmedState]]) -> Remedied:
             again = watch.armed.arm_back(plan, state)
             refused += [f"{text}: {error}" for text, error in again.rejected_triggers]
         except KernelError as error:
-            refused.append(f"{plan.probe.subject}: {error}")
+            refused.append(f"{plan.probe.subject}: {error.with_remedy}")
     names = ", ".join(titles_of([plan for plan, _ in gone], beside=[one.plan for one in watch.armed.probes]))
     return Remedied("; ".join(refused) or f"armed again: {names}", failed=bool(refused))
 
@@ -141,7 +141,7 @@ def resize(watch: Watch, kb: int) -> Remedied:
         text = f"the buffer of each CPU has {session.buffer_kb} KB now"
         return Remedied(text, undo=lambda watch: resize(watch, before))
     except KernelError as error:
-        return Remedied(f"the buffer stays as it is: {error}", failed=True)
+        return Remedied(f"the buffer stays as it is: {error.with_remedy}", failed=True)
 
 
 def switch(watch: Watch, armed: Armed, mode: Mode) -> Remedied:
@@ -151,7 +151,7 @@ def switch(watch: Watch, armed: Armed, mode: Mode) -> Remedied:
     try:
         failures = watch.armed.switch(armed, mode)
     except KernelError as error:
-        return Remedied(f"{name}: {error}", failed=True)
+        return Remedied(f"{name}: {error.with_remedy}", failed=True)
     if failures:
         return Remedied(f"{name}: {failures[0].error}", failed=True)
     text = f"{name} {'is only counted' if mode is Mode.COUNT else 'is recorded'} from now on"
@@ -169,7 +169,9 @@ def change_filter(watch: Watch, armed: Armed, text: str) -> Remedied:
     name, before = probe.subject, probe.filter if isinstance(probe, Probe | UserProbe) else ""
     try:
         watch.armed.change_filter(armed, text)
-    except (KernelError, CannotLower) as error:
+    except KernelError as error:
+        return Remedied(f"{name}: {error.with_remedy}", failed=True)
+    except CannotLower as error:
         return Remedied(f"{name}: {error}", failed=True)
     return Remedied(
         f"{name} records only {text} from now on" if text else f"{name} records everything from now on",
@@ -189,7 +191,7 @@ def raise_maxactive(watch: Watch, armed: Armed, number: int) -> Remedied:
     try:
         watch.armed.rearm(armed, with_maxactive(armed.plan, number))
     except KernelError as error:
-        return Remedied(f"{name}: {error}", failed=True)
+        return Remedied(f"{name}: {error.with_remedy}", failed=True)
     return Remedied(
         f"{name} follows {min(number, MOST_ACTIVE)} calls at once from now on",
         undo=lambda watch: raise_maxactive(watch, _current(watch, armed), before or number),
@@ -201,7 +203,7 @@ def add_trigger(watch: Watch, armed: Armed, event: PlannedEvent, text: str) -> R
     try:
         watch.armed.add_trigger(armed, event, text)
     except KernelError as error:
-        return Remedied(f"{text}: {error}", failed=True)
+        return Remedied(f"{text}: {error.with_remedy}", failed=True)
     note = trigger_note(text, event.filter)
     return Remedied(f"{event.event} has the trigger {text}{f'; {note}' if note else ''}")
 
@@ -213,7 +215,7 @@ def remove_trigger(watch: Watch, armed: Armed, event: PlannedEvent, text: str) -
     try:
         watch.session.probes.remove_trigger(armed, event, text)
     except KernelError as error:
-        return Remedied(f"{text}: {error}", failed=True)
+        return Remedied(f"{text}: {error.with_remedy}", failed=True)
     return Remedied(
         f"{event.event} has the trigger {text} no more",
         undo=lambda watch: add_trigger(watch, _current(watch, armed), event, text),

@@ -36,7 +36,14 @@ class Notices:
         timeout: float | None = None,
         topic: str = "",
     ) -> None:
-        """Show a message until it is read, `timeout` seconds have passed, or `topic` has another message."""
+        """Show a message until it is read, `timeout` seconds have passed, or `topic` has another message.
+
+        Options that a message of the kernel's part names are keys in it.
+        """
+        if "--" in message:
+            from tui.dialogs.screen_ways_out import keys_for_options
+
+            message = keys_for_options(self.app).text(message)
         urgent = severity == "error"
         seconds = (_SECONDS + _SECONDS_PER_LETTER * len(title + message)) * (_URGENT if urgent else 1)
         notice = Notice(message, title, urgent, topic)

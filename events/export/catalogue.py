@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+from foreign.count_text import counted
+
 
 class Format(NamedTuple):
     """Export format."""
@@ -88,7 +90,7 @@ TABLE_FORMATS = tuple(form.name for form in FORMATS if form.of_tables)
 def left_out_note(number: int, why: str) -> str:
     """Return the note of a `partial` format about omitted events; it names the formats that keep all events."""
     every = format_names(lambda form: not form.partial)
-    return f"{number:,} event{' is' if number == 1 else 's are'} left out: {why}; {every} have all"
+    return f"{counted(number, 'event is', 'events are')} left out: {why}; {every} have all"
 
 
 def format_names(predicate: Callable[[Format], bool]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from events.record import Record
+from foreign.count_text import counted
 
 
 class ExportFilter:
@@ -33,7 +34,7 @@ class ExportFilter:
         """Return `155 of 790 events`, or without a filter `790 events`; `omitted` of these were not written."""
         written = self.number - omitted
         total = self.of if self.filtered else written
-        return f"{f'{written:,} of ' * self.filtered}{total:,} event{'' if total == 1 else 's'}"
+        return f"{f'{written:,} of ' * self.filtered}{counted(total, 'event')}"
 
     def shows(self, record: Record) -> bool:
         """Return whether a row passes, without counting it as an event."""

@@ -11,6 +11,7 @@ from events.export.filtered import ExportFilter
 from events.export.formats.parquet import require_pyarrow
 from events.export.source import Source, Writer
 from events.graph.record_ends import NO_RETURNS, lacks_returns
+from foreign.count_text import counted
 
 if TYPE_CHECKING:
     from events.store.store import Store
@@ -81,7 +82,9 @@ class Job:
     @property
     def notes(self) -> tuple[str, ...]:
         """Omissions, one line each."""
-        dropped_note = f"{self.dropped:,} events were dropped for newer ones before they were written"
+        dropped_note = (
+            f"{counted(self.dropped, 'event was', 'events were')} dropped for newer ones before they were written"
+        )
         returns = (NO_RETURNS,) if lacks_returns(self._store.decoder.formats.values()) else ()
         return (*((dropped_note,) if self.dropped else ()), *self._writer.notes, *returns)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from events.names.glob import Glob
@@ -122,6 +123,15 @@ class FunctionChoice:
         chosen = [one for one in self.patterns if not one.excluded]
         wanted = not chosen or any(one.matches(name, module) for one in chosen)
         return wanted and not any(one.matches(name, module) for one in excluded)
+
+
+@lru_cache(maxsize=64)
+def choice_or_any(text: str) -> FunctionChoice:
+    """Return the choice of a text from a recording; one that fits each name where the text is none."""
+    try:
+        return FunctionChoice.parse(text)
+    except ChoiceError:
+        return FunctionChoice(text)
 
 
 def is_choice(text: str) -> bool:

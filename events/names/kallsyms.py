@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence, Set
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
-from events.names.function_choice import ChoiceError, FunctionChoice
+from events.names.function_choice import choice_or_any
 from events.names.symbol_names import SymbolNames
 
 _SOME_ADDRESS = re.compile(rb"^0*[1-9a-f]", re.MULTILINE)
@@ -93,14 +93,6 @@ class KallsymsTable(NamedTuple):
 
 
 _EMPTY = KallsymsTable((), (), (), ())
-
-
-@lru_cache(maxsize=64)
-def _choice(text: str) -> FunctionChoice:
-    try:
-        return FunctionChoice.parse(text)
-    except ChoiceError:  # of a recording: each name fits
-        return FunctionChoice(text)
 
 
 class Symbols:
@@ -326,7 +318,7 @@ class Symbols:
 
     def _name_of_function(self, address: int, pattern: str) -> str:
         names = self.function_names(address)
-        matches = _choice(pattern).matches if len(names) > 1 and pattern else lambda _: True
+        matches = choice_or_any(pattern).matches if len(names) > 1 and pattern else lambda _: True
         return next((name for name in names if matches(name.partition(" [")[0])), names[0] if names else "")
 
     def text(self, address: int, offset: bool = True) -> str:

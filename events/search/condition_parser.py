@@ -63,6 +63,14 @@ class ValueRefused(ConditionError):
     """Comparison that is correct in syntax but impossible for the values of its field."""
 
 
+class FieldUnknown(ConditionError):
+    """Comparison of a field that no event has."""
+
+    def __init__(self, message: str, at: int, name: str) -> None:
+        super().__init__(message, at)
+        self.name = name
+
+
 @dataclass(frozen=True)
 class _Token:
     kind: str
@@ -125,9 +133,8 @@ class _Reader:
             raise ConditionError("a field is missing here", name.at)
         sort = self.fields.get(name.text) or COMMON_FIELDS.get(name.text)
         if sort is None:
-            raise ConditionError(
-                f"no field {name.text}{_similar_names_hint(name.text, (*self.fields, *COMMON_FIELDS))}", name.at
-            )
+            hint = _similar_names_hint(name.text, (*self.fields, *COMMON_FIELDS))
+            raise FieldUnknown(f"no field {name.text}{hint}", name.at, name.text)
         sign, value = self.take(), self.take()
         if sign.kind != "sign" or sign.text not in (*NUMERIC, "~"):
             raise ConditionError("one of == != < <= > >= & ~ is missing", sign.at)

@@ -12,6 +12,7 @@ import struct
 from collections.abc import Sequence
 from typing import Final
 
+from foreign.count_text import counted
 from kernel.agent import bpf_calls
 from kernel.errors import KernelError
 from kernel.target import BpfPart, Target
@@ -129,7 +130,8 @@ def attach(target: Target, program: int, functions: Sequence[str], *, at_exit: b
     parts = [BpfPart(24, names, bpf_calls.NAMES)]
     if numbered:
         parts.append(BpfPart(40, struct.pack(f"<{len(functions)}Q", *range(len(functions)))))
-    return _call(target, bpf_calls.LINK_CREATE, head + rest, parts, f"attaching to {len(functions)} functions")
+    step = f"attaching to {counted(len(functions), 'function')}"
+    return _call(target, bpf_calls.LINK_CREATE, head + rest, parts, step)
 
 
 def missed_calls(target: Target, program: int, link: int) -> int:

@@ -8,15 +8,15 @@ import re
 from kernel.bpf.calls import BpfRefused
 from kernel.errors import ProbeRefused
 from probes.plans.plan import Plan
+from probes.remedies import BY_TRACEFS
 from probes.verdict import Refusal, Verdict
 
 CODE = "bpf_refused"
 """Code of such a rejection."""
-_TRACEFS = "as events of tracefs it can be armed: --via tracefs"
 _HINTS = {
-    errno.EOPNOTSUPP: f"this kernel attaches no program to many functions (CONFIG_FPROBE is missing); {_TRACEFS}",
-    524: f"this kernel attaches no program to many functions (CONFIG_FPROBE is missing); {_TRACEFS}",
-    errno.EINVAL: f"this kernel has no such program, or takes none at one of the functions; {_TRACEFS}",
+    errno.EOPNOTSUPP: f"this kernel attaches no program to many functions (CONFIG_FPROBE is missing); {BY_TRACEFS}",
+    524: f"this kernel attaches no program to many functions (CONFIG_FPROBE is missing); {BY_TRACEFS}",
+    errno.EINVAL: f"this kernel has no such program, or takes none at one of the functions; {BY_TRACEFS}",
     errno.ESRCH: "one of the functions is not there any more, as when its module was removed",
     errno.EPERM: "it takes CAP_BPF and CAP_PERFMON, or root",
     errno.ENOMEM: "the kernel has no memory for it",
@@ -29,5 +29,5 @@ def refusal_of(plan: Plan, error: BpfRefused) -> ProbeRefused:
     """Return the exception for a plan whose programs were rejected; of the verifier's log its last words."""
     lines = [line.strip() for line in error.log.splitlines()]
     words = next((line for line in reversed(lines) if line and not _STATISTICS.match(line)), "")
-    hint = f"the verifier: {words}; {_TRACEFS}" if words else _HINTS.get(error.number, "")
+    hint = f"the verifier: {words}; {BY_TRACEFS}" if words else _HINTS.get(error.number, "")
     return ProbeRefused(Verdict(str(plan.probe), Refusal(CODE, str(error), hint=hint), by_kernel=True))

@@ -13,8 +13,10 @@ from btf.errors import BtfError
 from kernel.connection.event_kinds import kind_of, reason_for_number
 from kernel.connection.function_list import read_function_list
 from kernel.connection.kernel_info import KernelInfo
+from kernel.connection.pattern_notes import with_pattern_notes
 from kernel.connection.probe_means import MeansChooser, ProbeMeans
 from kernel.connection.symbol_addresses import symbol_at_offset, symbol_environment, with_function_name
+from kernel.errors import KernelError
 from kernel.recording.plans import readable_plans
 from probes.attaching.values import ReasonKind
 from probes.command import Armable, CommandText, UserProbe, has_own_syntax, is_function
@@ -85,7 +87,9 @@ class Planner:
         asked = around.environment
         if asked.symbol is not None:
             asked = replace(asked, landing=self._landing)
-        return check_plan(probe, self.types_of(probe), self.info.facts, group, asked, around.existing, means.via)
+        types = self.types_of(probe)
+        found = check_plan(probe, types, self.info.facts, group, asked, around.existing, means.via)
+        return found if found.plan is None else found._replace(plan=with_pattern_notes(found.plan, self.info))
 
     def check_typed(self, typed: CommandText | str) -> CheckResult:
         """Return the verdict on a text while it is typed; a text that this kernel rejects may still be lowered for
@@ -140,6 +144,7 @@ class Planner:
             self.info.environment.forget()
         means = self._means_of(probe)
         plan, around = self._lowered(probe, group, means)
+        notes = with_pattern_notes(plan, self.info).losses
         chosen = _chosen_name(probe)
         # Of two events each puts its end behind the name it is given.
         name = chosen or plan.events[0].event.removesuffix("__entry").removesuffix("__exit")
@@ -150,9 +155,9 @@ class Planner:
             numbered = event_name(name, f"_{number}", MAX_EVENT_NAME - len("__entry"))
             plan = means.told(lower(probe, btf, facts, group, numbered, around, means.via))
             number += 1
-        if not chosen or number == 2:
-            return plan
-        return replace(plan, losses=(*plan.losses, f"{chosen}: {why}; this one's are called {numbered}"))
+        if chosen and number > 2:
+            notes = (*notes, f"{chosen}: {why}; this one's are called {numbered}")
+        return replace(plan, losses=notes)
 
     def lower_like(self, plan: Plan, probe: Armable, group: str) -> Plan:
         """Return the plan of a probe by the means of another plan. Raises CannotLower."""
@@ -188,13 +193,13 @@ class Planner:
     @refused_if_damaged()
     def with_triggers(self, plan: Plan, triggers: Sequence[str]) -> Plan:
         """Put triggers on each of its events that takes them. Raises CannotLower where none takes one of them."""
+        from probes.bpf.lower import NO_TRIGGERS, program_refusal
         from probes.lowering.check_planned import trigger_refusal
 
         if not triggers:
             return plan
         if plan.programs:
-            hint = "Programs have no triggers. As events of tracefs it can be armed: --via tracefs"
-            raise CannotLower(own_refusal("no_program", triggers[0], None, hint))
+            raise program_refusal(triggers[0], None, NO_TRIGGERS)
         btf, around = self.types_of(plan.probe), self._around(plan.probe)
         events = list(plan.events)
         for text in (trigger.strip() for trigger in triggers):
@@ -220,9 +225,12 @@ class Planner:
 
     def trigger_verdict(self, plan: Plan, event: PlannedEvent, text: str) -> Verdict:
         """Return the verdict of this kernel on one more trigger of an armed event; nothing is written."""
+        from probes.bpf.lower import NO_TRIGGERS, program_refusal
         from probes.lowering.check_planned import trigger_refusal
         from probes.lowering.filters.filter_words import written_column
 
+        if plan.programs:
+            return Verdict(text, program_refusal(text, None, NO_TRIGGERS).refusal)
         try:
             with refused_if_damaged():
                 btf, around = self.types_of(plan.probe), self._around(plan.probe)
@@ -230,6 +238,8 @@ class Planner:
                 refusal = trigger_refusal(event, lowered, btf, self.info.facts, around)
         except CannotLower as error:
             return Verdict(text, error.refusal)
+        except KernelError:  # the connection is lost: adding it will tell
+            return Verdict(text)
         if refusal is not None and refusal.column is not None:
             refusal = replace(refusal, column=written_column(text, lowered, refusal.column))
         return Verdict(text, refusal)

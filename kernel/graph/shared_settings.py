@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from foreign.count_text import counted
 from kernel.cleanup.undo import UndoList
 from kernel.errors import FileRefused, TargetUnusable
 from kernel.target import Step, Target
@@ -92,7 +93,9 @@ class GlobalSettings:
             return
         self._require_unused(name, _BY_GRAPH)
         if len(before) > _MOST_NAMES:
-            raise TargetUnusable(f"{name} holds {len(before)} functions of someone else, too many to put back")
+            raise TargetUnusable(
+                f"{name} holds {counted(len(before), 'function')} of someone else, too many to put back"
+            )
         effect = self._words(name, wanted)
         undo_step = self._words(name, before)._replace(expects=effect.data)
         self._undo.prepare(undo_step)

@@ -12,6 +12,7 @@ from kernel.errors import KernelError
 from probes.plans.cost_estimate import EventRate, ReaderCost, cost_of, percent, reading_cost_of
 from probes.plans.plan import Plan
 from probes.probe import Probe, ProbePlace
+from probes.remedies import TOO_FAST
 
 MAX_RATE = 50_000
 """Events per second: a person can still inspect them in some way, and they keep one CPU busy for a twentieth of its
@@ -86,12 +87,13 @@ class MeasuredRate(NamedTuple):
         hits, records = _figure(self.hits), _figure(self.records)
         if not self.hits:
             return f"no call in the {self.seconds:.2f} s before it was armed"
+        events = "event" if records == "1" else "events"
         if hits == records:
-            return f"about {records} events a second, {cost}"
-        return f"about {records} events a second of {hits} hits, {cost}"
+            return f"about {records} {events} a second, {cost}"
+        return f"about {records} {events} a second of {hits} hits, {cost}"
 
 
-REMEDY: Final = "a filter makes them fewer; --force arms it all the same, --max-rate sets the limit"
+REMEDY: Final = TOO_FAST
 """Remedy of commands that arm; in the application --max-rate alone is possible."""
 
 

@@ -25,12 +25,13 @@ from kernel.target import Stream, Target
 from probes.bpf.program import ProgramMode
 from probes.plans.cost_estimate import EventRate
 from probes.plans.plan import Plan
+from probes.remedies import BY_TRACEFS
 
 FIRST_ID = 0x8000
 """First id of our own events: the kernel numbers its events from below (kernel/trace/trace_output.c)."""
 _LAST_ID = 0xFFFF
 _MODES = {Mode.RECORD: ProgramMode.RECORD, Mode.COUNT: ProgramMode.COUNT, Mode.OFF: ProgramMode.OFF}
-_NO_PYTHON = "the remote host needs python3 for BPF programs; --via tracefs needs none"
+_NO_PYTHON = f"the remote host needs python3 for BPF programs; {BY_TRACEFS}"
 
 
 @dataclass(slots=True)

@@ -15,10 +15,9 @@ from kernel.session.arm_steps import Mode
 from kernel.session.armed import Armed
 from kernel.session.armed_probes import ArmedProbes
 from kernel.session.armed_programs import ArmedPrograms
+from probes.bpf.lower import NO_TRIGGERS
 from probes.plans.plan import Plan, PlannedEvent
-
-_NO_TRIGGERS = "a probe of BPF programs has no triggers"
-_ARM_BY_TRACEFS = "arm it by tracefs: --via tracefs"
+from probes.remedies import BY_TRACEFS
 
 
 class SessionProbes:
@@ -90,7 +89,7 @@ class SessionProbes:
     ) -> Mapping[int, EventFormat]:
         """Give an armed probe's event one more trigger; see `ArmedProbes.add_trigger`."""
         if armed.plan.programs:
-            raise TargetUnusable(_NO_TRIGGERS, _ARM_BY_TRACEFS)
+            raise TargetUnusable(NO_TRIGGERS, BY_TRACEFS)
         return self.events.add_trigger(armed, event, text, by_hand=by_hand)
 
     def remove_trigger(self, armed: Armed, event: PlannedEvent, text: str) -> None:

@@ -31,6 +31,7 @@ from kernel.watch.counting_states import (
 from kernel.watch.hist_tables import histograms_of
 from probes.hist.kept import HistogramTriggers, WatchedHistogram, is_listed_as, plan_histograms
 from probes.plans.plan import PlannedEvent
+from probes.remedies import BY_TRACEFS
 
 _CLOCK = re.compile(r"\[([\w-]+)\]")
 
@@ -212,9 +213,7 @@ class Histograms:
         recorded.
         """
         if any(armed.plan.programs for armed in probes):
-            raise TargetUnusable(
-                "the histograms of the kernel are of tracefs events", "arm it by them: --via tracefs"
-            )
+            raise TargetUnusable("the histograms of the kernel are of tracefs events", BY_TRACEFS)
         for armed in probes:
             self._keeping.pop(armed.key, None)  # a refusal before this one's triggers takes no others away
         clock = _CLOCK.search(session.instance.read("trace_clock"))

@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from foreign.count_text import counted
 from probes.attaching.attach import COLD
 from probes.attaching.branches import Branch
 from probes.attaching.values import Alternative, Attachability, Reason, ReasonKind, Relation
@@ -167,7 +168,7 @@ def with_inlined(callers: Callers, spots: Sequence[CallSite], places: int, kept:
     hidden = dict.fromkeys((*callers.hidden, *(spot.name for spot in spots if not spot.kinds)))
     reasons: tuple[Reason, ...] = ()
     if places:
-        text = f"its code was inlined, {places} copies in {len(spots)} functions"
+        text = f"its code was inlined, {counted(places, 'copy', 'copies')} in {counted(len(spots), 'function')}"
         text = "its code was inlined, in one place" if places == 1 else text
         unseen_text = f"{text}: a probe on it doesn't see those"
         reasons = (Reason(ReasonKind.PARTLY_INLINED, unseen_text) if kept else Reason(ReasonKind.INLINED, text),)

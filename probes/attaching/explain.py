@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
+from events.names.function_choice import is_choice
 from probes.attaching.values import Attachability, ReasonKind
 from probes.refusal import own_refusal
 from probes.rules.messages.hints import too_large
@@ -33,6 +34,8 @@ def refused_function(verdict: Verdict) -> str:
         return ""  # neither a path nor a name with a colon for an fprobe is a function
     if too_large(code, name):
         return ""  # an address
+    if code in (_ARGUMENT_ERROR, "BAD_PROBE_ADDR") and is_choice(name):
+        return ""  # a pattern is no function whose name may be wrong
     return name if name and (code == _ARGUMENT_ERROR or name in verdict.error.token) else ""
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from foreign.count_text import counted
 from probes.bpf.instructions import (
     ALU64,
     ATOMIC,
@@ -56,7 +57,7 @@ _BITS = {code: size * 8 for size, code in SIZES.items()}
 def listing(program: BpfProgram) -> list[str]:
     """Return the lines of a program: its place, then its instructions."""
     count = len(program.functions)
-    where = program.functions[0] if count == 1 else f"{count} functions"
+    where = program.functions[0] if count == 1 else counted(count, "function")
     return [
         f"{program.point.value} on {where}, {program.size} bytes a record:",
         *disassembled(program.instructions(())),

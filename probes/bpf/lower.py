@@ -17,15 +17,16 @@ from probes.bpf.registers import SAVED_REGISTERS, SavedRegisters
 from probes.facts.facts import Feature, TargetFacts
 from probes.facts.lookups import StaticEventField
 from probes.fetcharg import Comm, Expression, Register
-from probes.functions.chosen_functions import shortened
 from probes.functions.function_index import index_of
-from probes.plans.plan import FUNCTIONS_PROBED, Plan, PlannedEvent
+from probes.functions.left_out import is_probed_note, left_out_notes, probed_note
+from probes.plans.plan import Plan, PlannedEvent
 from probes.probe import Probe
 from probes.refusal import CannotLower, own_refusal
+from probes.remedies import BY_TRACEFS
 from probes.syntax.parse_error import ParseError
 from probes.syntax.parse_fetcharg import parse_fetcharg
 
-_TRACEFS = "As events of tracefs it can be armed: --via tracefs"
+NO_TRIGGERS = "BPF programs have no triggers"
 
 
 def program_facts(facts: TargetFacts) -> TargetFacts:
@@ -63,7 +64,7 @@ def with_programs(
             str(probe.place), str(probe).index(" ") + 1, "A program is attached where a function begins"
         )
     if probe.stack or probe.triggers:
-        raise program_refusal("!" + (probe.triggers or ("stacktrace",))[0], None, "Programs have no triggers")
+        raise program_refusal("!" + (probe.triggers or ("stacktrace",))[0], None, NO_TRIGGERS)
     several = len(first) > 1 or len(shaped) > 1 or any(left_out.values())
     like, others = _of_one_type(shaped, probe)
     attached, notes = _attachable(like, several, probe, facts)
@@ -76,13 +77,13 @@ def with_programs(
         groups = _with_equal_lines([(each.events[number], names) for each, names in attached])
         programs = tuple(_program(probe, each, names, layout, size, registers) for each, names in groups)
         events.append(replace(event, line="", remove="", more=(), programs=programs))
-    planned = [note for note in plan.losses if not note.endswith(FUNCTIONS_PROBED)]
-    count = sum(len(names) for _, names in attached)
-    counted = [f"{probe.place}: {count}{FUNCTIONS_PROBED}"] if several else []
+    planned = [note for note in plan.losses if not is_probed_note(note)]
+    count = [probed_note(str(probe.place), sum(len(names) for _, names in attached))] if several else []
     points = " and ".join(dict.fromkeys(event.programs[0].point.value for event in events))
-    for reason, names in {**left_out, "a recorded value has another type there": others}.items():
-        notes += [f"{len(names)} left out, {reason}: {shortened(names)}"] if names else []
-    losses = [f"recorded by BPF programs: {points}", *counted, *planned, *notes, *_cut_texts(layouts)]
+    reasons = {name: reason for reason, names in left_out.items() for name in names}
+    reasons |= dict.fromkeys(others, "a recorded value has another type there")
+    notes += left_out_notes(reasons)
+    losses = [f"recorded by BPF programs: {points}", *count, *planned, *notes, *_cut_texts(layouts)]
     return replace(plan, events=tuple(events), losses=tuple(dict.fromkeys(losses)))
 
 
@@ -111,7 +112,7 @@ def _with_equal_lines(
 
 def program_refusal(token: str, column: int | None, hint: str) -> CannotLower:
     """Return the error of a probe that no BPF program does, with the way out by tracefs."""
-    return CannotLower(own_refusal("no_program", token, column, f"{hint}. {_TRACEFS}"))
+    return CannotLower(own_refusal("no_program", token, column, f"{hint}; {BY_TRACEFS}"))
 
 
 def _not_computed(probe: Probe, part: str) -> CannotLower:
@@ -145,10 +146,7 @@ def _attachable(
         raise program_refusal(
             probe.place.symbol, column, "; ".join(f"{name}: {why}" for name, why in left_out.items())
         )
-    by_reason: dict[str, list[str]] = {}
-    for name, reason in left_out.items():
-        by_reason.setdefault(reason, []).append(name)
-    return attached, [f"{len(each)} left out, {reason}: {shortened(each)}" for reason, each in by_reason.items()]
+    return attached, left_out_notes(left_out)
 
 
 def _values(event: PlannedEvent, probe: Probe) -> list[tuple[str, StoredType, Expression | None]]:

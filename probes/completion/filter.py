@@ -6,6 +6,7 @@ import re
 from typing import NamedTuple
 
 from events.names.errnos import errno_names, errno_of
+from events.names.function_choice import choice_or_any
 from probes.completion.choice import Completion, Completions, ItemKind, Priority, ranked
 from probes.completion.scope import Scope
 from probes.kernel_verdict import parse_existing
@@ -14,7 +15,6 @@ from probes.lowering.filters.filter_words import enum_names
 from probes.lowering.static_events import is_returned
 from probes.plans.plan import Plan
 from probes.rules.readers import RuleContext
-from probes.syntax.text import glob
 
 _TOKEN = re.compile(
     r"""\s*(?:(?P<value>"[^"]*(?:"|$)|'[^']*(?:'|$)|-?[0-9]\w*|-\w*)
@@ -150,7 +150,7 @@ def _values(field: _Field | None, typed: str, end: int, scope: Scope) -> Complet
 def _function_names(pattern: str, typed: str, end: int, scope: Scope) -> Completions:
     """Return the names of functions that a pattern has, with those that begin with the typed text first."""
     found = (function.name for query in (typed, pattern) if query for function in scope.known.functions(query))
-    fits = glob(pattern).fullmatch
+    fits = choice_or_any(pattern).matches
     names = [name for name in dict.fromkeys(found) if fits(name)]
     items = tuple(Completion(f"{names[n]} ", ItemKind.VALUE, names[n]) for n in ranked(names, typed)[:_MAX_VALUES])
     return Completions(end - len(typed), end, items, Priority.NEEDED, "" if items else "no function has this name")

@@ -20,8 +20,15 @@ _MISSING_IF = re.compile(
 )
 _IN_SLASHES = re.compile(r" /([^/]+)/ *$")
 _WITH_UNIT = re.compile(r"(\d+)([kKMG])(?:iB?)?(?!\w)")
+_PATH = re.compile(r"[A-Za-z_]\w*(?:->\w+)(?:(?:->|\.)\w+)*")
 _POWERS: Final = {"k": 1, "K": 1, "M": 2, "G": 3}
 _OPERATORS: Final = (("===", "=="), (r"(?<![=!<>])=(?![=<>])", "=="), ("=>", ">="), ("=<", "<="), ("<>", "!="))
+
+
+def without_paths(condition: str) -> Iterator[tuple[str, str]]:
+    """Yield each path of a condition, `file->f_mode`, and the condition with the field's name in its place."""
+    for path in dict.fromkeys(_PATH.findall(_QUOTED.sub("", condition))):
+        yield path, condition.replace(path, re.split(r"->|\.", path)[-1])
 
 
 def filter_in_slashes(slip: Slip) -> Iterator[str]:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from probes.attaching.spellings import RENAMED
+from probes.corrections.condition import without_paths as condition_without_paths
 from probes.corrections.place import function_as_event_name
 from probes.corrections.slip import FILTER, Slip
 from probes.corrections.ways_out import takes_more, ways_out
@@ -97,15 +98,17 @@ def _candidates(text: str, verdict: Verdict) -> Iterator[str]:
             yield f"{text[:at]}{name}{following}"
     if error.code == "unknown_filter_field" and not error.nearest and error.token not in _COMMON_FIELDS:
         head, word, condition = text.partition(FILTER)
-        yield f"{head} {error.token}{word}{condition}"
+        yield from (f"{head} {path}{word}{changed}" for path, changed in condition_without_paths(condition))
+        yield f"{head} {error.token}{word}{condition.replace(error.token, error.token.removeprefix('$'))}"
     yield from ways_out(slip)
 
 
 def _replacements(error: Refusal) -> Iterator[str]:
     """Yield the names that may replace the wrong word without losing any part of it."""
     if error.code in _FUNCTION_ERRORS:
-        # Further names are those of other functions: `fb_sys_read` after `__x64_sys_read`.
-        yield from itertools.takewhile(lambda name: _is_spelling(error.token, name), error.nearest)
+        # Further names are those of other functions: `fb_sys_read` after `__x64_sys_read`. A fetcharg is an argument
+        # of a pattern, as all of its functions have it.
+        yield from itertools.takewhile(lambda name: "=" in name or _is_spelling(error.token, name), error.nearest)
         return
     if error.code in ("unknown_filter_field", "FIELD_NOT_FOUND") and error.token in _COMMON_FIELDS:
         yield _COMMON_FIELDS[error.token]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from weakref import WeakKeyDictionary
 
 from btf.btf import Btf
 from btf.uses import ExactUses, functions_with
 from events.names.function_choice import ChoiceError, FunctionChoice, NamePattern
+from foreign.count_text import counted, shortened
 from foreign.refusal import InputRefusal
 from probes.facts.facts import TargetFacts
 from probes.facts.lookups import Environment
@@ -18,8 +19,6 @@ from probes.refusal import CannotLower, own_refusal
 from probes.syntax.text import glob
 
 _MOST_STORED = 8
-_MOST_NAMES = 4
-"""Names in a note."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,12 +82,6 @@ def uses_of(btf: Btf, type_name: str) -> ExactUses:
     return found
 
 
-def shortened(names: Sequence[str]) -> str:
-    """Return the first few of some names, with the number of the others."""
-    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
-    return ", ".join(names[:_MOST_NAMES]) + more
-
-
 def _of_names(choice: FunctionChoice, facts: TargetFacts, column: int) -> ChosenFunctions:
     """Return the functions whose names fit. Raises CannotLower."""
     index = index_of(facts)
@@ -132,7 +125,8 @@ def _of_type(choice: FunctionChoice, btf: Btf | None, facts: TargetFacts, column
     there = {name for name in names if index.modules.get(name) == "" and not btf.is_ambiguous(name)}
     chosen = tuple(name for name in index.modules if name in there)
     missing = len(names) - len(there)
-    notes = (f"{choice.text}: {missing} more functions have the type and are not traceable",) if missing else ()
+    told = counted(missing, "more function has the type and is", "more functions have the type and are")
+    notes = (f"{choice.text}: {told} not traceable",) if missing else ()
     return ChosenFunctions(chosen, notes, {} if choice.returns else {name: found.takes[name] for name in chosen})
 
 

@@ -15,6 +15,7 @@ from probes.lowering.filters.filter_words import written_column
 from probes.lowering.filters.planned_filters import kernel_trigger, misread_filter, misread_trigger
 from probes.plans.plan import Plan, PlannedEvent
 from probes.refusal import CannotLower
+from probes.rules.events.fields import find_event
 from probes.rules.readers import RuleContext
 from probes.verdict import Refusal
 
@@ -56,7 +57,11 @@ def trigger_refusal(
 
     The column is in `text`.
     """
-    if not _has_known_fields(event, btf, facts, environment):
+    if event.lines:
+        known = _has_known_fields(event, btf, facts, environment)
+    else:  # an event of the kernel
+        known = find_event(event.group, event.event, (), environment).fields is not None
+    if not known:
         return None
     written = [*event.lines, *(f"events/{event.path}/trigger|{trigger}" for trigger in event.triggers)]
     verdict = kernel_verdict(text, btf, facts, written, f"events/{event.path}/trigger", environment)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from btf.btf import Btf
@@ -10,32 +11,31 @@ from events.names.function_choice import is_choice
 from probes.facts.dialect import MAX_ARGS, dialect_of
 from probes.facts.facts import TargetFacts
 from probes.facts.lookups import UNKNOWN, Environment
-from probes.fetcharg import Argument, FetchArg, ReturnValue
+from probes.fetcharg import Argument, FetchArg, ReturnValue, Variable, innermost
 from probes.functions.convention import FunctionConvention, convention_of, pushed_by_call
 from probes.functions.signature import Signature, certain_signature_of
 from probes.functions.value import ValueUnavailable
 from probes.lowering.arguments.capture import Capturer, needs_entry, needs_exit
 from probes.lowering.arguments.event_words import NamedField, capture, name_fields, refused_at
+from probes.lowering.arguments.pattern_argument import OF_A_PATTERN, explain_pattern_argument
 from probes.lowering.arguments.pattern_result import typed_results
 from probes.lowering.arguments.selection import UNKNOWN_ARGUMENTS, CaptureSelection, expand_all_arguments
 from probes.lowering.arguments.warnings import value_warnings
-from probes.lowering.filters.field_names import names_in
+from probes.lowering.filters.function_filter import check_function_filter
 from probes.lowering.filters.probe_filter import distribute_filter
+from probes.lowering.filters.unrecorded import FUNCTION, explain_unrecorded, known_hint
 from probes.lowering.mechanism import Mechanism, choose
 from probes.names import choice_name, event_name, unique_field
 from probes.plans.plan import DEFAULT_GROUP, Plan, PlanColumn, PlannedEvent
 from probes.probe import Probe, ProbeEnds
-from probes.refusal import CannotLower, own_refusal
+from probes.refusal import CannotLower
 from probes.rules.expand import beyond_last
 from probes.rules.messages.ways_out import WAYS_OUT
 from probes.rules.site import Site
 from probes.rules.symbols import unverifiable_symbols
 from probes.syntax.refused import Refused
 from probes.syntax.text import kstrtoul
-
-_OF_A_PATTERN = "the functions of a pattern have different arguments; $arg1, $arg2, … record them as numbers"
-FUNCTION = "func"
-"""Name of the field with the probed function, where no fetcharg has it."""
+from probes.verdict import Refusal
 
 
 def lower_function(
@@ -74,7 +74,7 @@ def lower_function(
         fetchargs,
         signature if shared is None else None,
         convention,
-        no_function or (_OF_A_PATTERN if is_choice(probe.place.symbol) else UNKNOWN_ARGUMENTS),
+        no_function or (OF_A_PATTERN if is_choice(probe.place.symbol) else UNKNOWN_ARGUMENTS),
     )
     if mechanism.by_name and signature is not None and dialect_of(facts).btf_args:
         _check_numbers(probe, selection, signature)
@@ -100,7 +100,8 @@ def lower_function(
             dialect, btf, named_signature, not at_exit and not probe.place.offset, at_exit, fprobe=mechanism.is_fprobe
         )
         capturer = Capturer(site, signature, convention, mechanism.by_name and dialect.btf_args)
-        captured = capture(probe, members, capturer, mechanism.longest(frame), MAX_ARGS - paired)
+        with _explained_by_pattern(probe, mechanism.functions, btf, facts, site):
+            captured = capture(probe, members, capturer, mechanism.longest(frame), MAX_ARGS - paired)
         losses += [*captured.losses, *value_warnings(members, captured.columns, capturer)]
         words = [*captured.words, f"{frame}=$stack"] if paired else captured.words
         planned = _event(probe, mechanism, at_exit, words, captured.columns, group, event, paired)
@@ -108,8 +109,31 @@ def lower_function(
         events.append(replace(planned, frame=frame, frame_shift=shift))
     if is_choice(probe.place.symbol):
         events = _with_functions(events, str(probe.place))
-        _check_function_filter(probe, events[0].function_field, facts)
-    return Plan(probe, distribute_filter(str(probe), probe.filter, events, losses), tuple(dict.fromkeys(losses)))
+        check_function_filter(probe, events[0].function_field, mechanism.functions, facts)
+    filtered = distribute_filter(
+        str(probe),
+        probe.filter,
+        events,
+        losses,
+        lambda name: _explain_unrecorded(name, probe, signature, mechanism.functions, btf, facts),
+    )
+    return Plan(probe, filtered, tuple(dict.fromkeys(losses)))
+
+
+@contextlib.contextmanager
+def _explained_by_pattern(
+    probe: Probe, names: Sequence[str], btf: Btf | None, facts: TargetFacts, site: Site
+) -> Iterator[None]:
+    """Explain the refusal of a name on a pattern by the functions that have it and those that lack it."""
+    try:
+        yield
+    except CannotLower as error:
+        refusal = error.refusal
+        arg = next((arg for arg in probe.fetchargs if str(innermost(arg.expression)) == refusal.token), None)
+        if not names or btf is None or arg is None or refusal.code != "NO_BTF_ENTRY":
+            raise
+        explained = explain_pattern_argument(refusal, arg, probe.place.symbol, names, btf, facts.machine, site)
+        raise CannotLower(explained) from None
 
 
 def _with_functions(events: Sequence[PlannedEvent], pattern: str) -> list[PlannedEvent]:
@@ -119,13 +143,20 @@ def _with_functions(events: Sequence[PlannedEvent], pattern: str) -> list[Planne
     return [replace(event, columns=(column, *event.columns)) for event in events]
 
 
-def _check_function_filter(probe: Probe, field: str, facts: TargetFacts) -> None:
-    """Check that the kernel's filters can compare functions if the filter does. Raises CannotLower."""
-    name = next((name for name in names_in(probe.filter) if name.text == field), None)
-    if name is not None and not dialect_of(facts).btf_args:  # as `Predicates` takes it
-        column = len(str(probe)) - len(probe.filter) + name.column
-        hint = "A filter of the events shown (f, --filter) compares func on every kernel"
-        raise CannotLower(own_refusal("no_function_filter", field, column, hint))
+def _explain_unrecorded(
+    name: str, probe: Probe, signature: Signature | None, names: Sequence[str], btf: Btf | None, facts: TargetFacts
+) -> str:
+    """Return the hint on a name in the filter that is not recorded; empty: none."""
+    if not is_choice(probe.place.symbol):
+        return explain_unrecorded(name, probe.filter, probe.place.symbol, signature)
+    if known := known_hint(name, probe.filter, probe.place.symbol):
+        return known
+    if btf is None:
+        return ""
+    site = Site(dialect_of(facts), btf, None, at_entry=True)
+    refusal = Refusal("unknown_filter_field", "", None, name)
+    arg = FetchArg(Variable(name))
+    return explain_pattern_argument(refusal, arg, probe.place.symbol, names, btf, facts.machine, site).hint
 
 
 def _implied_exit_note(probe: Probe) -> list[str]:

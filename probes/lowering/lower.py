@@ -9,6 +9,7 @@ from collections.abc import Sequence, Set
 
 from btf.btf import Btf
 from events.names.function_choice import FunctionChoice
+from foreign.count_text import counted
 from probes.bpf.lower import program_facts, program_refusal, with_programs
 from probes.command import Armable, SyntheticEvent, UserProbe
 from probes.facts.facts import TargetFacts
@@ -106,7 +107,7 @@ def _programs(
 def _no_common_value(probe: Probe, wanted: Set[str], functions: Sequence[str]) -> CannotLower:
     """Return the error of a probe of which no function has the values."""
     name = min(wanted)
-    hint = f"None of the {len(functions)} functions has it, or BTF does not know them"
+    hint = f"None of {counted(len(functions), 'function')} has it, or BTF does not know them"
     column = str(probe).find(name, str(probe).index(str(probe.place)) + len(str(probe.place)))
     return CannotLower(own_refusal("no_program", name, column if column >= 0 else None, hint))
 

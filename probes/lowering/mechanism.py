@@ -9,13 +9,14 @@ from dataclasses import dataclass, field, replace
 
 from btf.btf import Btf
 from events.names.function_choice import FunctionChoice, is_choice
+from foreign.count_text import counted
 from probes.facts.dialect import dialect_of
 from probes.facts.errors_table import message_of
 from probes.facts.facts import Feature, TargetFacts
 from probes.facts.lookups import UNKNOWN, Environment
 from probes.functions.chosen_functions import ChosenFunctions, chosen_functions
 from probes.functions.function_index import index_of
-from probes.plans.plan import FUNCTIONS_PROBED
+from probes.functions.left_out import left_out_notes, probed_note
 from probes.probe import Probe, ProbeEnds, ProbeKind, ProbePlace
 from probes.refusal import CannotLower, own_refusal
 from probes.rules.messages.hints import hint_for
@@ -174,7 +175,7 @@ def _several(probe: Probe, chosen: ChosenFunctions, facts: TargetFacts, column: 
     if probe.kind in (ProbeKind.AUTO, ProbeKind.FPROBE) and (
         facts.function_lists or (facts.has(Feature.FPROBE_EVENTS) and _is_one_pattern(place))
     ):
-        note = f"{text}: {sum(map(index.count, names))}{FUNCTIONS_PROBED}"
+        note = probed_note(text, sum(map(index.count, names)))
         on = place if _is_one_pattern(place) else ProbePlace(names[0])
         losses = (note, *chosen.notes)
         return Mechanism(True, on, False, losses, functions=names, parameters=chosen.parameters)
@@ -188,15 +189,9 @@ def _several(probe: Probe, chosen: ChosenFunctions, facts: TargetFacts, column: 
     if len(functions) > _MAX_FUNCTIONS:
         by_pattern = facts.has(Feature.FPROBE_EVENTS) and _is_one_pattern(place)
         way = f"f {text} takes them" if by_pattern else "a narrower choice fits fewer"
-        hint = (
-            f"{len(functions)} names fit; without BPF programs each needs a kprobe: {_MAX_FUNCTIONS} at most; {way}"
-        )
+        hint = f"{counted(len(functions), 'name')} fit; without BPF programs each needs a kprobe: {_MAX_FUNCTIONS} at most; {way}"
         raise CannotLower(own_refusal("too_many_functions", text, column, hint))
-    losses = (
-        f"{text}: {len(functions)}{FUNCTIONS_PROBED}",
-        *(f"{name}: {reason}" for name, reason in excluded.items()),
-        *chosen.notes,
-    )
+    losses = (probed_note(text, len(functions)), *left_out_notes(excluded), *chosen.notes)
     first = _kprobe(replace(probe, place=ProbePlace(functions[0])), facts, by_name=False)
     others = tuple(functions[1:])
     return replace(first, losses=losses, others=others, functions=tuple(functions), parameters=chosen.parameters)

@@ -23,6 +23,7 @@ from probes.lowering.arguments.selection import expand_all_arguments
 from probes.lowering.arguments.warnings import value_warnings
 from probes.lowering.event import EventWriter, event_probe, event_site, select
 from probes.lowering.filters.probe_filter import distribute_filter
+from probes.lowering.filters.unrecorded import explain_unrecorded
 from probes.names import event_name
 from probes.plans.plan import DEFAULT_GROUP, Plan, PlanColumn, PlannedEvent
 from probes.probe import Probe
@@ -67,7 +68,14 @@ def lower_tracepoint(
     triggers = (*(("stacktrace",) if probe.stack else ()), *probe.triggers)
     columns = tuple(replace(column, is_call=(name, column.label) == _CALL) for column in captured.columns)
     planned = PlannedEvent(group, own_name, line, f"-:{path}", triggers=triggers, columns=columns)
-    return Plan(probe, distribute_filter(str(probe), probe.filter, [planned], losses), tuple(losses))
+    filtered = distribute_filter(
+        str(probe),
+        probe.filter,
+        [planned],
+        losses,
+        lambda unknown: explain_unrecorded(unknown, probe.filter, name, signature, function=False),
+    )
+    return Plan(probe, filtered, tuple(losses))
 
 
 def _check_name(probe: Probe) -> None:
@@ -184,4 +192,11 @@ def _by_event(
         *captured.losses,
     ]
     planned = event_probe(probe, system, name, captured, group, event)
-    return Plan(probe, distribute_filter(str(probe), probe.filter, [planned], losses), tuple(losses))
+    filtered = distribute_filter(
+        str(probe),
+        probe.filter,
+        [planned],
+        losses,
+        lambda unknown: explain_unrecorded(unknown, probe.filter, name, signature, function=False),
+    )
+    return Plan(probe, filtered, tuple(losses))

@@ -13,8 +13,6 @@ from probes.command import Armable
 
 DEFAULT_GROUP = "probewright"
 """Group of events whose probe names none."""
-FUNCTIONS_PROBED = " functions are probed"
-"""End of the note that says how many functions a pattern stands for."""
 
 
 class Via(enum.StrEnum):

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Final, NamedTuple
 
+from probes.remedies import COUNT_HITS
 from probes.translation.bpftrace_time import DIVIDED, TIME, ProbeClause, TimedClauses, pair_times
 from probes.translation.bpftrace_value import KINDS, ClausePlace, RecordedField, Untranslatable, field, is_number
 from probes.translation.scan import closing, opening, pieces
@@ -209,7 +210,7 @@ class _Clause:
         elif function != "count":
             raise Untranslatable(f"{match[0]}: the kernel counts by count, sum, hist and lhist")
         if not keys:
-            raise Untranslatable(f"{match[0]}: a histogram has keys; --count-only counts hits")
+            raise Untranslatable(f"{match[0]}: a histogram has keys; {COUNT_HITS}")
         self.triggers.append(f"hist:keys={','.join(keys)}{vals}")
 
     def _buckets(self, statement: str, function: str, values: list[str]) -> str:

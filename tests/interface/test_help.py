@@ -25,6 +25,9 @@ from widgets.dialogs.confirm import ConfirmDialog
 from widgets.dialogs.error_dialog import ErrorDialog
 from widgets.dialogs.form import FormDialog
 from widgets.dialogs.help import HelpScreen
+from widgets.dialogs.pasted_probes import PastedLine, PastedProbes
+from widgets.dialogs.pick_list import PickList
+from widgets.dialogs.progress import ProgressDialog
 from widgets.dialogs.trigger_dialog import TriggerDialog, TriggerVerdict
 from widgets.spec.spec_editor import SpecEditor
 
@@ -32,6 +35,10 @@ __all__ = ["kernel_only", "recording"]
 
 WALKING = {"up", "down", "left", "right", "pageup", "pagedown", "home", "end", "enter", "escape", "tab"}
 """Each means one thing, move, take or leave, of what the keyboard is in."""
+
+
+BY_FOCUS = {"enter", "esc", "tab", "↑", "↓", "/"}
+"""Keys that help explains for each pane of a screen by itself: they choose, leave, move and search within it."""
 
 
 @pytest.mark.parametrize("kind", classes(), ids=lambda kind: kind.__name__)
@@ -54,6 +61,9 @@ def held(screen: Screen[object]) -> None:
     titles = [one.title for one in sections]
     assert len(set(titles)) == len(titles), titles
     assert titles[0] == note_on(type(screen)).title != "This screen"
+    assert {
+        key: texts for key, texts in meanings_in_help(screen).items() if key not in BY_FOCUS and len(texts) > 1
+    } == {}
     explanations = told(screen)
     shadowed = set()
     for start in (*screen.focus_chain, screen):
@@ -70,6 +80,16 @@ def held(screen: Screen[object]) -> None:
                 assert binding.tooltip in explanations or (
                     binding.key in WALKING and (binding.tooltip in shadowed or not widget.focusable)
                 ), (widget, binding)
+
+
+def meanings_in_help(screen: Screen[object]) -> dict[str, set[str]]:
+    """What help says of each key, whatever has the keyboard."""
+    meanings = defaultdict(set)
+    for one in help_of(screen):
+        for line in one.keys:
+            for key in line.key.split():
+                meanings[key].add(line.text)
+    return meanings
 
 
 def told(screen: Screen[object]) -> set[str]:
@@ -162,6 +182,9 @@ async def test_the_place_where_probes_are_built_is_explained(recording):
         lambda: ConfirmDialog("Remove it?"),
         lambda: ErrorDialog("no", "why", ["the way out"]),
         lambda: TriggerDialog("triggers", (), lambda _: TriggerVerdict(True, "")),
+        lambda: PickList("which?", ["one", "two"]),
+        lambda: PastedProbes([PastedLine("f vfs_read", ""), PastedLine("x", "no")], 1),
+        lambda: ProgressDialog("opening", lambda: ("", None), lambda: None),
     ],
 )
 async def test_dialogs_are_explained(kernel_only, dialog):

@@ -58,13 +58,13 @@ async def test_a_hist_trigger_has_its_table_and_counting_in_the_kernel_is_told(l
         await until(lambda: said(app, "hist:keys=common_pid.execname:vals=hitcount"), pilot)
         for _ in range(1234):
             living.hit(event.path)
-        await until(lambda: said(app, "1,234 hits, 1 entries"), pilot)
+        await until(lambda: said(app, "1,234 hits, 1 entry"), pilot)
 
         await pilot.press("s", "k")
         await until(lambda: said(app, "■ counting in the kernel") and said(app, "0 hits since it began"), pilot)
         assert app.current_watch.session.probes.mode(armed) is Mode.COUNT
         living.hit(event.path)
-        await until(lambda: said(app, "in the kernel: 1 hits since it began"), pilot)
+        await until(lambda: said(app, "in the kernel: 1 hit since it began"), pilot)
         for answer, hits in (("enter", 1), ("y", 0)):  # it can't be taken back, so Enter means no
             await pilot.press("c")
             await until(lambda: said(app, "Count from 0 on?"), pilot)
@@ -73,7 +73,7 @@ async def test_a_hist_trigger_has_its_table_and_counting_in_the_kernel_is_told(l
         await pilot.press("e")
         await until(lambda: said(app, "[events]") and said(app, "■ counting in the kernel"), pilot)
         await pilot.press("b")
-        await until(lambda: said(app, "1,235 hits, 1 entries"), pilot)
+        await until(lambda: said(app, "1,235 hits, 1 entry"), pilot)
         assert len(living.on(event.path)) > 1 and not said(app, "name=pw_"), "those that the session keeps for itself"
         await pilot.press("T")
         await until(lambda: isinstance(app.screen, TriggerScreen), pilot)

@@ -260,7 +260,7 @@ async def test_a_trigger_for_all_makes_the_histograms_of_all_and_they_are_given_
         for host, hits in zip(fleet.hosts, (3, 4), strict=True):
             for _ in range(hits):
                 lan.hosts[host.name].hit(host.watch.armed.probes[0].plan.events[0].path)
-        await until(lambda: "3 hits, 1 entries" in text(app) and "4 hits, 1 entries" in text(app), pilot)
+        await until(lambda: "3 hits, 1 entry" in text(app) and "4 hits, 1 entry" in text(app), pilot)
         assert "not filtered" not in text(app), "there is no filter"
         found = [json.loads(line) for line in (await given_out("histograms: JSON lines")).splitlines()]
         assert [(one["host"], one["hits"]) for one in found] == [("web1", 3), ("web2", 4)]

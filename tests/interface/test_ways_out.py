@@ -7,22 +7,29 @@ import re
 import threading
 import time
 from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from textual.widgets import Input
 
 from kernel.errors import KernelError, TargetUnusable
 from kernel.guards.limits import REMEDY
 from kernel.hosts.arm_request import ArmRequest
+from kernel.session.arm_steps import Mode
+from probes import remedies
+from probes.command import parse_armable
 from probes.plans.graph_plan import GraphPlan
+from probes.plans.plan import Via
 from tests.interface.test_app import SIZE, application, kernel_only, open_compose, recording, says
 from tests.interface.test_guards import ask_for, living
 from tests.interface.test_hosts import ReturningHost, lan, running
 from tests.interface.test_reconnect import Side, keys, live
 from tests.interface.widget_host import until
+from tui import kernel_jobs
 from tui.app.typed_ahead import PAUSE
 from tui.dialogs import dialogs
 from tui.dialogs.preset_screen import PresetScreen
@@ -33,6 +40,7 @@ from tui.hosts.triggers import HostsTriggerScreen
 from tui.live.losses import LossScreen
 from tui.live.triggers import TriggerScreen
 from tui.present import ways_out
+from tui.present.option_keys import BEHIND_DIALOG, WHERE_BUILT, WHERE_SHOWN
 from tui.present.ways_out import WAYS
 from tui.views.graph.view import GraphView
 from widgets.dialogs.choose import ChoiceDialog
@@ -131,7 +139,19 @@ async def search_functions(app: Any, pilot: Any, way: Way) -> None:
     assert isinstance(app.focused, PickLine)
 
 
+async def by_tracefs(app: Any, pilot: Any, way: Way) -> None:
+    """While the text is typed that no program does."""
+    await pilot.press("ctrl+t", "f6")
+    spec = app.places.compose.panes.spec
+    spec.editor.put("t sched_switch", 14)
+    await until(lambda: says(app, str(way)), pilot)
+    assert app.planner.via is Via.BPF and not says(app, "--via")
+    await take(pilot, way)
+    await until(lambda: app.planner.via is Via.TRACEFS and spec.shown.verdict.ok, pilot)
+
+
 OF_RECORDING = {
+    "BY_TRACEFS": by_tracefs,
     "SEARCH_FUNCTIONS": search_functions,
     "OTHER_TARGET": other_target,
     "CHOOSE_TARGET": choose_target,
@@ -292,6 +312,59 @@ async def leave_end(app: Any, pilot: Any, way: Way) -> None:
     await until(closed.is_set, pilot)
 
 
+async def by_tracefs_elsewhere(app: Any, pilot: Any, way: Way) -> None:
+    """Triggers of a probe that programs record, ordered when it was armed; and in the dialog for them."""
+    await armed(app, pilot)
+    app.action_compose()
+    await pilot.press("ctrl+t")
+    await until(lambda: app.planner.via is Via.BPF, pilot)
+    await pilot.press("f3")
+    (one,) = app.current_watch.armed.probes
+    plan = app.planner.lower(one.plan.probe, "")
+    assert plan.programs
+    of_programs = replace(one, plan=plan)
+    if way is ways_out.BY_TRACEFS_BEHIND:
+        app.push_screen(TriggerScreen(app, app.current_watch, of_programs))
+    else:
+        app.arming.remedied(kernel_jobs.add_trigger(app.current_watch, of_programs, plan.events[0], "stacktrace"))
+    await until(lambda: says(app, "BPF programs have no triggers") and says(app, str(way)[:20]), pilot)
+    assert not says(app, "--via")
+    await take(pilot, way)
+    await until(lambda: app.planner.via is Via.TRACEFS and app.places.compose.is_current, pilot)
+
+
+async def filter_shown(app: Any, pilot: Any, way: Way) -> None:
+    """Where the kernel compares no functions, or not as it was asked to."""
+    await armed(app, pilot)
+    if way is ways_out.FILTER_SHOWN_ELSEWHERE:
+        await pilot.press("f2", "f6", "ctrl+u")
+        app.places.compose.panes.spec.editor.put('f vfs_* if func ~ "vfs_r*"', 26)
+    elif way is ways_out.FILTER_SHOWN_BEHIND:
+        app.arming.arm_all([parse_armable("f id_sho*")])
+        await until(lambda: len(app.current_watch.armed.probes) == 2, pilot)
+        app.push_screen(TriggerScreen(app, app.current_watch, app.current_watch.armed.probes[1]))
+        await until(shows(app, TriggerScreen), pilot)
+        await pilot.press(*"stacktrace if func == id_show")
+    else:
+        (one,) = app.current_watch.armed.probes
+        app.arming.remedied(kernel_jobs.change_filter(app.current_watch, one, "latency > 4"))
+    await until(lambda: says(app, str(way)[:20]), pilot)
+    assert not says(app, "--filter")
+    await take(pilot, way)
+    await until(lambda: isinstance(app.focused, Input) and app.places.live.is_current, pilot)
+
+
+async def count_hits(app: Any, pilot: Any, way: Way) -> None:
+    await armed(app, pilot)
+    await pilot.press("f2", "f6", "ctrl+u")
+    app.places.compose.panes.spec.editor.put("kprobe:vfs_read { @ = count(); }", 32)
+    await until(lambda: says(app, str(way)[:20]), pilot)
+    assert not says(app, "--count-only")
+    await take(pilot, way)
+    watch = app.current_watch
+    await until(lambda: watch.session.probes.mode(watch.armed.probes[0]) is Mode.COUNT, pilot)
+
+
 async def armed(app: Any, pilot: Any) -> None:
     await ask_for(app, pilot)
     await until(lambda: app.current_watch and app.current_watch.armed.probes, pilot)
@@ -309,6 +382,12 @@ OF_KERNEL: dict[str, Callable[[Any, Any, Way], Awaitable[None]]] = {
     "DISARM_ALL": disarm_all,
     "WHAT_HELPS": what_helps,
     "LEAVE_END": leave_end,
+    "BY_TRACEFS_ELSEWHERE": by_tracefs_elsewhere,
+    "BY_TRACEFS_BEHIND": by_tracefs_elsewhere,
+    "COUNT_HITS": count_hits,
+    "FILTER_SHOWN": filter_shown,
+    "FILTER_SHOWN_ELSEWHERE": filter_shown,
+    "FILTER_SHOWN_BEHIND": filter_shown,
     "TAKE_BACK": taken_back,
     "TAKE_BACK_ELSEWHERE": taken_back,
     "TAKE_BACK_BEHIND": taken_back,
@@ -475,6 +554,30 @@ def test_no_other_message_names_a_key():
                     f"{name}: {text}" for text in messages(ast.parse(path.read_text())) if NAMES_KEY.search(text)
                 ]
     assert not [one for one in found if not any(drawn in one for drawn in DRAWN)]
+
+
+NAMES_OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]+[a-z]")
+OF_OTHER_PROGRAMS = ("probes/export/", "probes/translation/translate.py", "kernel/lab/", "kernel/hosts/ansible.py")
+
+
+def test_no_message_of_the_kernel_names_an_option_that_is_no_key_in_the_application():
+    """They are in `probes.remedies`, for which the application has keys: `tui.present.option_keys`."""
+    found = []
+    for folder in ("kernel", "probes", "events"):
+        for path in (ROOT / folder).rglob("*.py"):
+            name = str(path.relative_to(ROOT))
+            if name != "probes/remedies.py" and not name.startswith(OF_OTHER_PROGRAMS):
+                texts = messages(ast.parse(path.read_text()))
+                found += [f"{name}: {text}" for text in texts if set(NAMES_OPTION.findall(text)) - {"--target"}]
+    assert not found, "of the application itself are --target and --max-rate alone"
+
+
+@pytest.mark.parametrize("keys", [WHERE_BUILT, WHERE_SHOWN, BEHIND_DIALOG])
+@pytest.mark.parametrize("remedy", remedies.OPTION_REMEDIES)
+def test_each_option_is_another_remedy_in_the_application(keys, remedy):
+    told = keys.text(f"no: {remedy}")
+    assert told.startswith("no: ") and remedy not in told
+    assert not set(NAMES_OPTION.findall(told)) - {"--max-rate"}
 
 
 def messages(tree: ast.AST) -> Iterator[str]:

@@ -260,6 +260,8 @@ class Probewright(App[None]):
 
     @on(messages.LossesCounted)
     def _counted(self, event: messages.LossesCounted) -> None:
+        if not self.screen_stack:  # the application ends
+            return
         if not self.tracing.counted(event):
             if event.watch is not self.current_watch:
                 return
@@ -280,8 +282,9 @@ class Probewright(App[None]):
 
     def refresh_places(self) -> None:
         """Show anew what is armed and what was lost, and the key of a connection that is silent."""
-        self.reconnect.show_key()
-        self.places.refresh()
+        if self.screen_stack:
+            self.reconnect.show_key()
+            self.places.refresh()
 
     @on(messages.GraphStarted)
     def _graph_started(self, event: messages.GraphStarted) -> None:

@@ -23,6 +23,7 @@ from probes.static_events import is_static
 from probes.translation.translate import translate
 from probes.translation.translated import Translation
 from probes.verdict import Refusal, Verdict
+from tui.present.option_keys import WHERE_BUILT
 from tui.present.ways_out import SHOW_LINES
 from widgets.spec.layout import OtherKernel, Specification
 
@@ -53,7 +54,7 @@ def refused(shown: Specification, by_kernel: Verdict) -> Specification:
     """
     ours, theirs = shown.verdict.error if shown.verdict else None, by_kernel.error
     same = ours is not None and theirs is not None and ours.token == theirs.token != ""
-    return shown if same else replace(shown, verdict=by_kernel)
+    return shown if same else replace(shown, verdict=WHERE_BUILT.verdict(by_kernel))
 
 
 def typed(planner: Planner, typed_text: CommandText) -> TypedText:
@@ -137,7 +138,7 @@ def counted_by(info: KernelInfo, text: str) -> dict[Armable, tuple[str, ...]]:
 def _of_another_tool(text: str, meant: Translation) -> Verdict:
     """Return a refusal of another tool's text, with its translation; of several probes the first."""
     more = f"{len(meant.probes)} probes: paste it for all" if len(meant.probes) > 1 else ""
-    hint = "; ".join(filter(None, (more, meant.notes_text)))
+    hint = WHERE_BUILT.text("; ".join(filter(None, (more, meant.notes_text))))
     right = meant.probes[0] if meant.probes else ""
     error = Refusal("of_another_tool", f"This is {meant.tool}'s", 0, text.split()[0], hint, (), right)
     return Verdict(" ".join(text.split()), error)
@@ -171,7 +172,7 @@ def _specification(text: str, probe: Armable | None, checked: CheckResult) -> Sp
         notes += ("fields are read after the call; b reads them at both ends",)
     return Specification(
         text,
-        checked.verdict,
+        WHERE_BUILT.verdict(checked.verdict),
         plan.shown_lines if plan else (),
         notes,
         condition,
@@ -192,7 +193,9 @@ def others_of(
 
 def _other(names: str, found: OtherKernelLines, own: tuple[str, ...]) -> OtherKernel:
     if found.error is not None:
-        return OtherKernel(names, (), f"no: {found.error.hint or found.error.message}", refused=True)
+        return OtherKernel(
+            names, (), f"no: {WHERE_BUILT.text(found.error.hint) or found.error.message}", refused=True
+        )
     if found.lines == own:
         return OtherKernel(names, (), "the same")
     return OtherKernel(names, found.lines, "; ".join(found.losses))

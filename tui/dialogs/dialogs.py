@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from textual.app import App
 from textual.screen import ModalScreen
 
+from foreign.count_text import counted
 from tui.opening import Opening
 
 if TYPE_CHECKING:
@@ -31,13 +32,14 @@ def show_progress(app: App[None], opening: Opening) -> None:
 def show_trouble(app: App[None], what: str, why: str, remedy: str = "") -> None:
     """Show an error, its reason, and the ways out that there are now."""
     from tui.dialogs.screen_ways_out import of_dialog
+    from tui.present.option_keys import BEHIND_DIALOG
     from widgets.dialogs.error_dialog import ErrorDialog
 
     def taken(way: Way | None) -> None:
         if way is not None:
             app.call_later(app.run_action, way.action)
 
-    app.push_screen(ErrorDialog(what, why, [remedy, *of_dialog(app)]), taken)
+    app.push_screen(ErrorDialog(what, BEHIND_DIALOG.text(why), [BEHIND_DIALOG.text(remedy), *of_dialog(app)]), taken)
 
 
 def show_help(app: App[None]) -> None:
@@ -120,8 +122,8 @@ def offer_to_remove(app: App[None], leftovers: Sequence[Leftover], agreed: Calla
     from widgets.dialogs.confirm import ConfirmDialog
 
     details = [
-        f"{leftover.group}: {len(leftover.events)} events"
-        + (f", {leftover.settings} things that it changed elsewhere" if leftover.settings else "")
+        f"{leftover.group}: {counted(len(leftover.events), 'event')}"
+        + (f", {counted(leftover.settings, 'thing')} that it changed elsewhere" if leftover.settings else "")
         for leftover in leftovers
     ]
     question = "Sessions of probewright that died have left this in the kernel. Remove it?"

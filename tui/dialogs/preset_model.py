@@ -20,6 +20,7 @@ from probes.presets.judge import PresetJudgement, judge
 from probes.presets.schema import NAME, Preset, PresetView
 from probes.presets.substitute import values_of
 from probes.presets.write import new_text
+from tui.present.option_keys import BEHIND_DIALOG
 from widgets.dialogs.form import FormField
 from widgets.dialogs.preset_chooser import ListedPreset, PresetCheck
 
@@ -53,7 +54,7 @@ def look(planner: Planner, preset: Preset, given: Mapping[str, str]) -> tuple[Pr
     for one in judgement.probes:
         if one.plan is None and (why_not := one.verdict.error) is not None:
             why = f"{why_not.clause}: {why_not.token}" if why_not.token else why_not.clause
-            hint = f" ({why_not.hint})" if why_not.hint else ""
+            hint = f" ({BEHIND_DIALOG.text(why_not.hint)})" if why_not.hint else ""
             return PresetCheck(False, f"{title}: {why}{hint}", (one.text,)), judgement
     lines = tuple(line for one in judgement.probes if one.plan for line in one.plan.lines or (one.text,))
     return PresetCheck(True, f"accepted by {title}", lines, judgement.losses), judgement

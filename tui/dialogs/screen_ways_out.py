@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from textual.app import App
 from textual.screen import ModalScreen
 
 from tui.present.ways_out import OTHER_TARGET, SEE_HOSTS, TAKE_BACK, TAKE_BACK_BEHIND, TAKE_BACK_ELSEWHERE, TRY_AGAIN
 from widgets.way_out import Way
+
+if TYPE_CHECKING:
+    from tui.present.option_keys import KeysForOptions
 
 
 def take_back(app: App[None]) -> Way:
@@ -20,3 +25,12 @@ def take_back(app: App[None]) -> Way:
 def of_dialog(app: App[None]) -> tuple[Way, ...]:
     """Return the ways out of a trouble that can be taken now; the dialog that offers them takes their keys."""
     return tuple(way for way in (TRY_AGAIN, SEE_HOSTS, OTHER_TARGET) if app.check_action(way.action, ()))
+
+
+def keys_for_options(app: App[None]) -> KeysForOptions:
+    """Return the keys in place of the options in a message, from where the keyboard is."""
+    from tui.present.option_keys import BEHIND_DIALOG, WHERE_BUILT, WHERE_SHOWN  # imports probes
+
+    if isinstance(app.screen, ModalScreen):
+        return BEHIND_DIALOG
+    return WHERE_BUILT if app.current_mode == "compose" else WHERE_SHOWN

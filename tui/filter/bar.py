@@ -80,6 +80,10 @@ class FilterBar(FilterLine):
     def choose(self, text: str, found: PassingEvents | None) -> None:
         """Set the filter; `found`: result of `begin` for that text. Raises ConditionError."""
 
+    def remark(self, found: PassingEvents) -> str:  # noqa: ARG002 - by the subclass
+        """Return a remark on the typed condition; empty: none."""
+        return ""
+
     @abstractmethod
     def watches(self) -> Sequence[Watch]:
         """Return the watches whose events are on the screen."""
@@ -146,7 +150,8 @@ class FilterBar(FilterLine):
             self.say(self._error, refused=self._is_rejected)
             return
         found.tick(_BUDGET)
-        self.say(PassCount(found.next - found.first, found.of, "events", found.backlog).text)
+        count_text = PassCount(found.next - found.first, found.of, "event", found.backlog).text
+        self.say(", ".join(filter(None, (count_text, self.remark(found)))))
         if self._timer is not None:
             self._timer.stop()
         self._timer = self.set_timer(_PAUSE, self._count) if found.backlog else None
@@ -215,6 +220,13 @@ class LiveFilterBar(FilterBar):
         if watch is None or watch.store is None:
             return None
         return self._filter.preview(text, watch, watch.store)
+
+    def remark(self, found: PassingEvents) -> str:
+        from events.search.filtered_rows import FilteredRows
+        from tui.filter.filter import remark_on
+
+        watch = self._watch_on_screen()
+        return remark_on(found, watch) if watch is not None and isinstance(found, FilteredRows) else ""
 
     def choose(self, text: str, found: PassingEvents | None) -> None:
         from events.search.filtered_rows import FilteredRows

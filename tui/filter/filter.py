@@ -6,12 +6,13 @@ All live views, their search and their exports use one object, so that they show
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from events.search.comparison import COMM, LATENCY, Comparison, InCgroup, TextComparison
-from events.search.condition_parser import ConditionError, ValueRefused, parse_condition
+from events.search.condition_parser import ConditionError, FieldUnknown, ValueRefused, parse_condition
 from events.search.field_kinds import ValueKind, common_kind
+from foreign.count_text import counted
 from tui.present.status import remark_of, sorts_of_fields
 from widgets.number_format import grouped
 
@@ -31,7 +32,8 @@ class PassCount(NamedTuple):
 
     passing: int
     of: int
-    unit: str = "events"
+    unit: str = "event"
+    """Noun for one row, perhaps with its owner: `event of lab:7.2`."""
     backlog: int = 0
     """Events not yet checked."""
 
@@ -39,7 +41,8 @@ class PassCount(NamedTuple):
     def text(self) -> str:
         """Text like `155 of 790 events`."""
         behind = f", {grouped(self.backlog)} to look at" if self.backlog else ""
-        return f"{grouped(self.passing)} of {grouped(self.of)} {self.unit}{behind}"
+        noun, of, owner = self.unit.partition(" of ")
+        return f"{grouped(self.passing)} of {counted(self.of, noun)}{of}{owner}{behind}"
 
 
 class Filter:
@@ -59,16 +62,21 @@ class Filter:
         """Set another condition; `selected`: its events from `preview`. Raises ConditionError."""
         text = text.strip()
         if text and watch is not None:
-            parse_condition(text, self.sorts(watch), str)
+            with _explained_by(watch):
+                parse_condition(text, self.sorts(watch), str)
         self.text, self.error, self._cached = text, "", ()
         if selected is not None and watch is not None and selected.condition.text == text:
             self._cache(self._updated(selected, watch))
 
     def check(self, text: str, watches: Iterable[Watch]) -> None:
         """Raise ConditionError if a text is no condition on the recorded fields of any of several kernels."""
-        for watch in watches:
+        all_watches = tuple(watches)
+        for watch in all_watches:
             self.sorts(watch)
-        parse_condition(text.strip(), {LATENCY: ValueKind.NUMBER, **self._sorts}, str)
+        with contextlib.ExitStack() as explained:
+            if all_watches:
+                explained.enter_context(_explained_by(all_watches[0]))
+            parse_condition(text.strip(), {LATENCY: ValueKind.NUMBER, **self._sorts}, str)
 
     def with_text(self, text: str) -> Filter:
         """Return another filter that knows the same fields."""
@@ -126,16 +134,24 @@ class Filter:
 
     def _parse(self, text: str, watch: Watch, store: Store) -> Condition:
         symbols = lambda: watch.info.loaded_symbols  # noqa: E731
-        return parse_condition(text.strip(), self.sorts(watch), store.comm, store.cgroups, symbols)
+        with _explained_by(watch):
+            return parse_condition(text.strip(), self.sorts(watch), store.comm, store.cgroups, symbols)
 
     def names_changed(self, watch: Watch) -> None:
         """Check all events again if new names or cgroups of tasks, or new kinds of fields, change the result."""
         self._cached = tuple(self._updated(made, watch) for made in self._cached)
 
+    def function_remark(self, watch: Watch) -> str:
+        """Return which function of the condition no probe is on; empty: there is none."""
+        from tui.filter.recordable import function_remark
+
+        condition = self._condition
+        return function_remark(condition, watch) if condition is not None else ""
+
     def remark(self, watch: Watch, store: Store) -> str:
         """Return a remark on the condition for the user; empty: none."""
         selected = self.of(watch, store)
-        return remark_of(selected.condition) if selected is not None else ""
+        return remark_on(selected, watch) if selected is not None else ""
 
     def _updated(self, cached: FilteredRows, watch: Watch) -> FilteredRows:
         try:
@@ -173,6 +189,27 @@ def slower_than(least: int) -> str:
 def condition_error_text(error: ConditionError) -> str:
     """Return the place and the reason of an error in a condition."""
     return f"at {error.at + 1}: {error}"
+
+
+def remark_on(selected: FilteredRows, watch: Watch) -> str:
+    """Return a remark on the condition of rows for the user; empty: none."""
+    from tui.filter.recordable import function_remark
+
+    return ", ".join(filter(None, (remark_of(selected.condition), function_remark(selected.condition, watch))))
+
+
+@contextlib.contextmanager
+def _explained_by(watch: Watch) -> Iterator[None]:
+    """Explain a field that no event has by a probe that could record it."""
+    try:
+        yield
+    except FieldUnknown as error:
+        from tui.filter.recordable import field_hint
+
+        hint = field_hint(error.name, watch)
+        if not hint:
+            raise
+        raise FieldUnknown(f"no field {error.name}: {hint}", error.at, error.name) from None
 
 
 def _selected(wanted: Condition, watch: Watch, store: Store) -> FilteredRows:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from textual.app import App
 
+from foreign.count_text import counted
 from kernel.errors import KernelError
 from tui.hosts.host_text import NOTHING_MISSING
 from tui.messages import HostsChanged
@@ -89,7 +90,7 @@ class HostControl:
     def note(self) -> str:
         """Text about the hosts for the other places; empty: no probe is armed on any."""
         armed = sum(host.state == "armed" for host in self.fleet.hosts)
-        return f"{armed} {'host has' if armed == 1 else 'hosts have'} probes; {SEE_HOSTS}" if armed else ""
+        return f"{counted(armed, 'host has probes', 'hosts have probes')}; {SEE_HOSTS}" if armed else ""
 
     def start(self) -> None:
         """Begin to open the hosts, and to poll them."""
@@ -211,7 +212,7 @@ def _borrow(fleet: Fleet, opening: Opening) -> KernelInfo | None:
 def _first_open(fleet: Fleet, opening: Opening) -> Host | None:
     while not opening.cancel.is_set():
         hosts = fleet.hosts
-        opening.state = (f"opening {len(hosts)} hosts", None)
+        opening.state = (f"opening {counted(len(hosts), 'host')}", None)
         for host in hosts:
             if host.state in _OPEN:
                 return host

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from kernel.guards.limits import REMEDY
 from kernel.remote.silence import words
 from tui.hosts.host_text import clock_text
 from tui.present.loss_totals import losses_of
+from tui.present.option_keys import WHERE_SHOWN
 from tui.present.ways_out import GIVE_UP, NEW_CONNECTION, RECONNECT
 from widgets.events.host_table import HostLine
 
 if TYPE_CHECKING:
     from kernel.hosts.fleet import Fleet
     from kernel.hosts.host import Host
-
-_TOO_FAST: Final = "a filter makes them fewer; started with --max-rate it arms more"
-"""Text in place of a remedy that names options of other commands."""
 
 
 def host_line(fleet: Fleet, host: Host) -> HostLine:
@@ -26,8 +23,8 @@ def host_line(fleet: Fleet, host: Host) -> HostLine:
     silent = host.watch.overdue_seconds if live and host.watch is not None else None
     offset = host.offset(fleet.clock())
     trying = host.trying
-    remedy = _TOO_FAST if host.remedy == REMEDY else host.remedy
-    why = host.reason or (host.progress if not host.state.settled else "")
+    remedy = WHERE_SHOWN.text(host.remedy)
+    why = WHERE_SHOWN.text(host.reason) or (host.progress if not host.state.settled else "")
     if silent is not None:
         why = f"{words(silent)}; {why}" if why else words(silent)
         remedy = remedy or f"it owes an answer: {NEW_CONNECTION}, two minutes without an answer do it too"

@@ -11,6 +11,7 @@ from events.clocks.clock_offset import ClockOffset
 from events.loss_counts import LossTotals
 from events.names.event_names import exported_name
 from events.store.outage_mark import Outage, total_outage_text
+from foreign.count_text import counted
 from kernel.hosts.fleet import Fleet
 from kernel.hosts.host import Host, HostState
 from kernel.hosts.merged_events import MergedEvents
@@ -41,8 +42,8 @@ class HostAccount(NamedTuple):
     @property
     def text(self) -> str:
         """Return a line: four kinds of losses, the seconds without a connection, then events that were late."""
-        of = "" if self.of is None else f" of {self.of:,}"
-        parts = [f"{self.events:,}{of} events", self.losses.text]
+        of = "" if self.of is None else f"{self.events:,} of {counted(self.of, 'event')}"
+        parts = [of or counted(self.events, "event"), self.losses.text]
         parts += [] if self.final else ["losses and hits as of before it was lost"]
         parts += [f"gap {total_outage_text(self.gaps)}"] if self.gaps else []
         parts += [f"{self.late:,} late"] if self.late else []

@@ -12,6 +12,7 @@ from textual.screen import Screen
 from textual.timer import Timer
 
 from events.loss_counts import NO_LOSSES
+from foreign.count_text import counted
 from tui.commands import bindings
 from tui.dialogs import dialogs
 from tui.filter.bar import FilterBar
@@ -185,10 +186,9 @@ class HostsScreen(Screen[None]):
         """Arm probes on all hosts."""
         asked, every = self._fleet.arm(order), len(self._fleet.hosts)
         if asked:
-            hosts = "1 host" if asked == 1 else f"{asked} hosts"
-            text = f"arming on {hosts}: {order.title}" + "; the others have it" * (asked < every)
+            text = f"arming on {counted(asked, 'host')}: {order.title}" + "; the others have it" * (asked < every)
         else:
-            text = f"ordered on all {every} hosts already: {order.title}; {HOSTS_DISARM}"
+            text = f"ordered on every host already: {order.title}; {HOSTS_DISARM}"
         self.bench.notices.notify(text, topic="hosts")
         self.tick()
 
@@ -209,7 +209,7 @@ class HostsScreen(Screen[None]):
 
     def action_disarm_hosts(self) -> None:
         """Take every probe away from every host, after a question: each order is lost."""
-        details = [f"{self._fleet.title}: {len(self._fleet.hosts)} hosts"]
+        details = [f"{self._fleet.title}: {counted(len(self._fleet.hosts), 'host')}"]
         dialogs.ask(self.app, "Take every probe away from every host?", details, "Take away", self._fleet.disarm)
 
     def action_retry(self) -> None:

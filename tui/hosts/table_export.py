@@ -6,6 +6,7 @@ import time
 from typing import TYPE_CHECKING
 
 from events.export.catalogue import Format
+from foreign.count_text import counted
 from tui.hosts.host_text import account_of
 from tui.hosts.tables import HostsTable, histograms_of
 from tui.live.export_dialog import ExportScreen, tables_of
@@ -20,7 +21,7 @@ class HostsExportScreen(ExportScreen):
     def __init__(self, fleet: Fleet) -> None:
         offered = [*tables_of("hosts"), *(tables_of("histograms") if histograms_of(fleet.hosts).tables else ())]
         super().__init__(
-            f"{len(fleet.hosts)} hosts; their events: probewright run … -t A -t B -o FILE",
+            f"{counted(len(fleet.hosts), 'host')}; their events: probewright run … -t A -t B -o FILE",
             offered,
             time.strftime("probewright-%Y%m%d-%H%M%S"),
         )

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from foreign.count_text import counted
 from tui.output.kernel_tables import HistogramsTable
 from tui.output.view_table import Cells, ViewTable
 from tui.present.hist_tables import TableLine, lines_of_watch
-from widgets.number_format import grouped
 from widgets.safe_text import safe
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class HostsTable(ViewTable):
 
     @property
     def text(self) -> str:
-        return f"{grouped(len(self._rows))} hosts"
+        return counted(len(self._rows), "host")
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from textual import on
 
 from kernel.hosts.arm_request import ArmRequest
+from probes.plans.trigger_examples import trigger_examples
+from tui.present.option_keys import BEHIND_DIALOG
 from widgets.dialogs.trigger_dialog import TriggerDialog, TriggerVerdict
 
 if TYPE_CHECKING:
@@ -35,7 +37,10 @@ class HostsTriggerScreen(TriggerDialog):
         probes = dict.fromkeys(armed.plan.probe for watch in self._watches() for armed in watch.armed.probes)
         texts = dict.fromkeys(text for probe in probes for text in meant(probe))
         offered = next((text for text in texts if self._verdict(text).ok), "")
-        super().__init__("a trigger for all probes of all hosts", (), self._verdict, offered)
+        plans = [armed.plan for watch in self._watches() for armed in watch.armed.probes]
+        found = (trigger_examples(plan, lambda text: self._verdict(text).ok) for plan in plans)
+        examples = next(filter(None, found), () if plans else ("stacktrace",))
+        super().__init__("a trigger for all probes of all hosts", (), self._verdict, offered, examples)
 
     def _watches(self) -> list[Watch]:
         return [host.watch for host in self._fleet.hosts if host.state == "armed" and host.watch is not None]
@@ -60,7 +65,7 @@ class HostsTriggerScreen(TriggerDialog):
         error = next(filter(None, errors), None)
         if error is None:
             return TriggerVerdict(False, "no probe is armed")
-        return TriggerVerdict(False, error.message, error.column, error.hint)
+        return TriggerVerdict(False, error.message, error.column, BEHIND_DIALOG.text(error.hint))
 
     @on(TriggerDialog.Added)
     def _added(self, event: TriggerDialog.Added) -> None:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, cast
 
 from textual.screen import Screen
 
+from foreign.count_text import counted
 from tui.dialogs import dialogs
 from tui.live.view_switch import ViewSwitch
 from tui.workbench import Workbench
-from widgets.number_format import grouped
 
 if TYPE_CHECKING:
     from kernel.watch.watch import Watch
@@ -43,7 +43,7 @@ class ClearControl:
             self._clear(watching)
 
     def _clear(self, watching: Watch, also: Callable[[], object] = lambda: None) -> None:
-        gone = f"cleared: {grouped(len(watching.store or ()))} events"
+        gone = f"cleared: {counted(len(watching.store or ()), 'event')}"
         watching.intake.forget()
         also()
         self._show()

@@ -13,12 +13,12 @@ from events.export.catalogue import FORMATS, Format
 from events.export.filtered import ExportFilter
 from events.export.formats.parquet import NoPyarrow
 from events.export.job import Job, prepare, writer_of
+from foreign.count_text import counted
 from tui.filter.filter import Filter, PassCount
 from tui.live.export_dialog import BUDGET, ExportScreen, file_error_text, tables_of
 from tui.output.event_source import load_symbols, source_of_rows
 from tui.output.export_file import ExportFile, ExportRefused
 from widgets.dialogs.event_export_dialog import OfferedFormat
-from widgets.number_format import grouped
 from widgets.safe_text import safe
 
 if TYPE_CHECKING:
@@ -61,11 +61,15 @@ class EventExportScreen(ExportScreen):
     def _of_what(self) -> str:
         """Return the subject of a file that is begun now."""
         store, selected = self._store, self._selected
-        dropped = f"; {grouped(store.evicted)} older ones were dropped from memory" if store.evicted else ""
-        every = f"events of {self._watching.info.target.name}"
+        dropped = (
+            f"; {counted(store.evicted, 'older one was', 'older ones were')} dropped from memory"
+            if store.evicted
+            else ""
+        )
+        owner = f" of {self._watching.info.target.name}"
         if selected is None:
-            return f"{grouped(len(store))} {every}{dropped}"
-        few = PassCount(selected.next - selected.first, len(store), every, selected.backlog).text
+            return f"{counted(len(store), 'event')}{owner}{dropped}"
+        few = PassCount(selected.next - selected.first, len(store), f"event{owner}", selected.backlog).text
         return f"{few}{dropped}; filter {safe(self._filter.text)}"
 
     def begin(self, form: Format, view: str) -> None:

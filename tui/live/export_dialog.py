@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from textual import on, work
 
 from events.export.catalogue import FORMATS, Format, format_named
+from foreign.count_text import counted
 from kernel.errors import KernelError
 from tui.output.export_file import ExportFile, ExportRefused
 from widgets.dialogs.event_export_dialog import EventExportDialog, OfferedFormat
@@ -102,7 +103,7 @@ class ExportScreen(EventExportDialog):
         try:
             finished = job.step(BUDGET)
             if not finished:
-                self.report(f"{grouped(job.done)} of {grouped(job.total)} events", job.done / max(1, job.total))
+                self.report(f"{grouped(job.done)} of {counted(job.total, 'event')}", job.done / max(1, job.total))
                 self.set_timer(_PAUSE, self._step)
                 return
             file.keep()

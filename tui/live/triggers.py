@@ -10,8 +10,10 @@ from textual import on
 from kernel.session.armed import Armed
 from probes.hist.kept import is_session_trigger
 from probes.plans.plan import PlannedEvent
+from probes.plans.trigger_examples import trigger_examples
 from tui import kernel_jobs
 from tui.messages import Remedied
+from tui.present.option_keys import BEHIND_DIALOG
 from widgets.dialogs.trigger_dialog import TriggerDialog, TriggerRow, TriggerVerdict
 
 if TYPE_CHECKING:
@@ -30,7 +32,8 @@ class TriggerScreen(TriggerDialog):
         self._watching = watching
         self._armed = armed
         offered = next((text for text in meant if self._verdict(text).ok), "")
-        super().__init__(f"triggers of {armed.plan.probe.subject}", (), self._verdict, offered)
+        examples = trigger_examples(armed.plan, lambda text: bool(self._takers(text)))
+        super().__init__(f"triggers of {armed.plan.probe.subject}", (), self._verdict, offered, examples)
 
     def on_mount(self) -> None:
         self.look()
@@ -62,7 +65,7 @@ class TriggerScreen(TriggerDialog):
         error = next((verdict.error for verdict in found if verdict.error is not None), None)
         if error is None or any(verdict.ok for verdict in found):
             return TriggerVerdict(True)
-        return TriggerVerdict(False, error.message, error.column, error.hint)
+        return TriggerVerdict(False, error.message, error.column, BEHIND_DIALOG.text(error.hint))
 
     @on(TriggerDialog.Added)
     def _added(self, event: TriggerDialog.Added) -> None:

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from events.summary.hist_text import HistKey, keys_of, values_of
+from foreign.count_text import counted
 from kernel.watch.hist_tables import HistTable, read_tables
 from tui.output.view_table import Cells, ViewTable
 from tui.present.hist_tables import object_of
 from tui.present.summary_objects import SUM_COLUMNS, cells_of_sum, objects_of_kernel
 from tui.present.summary_values import SHOWN
-from widgets.number_format import grouped
 
 if TYPE_CHECKING:
     from events.store.store import Store
@@ -51,8 +51,7 @@ class HistogramsTable(ViewTable):
     def text(self) -> str:
         entries = sum(len(table.histogram.entries) for table, _, _ in self.tables)
         many = len(self.tables)
-        histograms = "1 histogram" if many == 1 else f"{grouped(many)} histograms"
-        return f"{histograms}, 1 entry" if entries == 1 else f"{histograms}, {grouped(entries)} entries"
+        return f"{counted(many, 'histogram')}, {counted(entries, 'entry', 'entries')}"
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -119,7 +118,7 @@ class KernelSummaryTable(ViewTable):
     @property
     def text(self) -> str:
         hits = sum(read.histogram.hits for read in self._reads if read.watched.is_task)
-        return f"{grouped(hits)} hits in the kernel"
+        return f"{counted(hits, 'hit')} in the kernel"
 
     @property
     def columns(self) -> tuple[str, ...]:

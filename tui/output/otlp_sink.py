@@ -16,9 +16,10 @@ from typing import NamedTuple
 
 from events.export.formats.otlp import Encoder
 from events.record import Record
+from foreign.count_text import counted
 from tui.output.otlp_http import OtlpAnswer, OtlpHttp
 from tui.output.otlp_settings import Settings
-from tui.output.sink import Sink, SinkReport, counted
+from tui.output.sink import Sink, SinkReport
 
 Wall = Callable[[int], int | None]
 """Nanoseconds of the trace clock -> nanoseconds since 1970; None: unknown."""
@@ -122,7 +123,7 @@ class OtlpSink(Sink):
             (self.rejected, f"dropped: the collector refused them{because}"),
             (self.abandoned, f"dropped: not sent in time{because}"),
         )
-        return tuple(f"{counted(number)} {text}" for number, text in told if number)
+        return tuple(f"{counted(number, 'event')} {text}" for number, text in told if number)
 
     def take(self, record: Record) -> None:
         data = self._encoder.record(record, self._wall(record.ts), time.time_ns())
@@ -169,7 +170,9 @@ class OtlpSink(Sink):
             "dropped": self.dropped,
         }
         return SinkReport(
-            f"{self._settings.url_text}: {counted(self.sent)}", values, failed=bool(self.dropped and not self.sent)
+            f"{self._settings.url_text}: {counted(self.sent, 'event')}",
+            values,
+            failed=bool(self.dropped and not self.sent),
         )
 
     def _drop_the_rest(self) -> None:
@@ -256,9 +259,8 @@ class OtlpSink(Sink):
         if answer.reason:
             self._last_reason = answer.reason
         if number and (not answer.is_accepted or answer.rejected):
-            self._report_drops(
-                f"{self._settings.url_text}: {counted(number)} dropped: {answer.reason or 'no reason was given'}"
-            )
+            why = answer.reason or "no reason was given"
+            self._report_drops(f"{self._settings.url_text}: {counted(number, 'event')} dropped: {why}")
         elif self._is_unreachable:
             self._is_unreachable = False
             self._say(f"{self._settings.url_text}: takes events again")

@@ -23,8 +23,9 @@ from events.export.catalogue import Format
 from events.export.job import prepare
 from events.export.source import Writer
 from events.record import Record
+from foreign.count_text import counted
 from tui.output.export_file import ExportFile, ExportRefused
-from tui.output.sink import Sink, SinkReport, counted
+from tui.output.sink import Sink, SinkReport
 
 Begin = Callable[[BinaryIO], Writer]
 """Makes the writer of a file."""
@@ -93,8 +94,9 @@ class RotatingFiles(Sink):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        verb = "was" if self._removed == 1 else "were"
-        removed = f"{counted(self._removed, 'older file')} {verb} removed: --keep {self._rotation.keep}"
+        removed = (
+            f"{counted(self._removed, 'older file was', 'older files were')} removed: --keep {self._rotation.keep}"
+        )
         notes = (f"{number:,} {text}" if number else text for text, number in self._notes.items())
         return (*notes, *((removed,) if self._removed else ()))
 
@@ -123,7 +125,7 @@ class RotatingFiles(Sink):
 
     def report(self) -> SinkReport:
         return SinkReport(
-            f"{self._folder}: {counted(self._events - self._left_out)} in {counted(self._files, 'file')}",
+            f"{self._folder}: {counted(self._events - self._left_out, 'event')} in {counted(self._files, 'file')}",
             {
                 "folder": str(self._folder),
                 "format": self._form.name,

@@ -20,11 +20,6 @@ class SinkReport(NamedTuple):
     """True if no event at all could be exported."""
 
 
-def counted(number: int, what: str = "event") -> str:
-    """Return a number with its noun: `1 event`, `2,000 events`."""
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
-
-
 class Sink(ABC):
     """An `events.export.source.Writer` with its own destination; all but `notes` is called by the thread of the
     events.

@@ -8,6 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from foreign.count_text import counted
 from tui.filter.filter import Filter, PassCount
 from widgets.number_format import grouped
 
@@ -105,4 +106,8 @@ class EventsTable(ViewTable):
     @property
     def notes(self) -> tuple[str, ...]:
         dropped = self.store.evicted
-        return (f"{grouped(dropped)} older events were dropped from memory: no row is of them",) if dropped else ()
+        return (
+            (f"{counted(dropped, 'older event was', 'older events were')} dropped from memory: no row is of them",)
+            if dropped
+            else ()
+        )

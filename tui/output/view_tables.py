@@ -47,7 +47,7 @@ class CallsTable(EventsTable):
     @property
     def counted(self) -> PassCount:
         """Number of calls."""
-        return PassCount(*self._calls.counts, "calls")
+        return PassCount(*self._calls.counts, "call")
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -124,7 +124,7 @@ class HotSpotsTable(EventsTable):
         """Number of counted calls."""
         tree = self._graph.tree
         calls = sum(row["calls"] for row in self._spots())
-        return PassCount(calls, max(calls, tree.closed - tree.dropped_calls), "calls")
+        return PassCount(calls, max(calls, tree.closed - tree.dropped_calls), "call")
 
     @property
     def columns(self) -> tuple[str, ...]:

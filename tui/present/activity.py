@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from foreign.count_text import counted
 from kernel.session.arm_steps import Mode
 from kernel.watch.counting_states import Phase
 
@@ -50,4 +51,4 @@ def activity(phase: Phase, modes: Sequence[Mode]) -> Activity:
     word = _WORDS.get(phase, _COUNT_ONLY if Mode.COUNT in silent else _OFF)
     if len(silent) == len(modes):
         return Activity(word)
-    return Activity(note=f"{len(silent)} of {len(modes)} probes: {word}")
+    return Activity(note=f"{len(silent)} of {counted(len(modes), 'probe')}: {word}")

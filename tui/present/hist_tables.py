@@ -7,6 +7,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from events.names.event_names import event_name, exported_name
+from foreign.count_text import counted
 from probes.hist.unfiltered import beyond_filter_text
 from widgets.number_format import grouped
 from widgets.safe_text import fit, safe, width
@@ -37,7 +38,9 @@ def lines_of(tables: Iterable[HistTable]) -> Iterator[TableLine]:
         yield TableLine(safe(f"{event_name(table.event)}  {found.trigger}{paused}"), "name")
         yield from _entries(found)
         dropped = f", {grouped(found.dropped)} without room" if found.dropped else ""
-        yield TableLine(f"  {grouped(found.hits)} hits, {grouped(found.kernel_count)} entries{dropped}", "dim")
+        yield TableLine(
+            f"  {counted(found.hits, 'hit')}, {counted(found.kernel_count, 'entry', 'entries')}{dropped}", "dim"
+        )
         if found.ambiguous:
             yield TableLine(f"  {ambiguous_text(len(found.ambiguous))}", "dim")
             for entry in found.ambiguous:
@@ -56,7 +59,7 @@ def alike_text(number: int) -> str:
 
 def ambiguous_text(number: int) -> str:
     """Return a text that explains why a number of a histogram's entries are listed apart."""
-    many = "1 entry" if number == 1 else f"{grouped(number)} entries"
+    many = counted(number, "entry", "entries")
     return f"{many} whose keys can be read in several ways, as one that a process chose looks like those behind it:"
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from events.loss_counts import NO_LOSSES, LossCounts, LossTotals
+from foreign.count_text import counted
 
 if TYPE_CHECKING:
     from kernel.watch.watch import Watch
@@ -15,7 +16,7 @@ def hit_lines(hits: Mapping[str, int], all_hits: Mapping[str, int]) -> Iterator[
     """Yield a line for each event: hits that pass its filter, and all hits if they are more."""
     for path, number in hits.items():
         more = f" that pass the filter, of {every:,}" if (every := all_hits.get(path, number)) != number else ""
-        yield f"{path.rpartition('/')[2]}: {number:,} hits{more}"
+        yield f"{path.rpartition('/')[2]}: {counted(number, 'hit')}{more}"
 
 
 def losses_of(watch: Watch | None, counts: LossCounts | None) -> LossTotals:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING
 
+from foreign.count_text import counted
 from tui.present import watched_events
 from tui.present.loss_totals import losses_of
 from tui.present.ways_out import ARM_ONE
 from widgets.events.values import Status
-from widgets.number_format import grouped
 
 # The first rows must not wait for imports that only a later key needs.
 if TYPE_CHECKING:
@@ -52,8 +52,8 @@ def remark_of(condition: Condition) -> str:
         return ""
     meant = len({path for part in parts for path in part.paths})
     unknown = len(parts[0].cgroups.unknown)
-    words = f"{grouped(meant)} cgroup{'' if meant == 1 else 's'}" if meant else "no such cgroup is known"
-    return words + (f", {grouped(unknown)} tasks in unknown ones" if unknown else "")
+    words = counted(meant, "cgroup") if meant else "no such cgroup is known"
+    return words + (f", {counted(unknown, 'task')} in unknown ones" if unknown else "")
 
 
 def status_of(info: KernelInfo, watch: Watch | None, counts: LossCounts | None, *, tracing: bool) -> Status:
@@ -124,7 +124,7 @@ def note_of_recording(watch: Watch) -> str:
     if recorder is None:
         return watch.recording.error
     dropped = recorder.dropped
-    note = f", which {grouped(dropped)} events were too fast for" if dropped else ""
+    note = f", which {counted(dropped, 'event was', 'events were')} too fast for" if dropped else ""
     return f"recording to {recorder.path.name}{note}"
 
 

@@ -11,11 +11,11 @@ from events.format import Field
 from events.names.event_names import event_name
 from events.search.comparison import COMM, PID
 from events.search.condition_parser import free_word, function_clause, quote_value
+from foreign.count_text import counted
 from kernel.watch.watch import Watch
 from probes.plans.plan import PlanColumn
 from tui.present.value_text import ValueStyle, time_of
 from tui.present.watched_events import events_of
-from widgets.number_format import grouped
 
 if TYPE_CHECKING:
     from events.store.store import Store
@@ -128,10 +128,10 @@ def tasks_of(store: Store, summary: Summary) -> list[SummaryValue]:
     return by_name(counted, {field.name for fmt in store.decoder.formats.values() for field in fmt.fields})[:SHOWN]
 
 
-def by_name(counted: Iterable[tuple[str, int, int, int]], own: Container[str] = ()) -> list[SummaryValue]:
+def by_name(every_task: Iterable[tuple[str, int, int, int]], own: Container[str] = ()) -> list[SummaryValue]:
     """Merge tasks of one name, given as name, thread id, hits, error; `own`: names of fields that events have."""
     groups: dict[str, list[tuple[int, int, int]]] = {}
-    for name, pid, hits, error in counted:
+    for name, pid, hits, error in every_task:
         groups.setdefault(name, []).append((pid, hits, error))
     found = []
     for name, tasks in groups.items():
@@ -146,7 +146,7 @@ def by_name(counted: Iterable[tuple[str, int, int, int]], own: Container[str] = 
             with contextlib.suppress(ValueError):
                 with_quotes = f"{free_word(COMM, own)} == {quote_value(name)}"
             pids = tuple(sorted(task[0] for task in tasks))
-            label = f"{name}, {grouped(len(tasks))} tasks"
+            label = f"{name}, {counted(len(tasks), 'task')}"
             found.append(SummaryValue(label, hits, error, with_quotes, False, name, pids))
     return sorted(found, key=lambda one: (-one.hits, one.label))
 

@@ -7,6 +7,7 @@ from typing import ClassVar, NamedTuple
 
 from textual.binding import Binding, BindingType
 
+from foreign.count_text import counted
 from widgets.dialogs.pick_list import PickList
 from widgets.lists.line_list import LineList
 from widgets.spec.spec_editor import left_out
@@ -36,7 +37,7 @@ class PastedProbes(PickList):
         good = sum(not line.refused for line in lines)
         rows = [row for line in lines for row in _rows(line)]
         said = left_out(without_probe)
-        super().__init__(f"arm {good} of {len(lines)} probes?", [*rows, said] if said else rows)
+        super().__init__(f"arm {good} of {counted(len(lines), 'probe')}?", [*rows, said] if said else rows)
 
 
 def _rows(line: PastedLine) -> tuple[str, ...]:

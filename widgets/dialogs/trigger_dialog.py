@@ -22,7 +22,8 @@ from widgets.lists.option_rows import OptionRows
 from widgets.safe_text import safe
 from widgets.search_line import SearchLine
 
-EXAMPLES = "stacktrace   traceoff:1 if ret < 0   snapshot   hist:keys=common_pid:vals=count"
+_ANY = "stacktrace"
+"""Trigger that every event takes which takes some."""
 
 
 class TriggerVerdict(NamedTuple):
@@ -73,16 +74,28 @@ class TriggerDialog(Dialog[None]):
             """Number among the shown rows."""
 
     def __init__(
-        self, title: str, rows: Sequence[TriggerRow], judge: Callable[[str], TriggerVerdict], offered: str = ""
+        self,
+        title: str,
+        rows: Sequence[TriggerRow],
+        judge: Callable[[str], TriggerVerdict],
+        offered: str = "",
+        examples: Sequence[str] = ("stacktrace",),
     ) -> None:
-        """Set the triggers; `judge` is called at each key, and must not wait; `offered`: suggested text in the
-        line.
+        """Set the triggers.
+
+        Args:
+            title: heading of the dialog.
+            rows: existing triggers.
+            judge: returns the verdict on a text; called at each key, and must not wait.
+            offered: suggested text in the line.
+            examples: triggers that the kernel takes; empty: it takes none, and the dialog shows why.
         """
         super().__init__()
         self._heading = title
         self._rows = tuple(rows)
         self._judge = judge
-        self._input = SearchLine(EXAMPLES)
+        self._takes_none = not examples
+        self._input = SearchLine("   ".join(examples))
         self._offered = offered
         self._verdict_line = Static("", markup=False)
         self._list = OptionRows()
@@ -101,6 +114,7 @@ class TriggerDialog(Dialog[None]):
         self._input.focus()
         self._input.value = self._offered
         self._input.selection = Selection(0, len(self._offered))  # typing replaces the suggestion
+        self._judge_text("")
 
     def show(self, rows: Sequence[TriggerRow]) -> None:
         """Show other triggers."""
@@ -112,8 +126,16 @@ class TriggerDialog(Dialog[None]):
     @on(Input.Changed)
     def _typed(self, event: Input.Changed) -> None:
         event.stop()
-        text = event.value.strip()
-        self._verdict_line.update(verdict_lines(event.value, self._judge(text)) if text else "")
+        self._judge_text(event.value)
+
+    def _judge_text(self, value: str) -> None:
+        """Show the verdict on a text; on an empty one only where no trigger is taken."""
+        if text := value.strip():
+            self._verdict_line.update(verdict_lines(value, self._judge(text)))
+        elif self._takes_none:
+            self._verdict_line.update(verdict_lines("", self._judge(_ANY)._replace(column=None)))
+        else:
+            self._verdict_line.update("")
 
     @on(Input.Submitted)
     def _submitted(self, event: Input.Submitted) -> None:

@@ -9,6 +9,7 @@ from textual.geometry import Region
 from textual.message import Message
 from textual.strip import Strip
 
+from foreign.count_text import counted
 from widgets.events.graph_rows import GraphRows, GraphTree
 from widgets.lists.tail_table import TailTable
 
@@ -21,7 +22,12 @@ class GraphTable(TailTable):
         Binding("right", "fold(False)", "Unfold", id="graph.unfold", tooltip="Unfold the call; again: go in"),
         *(
             Binding(
-                str(n), f"levels({n})", f"{n} levels", show=False, id=f"graph.levels{n}", tooltip="Unfold N levels"
+                str(n),
+                f"levels({n})",
+                f"{counted(n, 'level')}",
+                show=False,
+                id=f"graph.levels{n}",
+                tooltip="Unfold N levels",
             )
             for n in range(1, 10)
         ),

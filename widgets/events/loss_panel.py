@@ -13,6 +13,7 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Static
 
+from foreign.count_text import counted
 from widgets.columns import Columns
 from widgets.events.values import LossSheet, ProbeLoss
 from widgets.lists.line_list import LineList
@@ -137,9 +138,10 @@ def count_lines(sheet: LossSheet) -> list[list[Run]]:
         full = f", {grouped(counts.full[cpu])} found no room" if counts.full.get(cpu) else ""
         lines.append([(f"  CPU {cpu:<4}{grouped(counts.overrun.get(cpu, 0)):>12}  overwritten{full}", "")])
     if len(worst) > 6:
-        lines.append([(f"  and {len(worst) - 6} more CPUs", "dim")])
+        lines.append([(f"  and {counted(len(worst) - 6, 'more CPU')}", "dim")])
     if counts.read_errors:
-        lines.append([(f"  {grouped(counts.read_errors)} reads of the buffer were refused by the kernel", "")])
+        reads = counted(counts.read_errors, "read of the buffer was", "reads of the buffer were")
+        lines.append([(f"  {reads} refused by the kernel", "")])
     return lines
 
 

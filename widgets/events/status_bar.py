@@ -11,6 +11,7 @@ from textual.widget import Widget
 
 from events.durations import seconds_text
 from events.loss_counts import LossTotals
+from foreign.count_text import counted
 from widgets.events.values import LiveState, Status
 from widgets.number_format import grouped, rate, short
 from widgets.safe_text import cut, safe, width
@@ -39,7 +40,7 @@ class TopLine(Widget):
 def top_line(status: Status, columns: int) -> Content:
     """Return the top line for a number of columns."""
     title, target, kernel = ("probewright", "bold"), safe(status.target), safe(status.kernel)
-    functions = f" · {grouped(status.functions)} functions" if status.functions else ""
+    functions = f" · {counted(status.functions, 'function')}" if status.functions else ""
     of_kernel = f" · {kernel}" if kernel else ""
     # While nothing is armed nothing can be lost, and the target's description is worth more.
     for quiet in (False, True) if status.armed else (True, False):

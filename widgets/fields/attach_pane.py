@@ -13,6 +13,7 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Label, Static
 
+from foreign.count_text import counted
 from probes.attaching.callers import Callers, all_reasons
 from probes.attaching.values import Alternative, Attachability
 from widgets.fields.function_rows import shown_kinds
@@ -142,7 +143,7 @@ class AttachPane(Vertical):
             hidden = len(self._callers.hidden)
             more = f"; {hidden} more call it and can't be probed" if hidden and self._callers.callers else ""
             count = len(self._callers.callers)
-            found = f"{count} caller{'' if count == 1 else 's'} by {self._callers.searched}"
+            found = f"{counted(count, 'caller')} by {self._callers.searched}"
             return (self._callers.text or found) + more
         take = "enter takes the one under the cursor" if count else ""
         ask = "c looks for who calls it" if self._about.has_code or self._about.kinds else ""

@@ -31,7 +31,7 @@ class FunctionList(Vertical):
         Binding("up", "list('move', -1)", "Up", show=False, id="functions.up", tooltip="Function above"),
         Binding("down", "list('move', 1)", "Down", show=False, id="functions.down", tooltip="Function below"),
         Binding(
-            "pageup", "list('page', -1)", "Page up", show=False, id="functions.page_up", tooltip="A screenful up"
+            "pageup", "list('page', -1)", "Page up", show=False, id="functions.page_up", tooltip="One screenful up"
         ),
         Binding(
             "pagedown",
@@ -39,7 +39,7 @@ class FunctionList(Vertical):
             "Page down",
             show=False,
             id="functions.page_down",
-            tooltip="A screenful down",
+            tooltip="One screenful down",
         ),
         Binding(
             "enter",

@@ -15,6 +15,7 @@ from textual.widget import Widget
 from textual.widgets import Input
 from textual.widgets.input import Selection
 
+from foreign.count_text import counted
 from probes.translation.translate import translate
 from widgets.safe_text import safe
 from widgets.spec.layout import Specification, TextLayout, head, unfinished
@@ -264,8 +265,4 @@ class SpecEditor(Input):
 
 def left_out(lines: int) -> str:
     """Return the note on pasted comments and empty lines; empty: there were none."""
-    return (
-        f"{lines} {'line' if lines == 1 else 'lines'} without a probe (comments, empty ones) left out"
-        if lines
-        else ""
-    )
+    return f"{counted(lines, 'line')} without a probe (comments, empty ones) left out" if lines else ""

@@ -31,9 +31,9 @@ class SpecPane(Vertical):
             "Page up",
             show=False,
             id="spec.page_up",
-            tooltip="A screenful up, in the list or the lines",
+            tooltip="One screenful up",
         ),
-        Binding("pagedown", "page(1)", "Page down", show=False, id="spec.page_down", tooltip="A screenful down"),
+        Binding("pagedown", "page(1)", "Page down", show=False, id="spec.page_down", tooltip="One screenful down"),
         Binding(
             "escape",
             "leave",

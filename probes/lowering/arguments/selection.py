@@ -8,6 +8,7 @@ from typing import NamedTuple
 from btf.layout import fields
 from btf.types import Param, Struct
 from btf.walk import size_of, strip
+from foreign.count_text import counted
 from probes.fetcharg import AllArguments, Argument, FetchArg, Hop, ReturnValue, Variable
 from probes.functions.convention import FunctionConvention, PassedValue
 from probes.functions.fetcharg_types import best_type, default_type, unwrap
@@ -122,5 +123,8 @@ def _parts(signature: Signature, param: Param, kind: Struct) -> tuple[list[Fetch
         captured.append(FetchArg(variable) if member.bit_size else fetcharg_for(signature, variable, member.type_id))
     count = len(members) - len(captured)
     if count:
-        losses.append(f"{param.name}: {count} members of a struct passed by value are left out")
+        members_text = counted(
+            count, "member of a struct passed by value is", "members of a struct passed by value are"
+        )
+        losses.append(f"{param.name}: {members_text} left out")
     return captured, losses

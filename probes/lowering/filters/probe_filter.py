@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from probes.lowering.filters.field_names import first_unknown, names_in
+from probes.lowering.filters.unrecorded import Explanation
 from probes.plans.plan import PlannedEvent
 from probes.refusal import CannotLower, own_refusal
 from probes.rules.messages.hints import hint_for
@@ -15,7 +16,11 @@ _CONSTANT = frozenset({"common_pid"})
 
 
 def distribute_filter(
-    text: str, condition: str, events: Sequence[PlannedEvent], losses: list[str]
+    text: str,
+    condition: str,
+    events: Sequence[PlannedEvent],
+    losses: list[str],
+    explain: Explanation = lambda _: "",
 ) -> tuple[PlannedEvent, ...]:
     """Add the filter to each event that records all fields it names.
 
@@ -24,6 +29,7 @@ def distribute_filter(
         condition: the filter; empty: none.
         events: the planned events.
         losses: receives notes on events that stay unfiltered.
+        explain: returns the hint on a name that no event records; empty: the general one.
 
     Raises CannotLower: no event records all fields the filter names.
     """
@@ -32,7 +38,7 @@ def distribute_filter(
     recorded = list(dict.fromkeys(column.name for event in events for column in event.columns))
     unrecorded = first_unknown(condition, recorded)
     if unrecorded is not None:
-        hint, nearest = hint_for("unknown_filter_field", unrecorded.text, recorded)
+        hint, nearest = hint_for("unknown_filter_field", unrecorded.text, recorded, explain(unrecorded.text))
         column = len(text) - len(condition) + unrecorded.column
         raise CannotLower(own_refusal("unknown_filter_field", unrecorded.text, column, hint, nearest))
     planned, unfiltered = [], []

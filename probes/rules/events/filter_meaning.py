@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 
 from probes.facts.lookups import StaticEventField
 from probes.refusal import own_refusal
+from probes.remedies import FILTER_SHOWN
 from probes.rules.events.predicate import Predicate, is_text
 from probes.verdict import Refusal
 
@@ -59,7 +60,7 @@ def _ambiguous(predicate: Predicate, count: Callable[[str], int]) -> Refusal | N
     name = predicate.value
     if (number := count(name)) < 2:
         return None
-    hint = f"{number} symbols are named {name}: a filter of the events shown (f, --filter) compares func with all"
+    hint = f"{number} symbols are named {name}; {FILTER_SHOWN}"
     return own_refusal("ambiguous_function", name, predicate.column, hint)
 
 

@@ -11,6 +11,7 @@ from btf.kinds import Kind
 from btf.layout import PathError, fields, find_field, resolve
 from btf.types import Enum, Int, Ptr, Struct
 from btf.walk import strip
+from foreign.count_text import counted
 from probes.functions.fetcharg_types import default_type
 from probes.functions.signature import Signature
 
@@ -135,8 +136,7 @@ def name_hint(name: str, signature: Signature | None = None) -> str:
 
 def arguments_hint(names: Sequence[str]) -> str:
     """Return a sentence with the number of a function's arguments, and their names."""
-    count = f"{len(names)} argument{'s' * (len(names) > 1)}"
-    return f"The function takes {count}: {', '.join(filter(None, names))}"
+    return f"The function takes {counted(len(names), 'argument')}: {', '.join(filter(None, names))}"
 
 
 def _member_of(name: str, signature: Signature) -> tuple[str, ...]:

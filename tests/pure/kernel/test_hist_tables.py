@@ -89,7 +89,7 @@ def test_entries_stand_as_the_kernel_wrote_them_in_its_order():
         "common_stacktrace hitcount",
         "vfs_read+0x9/0x490 3",
         "ksys_read+0xcf/0x110",
-        "3 hits, 1 entries",
+        "3 hits, 1 entry",
         "",
         "vfs_read__entry hist:keys=id.sym:vals=hitcount.percent,big.graph:sort=hitcount:size=2048",
         "id.sym hitcount (%) big",
@@ -192,7 +192,7 @@ def test_those_of_people_are_read_and_none_of_our_own(capsys):
         assert "entry  hist:keys=common_pid.execname:vals=hitcount" in capsys.readouterr().out
         print_tables(SimpleNamespace(armed=watch, outages=()), as_json=True, aside=True)
         told = capsys.readouterr()
-        assert told.out == "" and "3 hits, 1 entries" in told.err
+        assert told.out == "" and "3 hits, 1 entry" in told.err
         target.lost = True
         with pytest.raises(TargetLost):
             list(read_tables(watch))

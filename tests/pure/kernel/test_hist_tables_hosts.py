@@ -98,8 +98,8 @@ def test_as_text_each_stands_below_its_host(lan, capsys):
     assert run(parse(arguments())) == 0
     lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
     assert lines[0] == "one:" and lines[1].startswith(f"vfs_read {TRIGGER}")
-    assert [line for line in lines if "hits" in line] == ["3 hits, 1 entries", "4 hits, 1 entries"]
-    assert lines.index("two:") > lines.index("3 hits, 1 entries")
+    assert [line for line in lines if "hits" in line] == ["3 hits, 1 entry", "4 hits, 1 entry"]
+    assert lines.index("two:") > lines.index("3 hits, 1 entry")
 
 
 def test_one_that_cannot_be_read_is_told(lan, capsys):
@@ -172,7 +172,7 @@ def test_how_each_host_was_is_a_table_too(lan, capsys, tmp_path):
         ("two", "closed", 0),
     ]
     told = capsys.readouterr()
-    assert "hosts.jsonl: 2 hosts, " in told.err and "3 hits, 1 entries" in told.err, "the tables are told beside it"
+    assert "hosts.jsonl: 2 hosts, " in told.err and "3 hits, 1 entry" in told.err, "the tables are told beside it"
     (first, _) = csv.DictReader(io.StringIO(given_out(tmp_path, "hosts", "csv"), newline=""))
     assert (first["target"], first["events"], first["cuts"], first["gap"]) == ("ssh://one", "0", "0", "0.000")
     assert first["lowered"].startswith("f:pw_") and int(first["uncertainty"]) >= 0

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 
 import pytest
 
 from probes.check import check_typed
+from probes.corrections.corrections import corrected
 from probes.facts.lookups import UNKNOWN, SymbolCount
 from probes.hist.kept import plan_histograms
 from probes.lowering.check_planned import lowered_trigger, trigger_refusal
 from probes.lowering.filters.field_names import renamed
 from probes.plans.json_values import plan_from_dict, plan_to_dict
 from probes.plans.plan import Plan
+from probes.remedies import FILTER_SHOWN
 from probes.verdict import Verdict
 from tests.probes_data import KERNELS, environment, kernel
 
@@ -116,7 +119,95 @@ def test_functions_of_a_pattern_are_counted_not_their_names() -> None:
 def test_another_operator_is_refused_with_those_that_work() -> None:
     verdict, plan = checked('f vfs_read* if func ~ "vfs*"', "7.2")
     assert plan is None and verdict.error is not None
-    assert (verdict.error.code, verdict.error.hint) == ("INVALID_OP", "A function is compared by == or !=")
+    assert (verdict.error.code, verdict.error.token) == ("INVALID_OP", "~")
+    assert verdict.error.hint == (
+        f"A function is compared by == or !=; a narrower pattern than vfs_read* takes fewer; {FILTER_SHOWN}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("condition", "nearest"), [("func == vfs_raed", "vfs_read"), ("func != vfs_reed", "vfs_read")]
+)
+def test_a_function_that_the_pattern_lacks_is_refused_with_those_like_it(condition: str, nearest: str) -> None:
+    text = f"f vfs_r* if common_pid > 1 && {condition}"
+    error = checked(text, "7.2")[0].error
+    assert error is not None and (error.code, error.nearest[0]) == ("not_of_pattern", nearest)
+    assert text[error.column :] == error.token and "none of the 2 functions of vfs_r*" in error.hint
+    assert checked(text.replace(error.token, nearest), "7.2")[0].ok
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_an_argument_of_a_pattern_is_refused_with_the_functions_that_lack_it(name: str) -> None:
+    error = checked("f vfs_r* file->f_inode", name)[0].error
+    assert error is not None and (error.code, error.nearest) == ("NO_BTF_ENTRY", ())
+    assert re.match(r"file->f_inode is not in 1 of [23] functions: vfs_rename; ", error.hint)
+    assert error.hint.endswith("; on vfs_read itself it can be named")
+
+
+def test_an_argument_that_all_functions_have_at_one_place_is_put_right() -> None:
+    btf, facts, _ = kernel("7.2")
+    text = "f vfs_rea[d] count file->f_path:%pd"
+    verdict = checked(text, "7.2")[0]
+    right = corrected(text, verdict, lambda other: check_typed(other, btf, facts).verdict)
+    assert right == "f vfs_rea[d] count=$arg3:u64 f_path=+0(+40(+64($arg1))):string"
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("f vfs_* file", "; file=$arg2:x64 in 1: vfs_open; file=$arg1:x64 on a pattern of those that have it: vfs_"),
+        ("f vfs_* nosuch", "None of the "),
+        ("f vfs_* +0(file)", "+0(file) is not in "),
+        ("f *_* file", "The functions of a pattern have different arguments; $arg1, "),
+        ("f vfs_* if count > 4096", "count=$arg3:u64 on a pattern of those that have it: vfs_read, vfs_write"),
+        ("p vfs_r* file", "file is not in 1 of 2 functions: vfs_rename; on vfs_read itself it can be named"),
+    ],
+)
+def test_names_on_patterns_have_a_way_out(text: str, hint: str) -> None:
+    error = checked(text, "7.2")[0].error
+    assert error is not None and hint in error.hint, error
+    assert "No such function" not in error.hint
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        (
+            "f vfs_read if count > 4096",
+            "count is an argument of vfs_read: write count behind the function to record it",
+        ),
+        ("f vfs_read if f_mode > 3", "f_mode may be file->f_mode: write that behind the function to record it"),
+        ("f vfs_read if file->f_mode > 3", "not paths: file->f_mode behind the function is recorded as f_mode"),
+        ("f vfs_read if ret < 0", "ret may be what vfs_read returns: write $retval behind the function"),
+        ("f vfs_read if $retval < 0", "A filter names fields: $retval behind the function is recorded as ret"),
+        ("f vfs_read if $arg3 > 0", "A filter names fields: $arg3 behind the function is recorded as arg3"),
+        ("f vfs_read if func == a", "func is a field of patterns, such as vfs_*: this probe is on vfs_read alone"),
+        ("f vfs_read if latency > 4", f"No event records latency; {FILTER_SHOWN}"),
+        ("f vfs_read if foo > 4", "vfs_read has no argument foo: file, buf, count, pos"),
+        (
+            "t sched_switch if prev == 1",
+            "prev is an argument of sched_switch: write prev behind the tracepoint to record it",
+        ),
+    ],
+)
+def test_a_field_that_is_not_recorded_has_the_fetcharg_that_records_it(text: str, hint: str) -> None:
+    error = checked(text, "7.2")[0].error
+    assert error is not None and error.code == "unknown_filter_field" and hint in error.hint, error
+
+
+@pytest.mark.parametrize(
+    ("text", "right"),
+    [
+        ("f vfs_read if count > 4096", "f vfs_read count if count > 4096"),
+        ("f vfs_read if file->f_mode > 3", "f vfs_read file->f_mode if f_mode > 3"),
+        ("f vfs_read if $retval < 0", "f vfs_read $retval if ret < 0"),
+        ("f vfs_read if $arg3 > 3", "f vfs_read $arg3 if arg3 > 3"),
+    ],
+)
+def test_a_field_that_is_not_recorded_is_put_right(text: str, right: str) -> None:
+    btf, facts, _ = kernel("7.2")
+    judged = lambda other: check_typed(other, btf, facts).verdict  # noqa: E731
+    assert corrected(text, judged(text), judged) == right
 
 
 @pytest.mark.parametrize(

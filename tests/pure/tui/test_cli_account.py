@@ -47,7 +47,7 @@ def test_events_that_stand_behind_younger_ones_are_told(watch, target, capsys):
     target.event(1000, number)
     assert rows(watch, 2) == ["vfs_read"] * 2
     print_losses(watch)
-    assert "1 events came late: they stand behind younger ones" in capsys.readouterr().err
+    assert "1 event came late: it stands behind younger ones" in capsys.readouterr().err
 
 
 def test_why_a_line_was_lost_is_said_once_by_all_that_come_upon_it(watch, monkeypatch, capsys):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping
 
+from foreign.count_text import counted
 from kernel.cleanup import leftovers
 from kernel.connection.kernel_info import KernelInfo
 from kernel.facts.gather import read_config
@@ -60,7 +61,7 @@ def _print(info: KernelInfo, facts: TargetFacts) -> None:
         ("kernel", facts.title),
         ("tracefs", facts.tracefs or "not reachable"),
         ("functions", f"{len(facts.functions):,} traceable" if facts.functions else "none that can be read"),
-        ("BTF", info.btf_error or (f"{len(btf.functions):,} functions" if btf else "none")),
+        ("BTF", info.btf_error or (counted(len(btf.functions), "function") if btf else "none")),
         ("tracers", " ".join(facts.tracers) or "-"),
         ("lockdown", facts.lockdown or "not in this kernel"),
         ("libbpf", facts.libbpf or not_found),

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from events.record import Record
+from foreign.count_text import counted
 from kernel.connection.planner import Planner
 from kernel.errors import TargetLost
 from kernel.guards.row_bounds import HEADLESS
@@ -29,7 +30,6 @@ from tui.cli.follow.reconnect import retry_after_reconnect
 from tui.cli.follow.signals import SignalStop, stoppable
 from tui.cli.status import DONE, REFUSED, USAGE
 from tui.output.export_file import ExportRefused, require_free
-from tui.output.sink import counted
 
 
 def _ignore_record(record: Record) -> None:
@@ -114,7 +114,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         emit({"file": str(path), "events": held, "bytes": size})
     else:
-        print(plain(f"{path}: {counted(held)}, {size_of(size)}"))
+        print(plain(f"{path}: {counted(held, 'event')}, {size_of(size)}"))
     if connection_error is not None:
         raise connection_error
     if armed.longest_min_duration:

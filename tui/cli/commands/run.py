@@ -12,6 +12,7 @@ from events.export.source import Source
 from events.kernel_time import seconds
 from events.record import Record
 from events.store.outage_mark import task_text
+from foreign.count_text import counted
 from kernel.connection.planner import Planner
 from kernel.guards.row_bounds import HEADLESS, SCREEN
 from kernel.local.allocator import give_back_memory
@@ -153,7 +154,7 @@ def _print(
     if not passing.of and not arguments.count_only:
         print_no_events(watch)
     elif calls and passing.filtered:
-        print(f"probewright: {calls.printed:,} of {calls.of:,} calls pass the filter", file=sys.stderr)
+        print(f"probewright: {calls.printed:,} of {counted(calls.of, 'call')} pass the filter", file=sys.stderr)
     else:
         print_pass_count(passing)
     return calls.dropped if calls else 0

@@ -7,6 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from events.json_text import json_line as json_line
+from foreign.count_text import counted
 from kernel.connection.kernel_info import KernelInfo
 from kernel.errors import KernelError, TargetUnusable
 from kernel.printable import plain as plain
@@ -86,7 +87,7 @@ def line(text: str) -> str:
 def size_of(number: int) -> str:
     """Format a size in bytes: `812 bytes`, `12.3 kB`, `4.5 MB`."""
     if number < 1000:
-        return f"{number} bytes"
+        return counted(number, "byte")
     return f"{number / 1e3:.1f} kB" if number < 1e6 - 50 else f"{number / 1e6:.1f} MB"
 
 

@@ -61,6 +61,9 @@ def filter_of(watch: Watch, text: str) -> Filter:
         chosen.choose(text, watch)
     except ConditionError as error:
         raise refusal(text, error) from None
+    if remark := chosen.function_remark(watch):
+        with at_priority(Level.WARNING):
+            print(f"probewright: --filter {plain(remark)}", file=sys.stderr)
     return chosen
 
 

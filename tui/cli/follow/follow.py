@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from events.export.filtered import ExportFilter
 from events.loss_counts import LossCounts
 from events.record import Record
+from foreign.count_text import counted
 from kernel.cleanup.undo import failure_lines
 from kernel.connection.planner import Planner
 from kernel.connection.text_note import text_note
@@ -273,21 +274,26 @@ def print_losses(watch: Watch, unprinted: int = 0, unwritten: int = 0, unshown: 
         return
     lost = losses_of(watch, counts)
     losses = (
-        (lost.lost, "events lost in the ring buffer"),
-        (lost.missed, "calls missed by the probe"),
-        (lost.dropped, "events dropped by probewright"),
-        (counts.read_errors, "reads of the ring buffer refused by the kernel"),
-        (lost.unread, "events that could not be decoded"),
-        (watch.store.late_events, "events came late: they stand behind younger ones"),
-        (unprinted, "calls or events of calls dropped before they were printed"),
-        (unvalued, "calls printed without values: their events were dropped before"),
-        (unshown, "events arrived too fast to be written: they are left out"),
-        (unwritten, "events came too fast to be written: they are missing in the recording"),
+        (lost.lost, "event", "events", " lost in the ring buffer"),
+        (lost.missed, "call", "calls", " missed by the probe"),
+        (lost.dropped, "event", "events", " dropped by probewright"),
+        (counts.read_errors, "read", "reads", " of the ring buffer refused by the kernel"),
+        (lost.unread, "event", "events", " that could not be decoded"),
+        (
+            watch.store.late_events,
+            "event came late: it stands",
+            "events came late: they stand",
+            " behind younger ones",
+        ),
+        (unprinted, "call or event of a call", "calls or events of calls", " dropped before they were printed"),
+        (unvalued, "call", "calls", " printed without values: their events were dropped before"),
+        (unshown, "event", "events", " arrived too fast to be written: left out"),
+        (unwritten, "event", "events", " came too fast to be written: missing in the recording"),
     )
-    for number, what in losses:
+    for number, one, many, text in losses:
         if number:
             with at_priority(Level.WARNING):
-                print(f"probewright: {number:,} {what}", file=sys.stderr)
+                print(f"probewright: {counted(number, one, many)}{text}", file=sys.stderr)
 
 
 def last_counts(watch: Watch) -> LossCounts | None:

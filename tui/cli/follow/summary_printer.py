@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from events.names.event_names import regrouped_path
+from foreign.count_text import counted
 from kernel.errors import KernelError
 from kernel.watch.watch import Watch
 from probes.hist.kept import LATENCY, NO_IDLE
@@ -50,7 +51,7 @@ def summarize(watch: Watch, arguments: argparse.Namespace, events: Collection[st
     for found in counter.found():
         _print(found, as_json=arguments.json)
     if watch.intake.forgotten_names:
-        many = f"{grouped(watch.intake.forgotten_names)} names of tasks were forgotten"
+        many = counted(watch.intake.forgotten_names, "name of a task was", "names of tasks were") + " forgotten"
         print(f"probewright: {many}: there is room for {grouped(watch.bounds.tasks)}", file=sys.stderr)
     if connection_error is not None:
         raise connection_error
@@ -152,20 +153,20 @@ def _lines(found: dict[str, Any]) -> Iterator[str]:
     kind = found["summary"]
     if kind == "events":
         uncounted = f", {grouped(found['uncounted'])} dropped before they were counted" if found["uncounted"] else ""
-        total = f" of {grouped(found['of'])}" if "of" in found else ""
-        yield f"{grouped(found['events'])}{total} events{uncounted}"
+        events = f"{grouped(found['events'])} of {counted(found['of'], 'event')}" if "of" in found else ""
+        yield f"{events or counted(found['events'], 'event')}{uncounted}"
     elif kind == "rate":
         seconds = max(1, len(found["counts"])) * found["step"] / 1e9
         peak = max(found["counts"], default=0) * 1e9 / found["step"]
         rates = f"{short(found['events'] / seconds)}/s, at most {short(peak)}/s"
-        yield f"{_name(found['event'])}: {grouped(found['events'])} events, {rates}"
+        yield f"{_name(found['event'])}: {counted(found['events'], 'event')}, {rates}"
     elif kind == "hits":
-        yield f"{_name(found['event'])}: {grouped(found['events'])} hits in the kernel"
+        yield f"{_name(found['event'])}: {counted(found['events'], 'hit')} in the kernel"
     elif kind == "latency":
         yield from _latency(found)
     else:
         what = f"{_name(found['event'])} {found['field']}" if found["field"] else "process"
-        yield f"{what}: {grouped(found['events'])} events{'' if found['exact'] else ', approximate'}"
+        yield f"{what}: {counted(found['events'], 'event')}{'' if found['exact'] else ', approximate'}"
         rows = [(one["value"], one["count"], one["error"]) for one in found["values"]]
         yield from _bars([*rows, *([("others", found["others"], 0)] if found["others"] else [])])
 

@@ -9,6 +9,7 @@ from typing import Final
 from events.export.source import UNNAMED
 from events.search.condition_parser import ConditionError
 from events.stacks.stack import is_stack
+from foreign.count_text import counted
 from kernel.hosts.fleet import Fleet
 from kernel.hosts.merged_events import MergedEvent
 from tui.cli.follow.filter import refusal
@@ -106,4 +107,4 @@ class HostsFilter:
     @property
     def text(self) -> str:
         """Text like `155 of 790 events pass the filter`."""
-        return f"{self.passed.total():,} of {self.of.total():,} events pass the filter"
+        return f"{self.passed.total():,} of {counted(self.of.total(), 'event')} pass the filter"

@@ -14,6 +14,7 @@ from events.losses import LOSS_EVENT, Loss
 from events.names.event_names import exported_name
 from events.record import Record
 from events.store.outage_mark import is_mark, outage_of_record, task_text
+from foreign.count_text import counted
 from kernel.watch.watch import Watch
 from probes.plans.plan import Plan, PlanColumn, titles_of
 from tui.present.call_ends import ends_of
@@ -30,13 +31,13 @@ if TYPE_CHECKING:
 def note_of_calls(calls: Calls) -> str:
     """Return the progress of pairing and the number of events without partner, for the line above the calls."""
     if calls.backlog:
-        return f"pairing, {grouped(calls.backlog)} events to go"
+        return f"pairing, {counted(calls.backlog, 'event')} to go"
     alone = "".join(
         f", {grouped(count)}: {reason.value}"
         for reason, count in sorted(calls.unpaired_counts.items(), key=_by_count)
     )
-    unseen = f", {grouped(calls.skipped_events)} events dropped before" if calls.skipped_events else ""
-    return f"{grouped(calls.paired)} pairs{alone}{unseen}"
+    unseen = f", {counted(calls.skipped_events, 'event')} dropped before" if calls.skipped_events else ""
+    return f"{counted(calls.paired, 'pair')}{alone}{unseen}"
 
 
 def _by_count(item: tuple[UnpairedReason, int]) -> tuple[int, str]:

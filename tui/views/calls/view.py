@@ -116,7 +116,7 @@ class CallsView(TableView):
     def filtered(self) -> PassCount:
         """Number of calls that pass, and of all calls in memory."""
         shown = self.pane.shown
-        return PassCount(*shown.counts, "calls", shown.backlog) if shown is not None else PassCount(0, 0, "calls")
+        return PassCount(*shown.counts, "call", shown.backlog) if shown is not None else PassCount(0, 0, "call")
 
     def empty_reason(self, watch: Watch) -> str:
         """Return the text for a watch without any probe at both ends."""

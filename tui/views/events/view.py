@@ -85,7 +85,7 @@ class EventsView(TableView):
     def filtered(self) -> PassCount:
         """Number of events that pass, and of all events in memory."""
         shown = self._shown
-        return PassCount(*shown.counts, "events", shown.backlog) if shown is not None else PassCount(0, 0)
+        return PassCount(*shown.counts, "event", shown.backlog) if shown is not None else PassCount(0, 0)
 
     def note(self, watch: Watch) -> str:
         """Return the order of the rows; or: recording, ended, disarmed."""

@@ -14,6 +14,7 @@ from events.graph.record_ends import NO_RETURNS, lacks_returns
 from events.graph.tree import LIMIT, CallRow, CallRowFlag, CallTree
 from events.graph.visible_rows import VisibleOptions, VisibleRows
 from events.search.search import SearchStep
+from foreign.count_text import counted
 from tui.present.call_ends import ends_of
 from tui.views.graph.names import GraphNames
 from tui.views.graph.row_text import GraphRowText
@@ -299,16 +300,16 @@ class GraphModel:
         paused.
         """
         if self.live_tree.backlog > _EVERY:
-            return f"reading, {grouped(self.live_tree.backlog)} events to go"
+            return f"reading, {counted(self.live_tree.backlog, 'event')} to go"
         tree, wanted = self.tree, self.visible.options
-        words = [f"{grouped(tree.closed)} calls", f"{grouped(tree.open)} open" if tree.open else ""]
+        words = [counted(tree.closed, "call"), f"{grouped(tree.open)} open" if tree.open else ""]
         words += [f"{grouped(tree.ended[what])} {name}" for what, name in _INTERRUPTS.items() if tree.ended[what]]
         words += [f"{grouped(count)} {_COUNTED[flag]}" for flag, count in sorted(tree.counts.items()) if count]
-        words += [f"{grouped(unseen)} events dropped before" if (unseen := self.live_tree.skipped_events) else ""]
+        words += [f"{counted(unseen, 'event')} dropped before" if (unseen := self.live_tree.skipped_events) else ""]
         words *= counting
         words += [self.lines.task(wanted.task) if wanted.task is not None else ""]
         words += [f"from {duration(wanted.min_duration)} on" if wanted.min_duration else ""]
-        words += [f"{wanted.levels} levels" if wanted.levels < VisibleOptions().levels else ""]
+        words += [f"{counted(wanted.levels, 'level')}" if wanted.levels < VisibleOptions().levels else ""]
         words += [f"slow: {duration(self.slow)}" if self.slow else ""]
         words += [NO_RETURNS if self.lacks_returns else ""]
         return ", ".join(word for word in words if word)

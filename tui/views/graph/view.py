@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, Final
 
+from foreign.count_text import counted
 from tui.filter.filter import Filter, PassCount
 from tui.present.call_ends import ends_of
 from tui.present.status import note_of, note_of_gap, note_of_recording
@@ -165,11 +166,11 @@ class GraphView(TableView):
         """Number of rows of the tree that pass, and of all in memory; of hot spots the calls."""
         shown = self._shown
         if shown is None:
-            return PassCount(0, 0, "rows")
+            return PassCount(0, 0, "row")
         behind = shown.chosen.backlog if shown.chosen is not None else 0
         if self.pane.table is self.pane.hot:
-            return PassCount(self._hot_calls, shown.tree.closed - shown.tree.dropped_calls, "calls", behind)
-        return PassCount(len(shown.visible), shown.tree.next - shown.tree.first, "rows", behind)
+            return PassCount(self._hot_calls, shown.tree.closed - shown.tree.dropped_calls, "call", behind)
+        return PassCount(len(shown.visible), shown.tree.next - shown.tree.first, "row", behind)
 
     @property
     def place(self) -> ViewPlace:
@@ -186,7 +187,7 @@ class GraphView(TableView):
     def note(self, watch: Watch) -> str:
         """Return the progress and the calls with one end; for hot spots, the calls that are left out."""
         left_out = self._shown.tree.dropped_calls if self._shown and self.pane.table is self.pane.hot else 0
-        without = f"without the oldest {grouped(left_out)} calls; " if left_out else ""
+        without = f"without the oldest {counted(left_out, 'call')}; " if left_out else ""
         # A recording is foreign.
         followed = "" if watch.graph_plan is None else safe(str(watch.graph_plan), _FOLLOWED)
         return ": ".join(filter(None, (followed, without + self._note(watch))))

@@ -95,7 +95,7 @@ class HistogramsPane(TableList):
             lines = tuple(lines_of_watch(tuple(read_tables(watch.armed)), len(watch.outages)))
             self.post_message(self.Read(watch, TableLines(lines)))
         except KernelError as error:
-            self.post_message(self.Read(watch, TableLines(), str(error)))
+            self.post_message(self.Read(watch, TableLines(), error.with_remedy))
 
     @on(Read)
     def _came(self, event: Read) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 from kernel.watch.hist_tables import events_with_tables
 from tui.filter.filter import Filter
 from tui.present.status import note_of
-from tui.present.ways_out import GIVE_TRIGGER, SUM_UP
+from tui.present.ways_out import BY_TRACEFS_ELSEWHERE, GIVE_TRIGGER, SUM_UP
 from tui.views.histograms.pane import HistogramsPane, TableLines
 from tui.views.view import View, ViewPlace
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from tui.present.hist_tables import TableLine
 
 _NONE = f"no probe has a hist trigger: {GIVE_TRIGGER}, e.g. hist:keys=common_pid"
+_NONE_OF_PROGRAMS = f"BPF programs record these probes, and have no triggers: {BY_TRACEFS_ELSEWHERE}"
 _NONE_RECORDED = f"no probe has a hist trigger: {SUM_UP}"
 
 
@@ -79,6 +80,8 @@ class HistogramsView(View):
         """Return the text for a watch without a hist trigger."""
         if self._error or events_with_tables(watch.armed):
             return ""
+        if watch.armed.probes and all(armed.plan.programs for armed in watch.armed.probes):
+            return _NONE_OF_PROGRAMS
         return _NONE if watch.info.target.is_kernel else _NONE_RECORDED
 
     def note(self, watch: Watch) -> str:

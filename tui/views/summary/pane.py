@@ -130,7 +130,7 @@ class SummaryPane(Vertical):
             action()
             found = histograms.read()
         except KernelError as refused:
-            error = f"{failed}{refused}"
+            error = f"{failed}{refused.with_remedy}"
         self.post_message(self.Came(histograms, found, error, changed=True))
 
     @work(thread=True, group="histograms", exclusive=True)
@@ -139,4 +139,4 @@ class SummaryPane(Vertical):
         try:
             self.post_message(self.Came(histograms, histograms.read()))
         except KernelError as error:
-            self.post_message(self.Came(histograms, error=str(error)))
+            self.post_message(self.Came(histograms, error=error.with_remedy))

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
 from events.names.event_names import event_name
+from foreign.count_text import counted
 from kernel.watch.watch import Watch
 from probes.hist.kept import LATENCY
 from tui.present.call_ends import function_titles
@@ -64,15 +65,15 @@ def of_events(
 
 
 def _how_many(values: int, events: int, exact: bool) -> str:
-    return f"{grouped(values)}{'' if exact else ' or more'} in {grouped(events)} events" + (
+    return f"{grouped(values)}{'' if exact else ' or more'} in {counted(events, 'event')}" + (
         "" if exact else ", approximate"
     )
 
 
 def _head(watch: Watch, summary: Summary) -> str:
-    parts = [f"on the screen: {grouped(summary.counted)} events, {_pairs(summary.pairs)}"]
+    parts = [f"on the screen: {counted(summary.counted, 'event')}, {_pairs(summary.pairs)}"]
     if (alone := sum(summary.calls.unpaired_counts.values())) and summary.counted == summary.of:
-        parts.append(f"{grouped(alone)} {'end' if alone == 1 else 'ends'} alone")
+        parts.append(f"{counted(alone, 'end')} alone")
     if summary.skipped_events:
         parts.append(f"{grouped(summary.skipped_events)} dropped before they were counted")
     if summary.backlog:
@@ -85,7 +86,7 @@ def _head(watch: Watch, summary: Summary) -> str:
 
 
 def _pairs(number: int) -> str:
-    return f"{grouped(number)} {'pair' if number == 1 else 'pairs'}"
+    return counted(number, "pair")
 
 
 def _rate_title(summary: Summary) -> str:
@@ -111,7 +112,7 @@ def _latencies(watch: Watch, summary: Summary) -> Bars:
         bars += [Bar(f"{titles[function]}  {_pairs(found.count)}"), *figures_of(found)]
         bars += power_bars((power.exponent, power.hits) for power in found.powers)
     if rest := [found.count for function, found in latencies.items() if function not in titles]:
-        bars.append(Bar(f"{grouped(len(rest))} more functions  {_pairs(sum(rest))}", dim=True))
+        bars.append(Bar(f"{counted(len(rest), 'more function')}  {_pairs(sum(rest))}", dim=True))
     if not bars:
         return Bars("latency", (Bar(_no_latency(watch, summary)),))
     return Bars("latency of pairs", tuple(bars))
@@ -152,15 +153,15 @@ def of_kernel(watch: Watch, reads: tuple[HistogramReading, ...], subject: Subjec
     wanted = [r for r in reads if r.watched.value == subject.field and r.watched.event.path == subject.event]
     hits = sum(read.histogram.hits for read in reads if read.watched.is_task)
     dropped = sum(read.histogram.dropped for read in reads)
-    head = f"in the kernel: {grouped(hits)} hits since it began, nothing recorded"
+    head = f"in the kernel: {counted(hits, 'hit')} since it began, nothing recorded"
     if dropped:
         head += f", {grouped(dropped)} without room"
-    of_tasks = bars_of(f"process  {grouped(len(tasks))} in {grouped(hits)} hits", tasks, hits)
+    of_tasks = bars_of(f"process  {grouped(len(tasks))} in {counted(hits, 'hit')}", tasks, hits)
     values = of_tasks
     if wanted:
         total = sum(read.histogram.hits for read in wanted)
         shown = kernel_values(watch, wanted[0], subject)
-        values = bars_of(f"{subject.label}  {grouped(len(shown))} in {grouped(total)} hits", shown[:SHOWN], total)
+        values = bars_of(f"{subject.label}  {grouped(len(shown))} in {counted(total, 'hit')}", shown[:SHOWN], total)
         if alike := wanted[0].histogram.readings:
             values = Bars(subject.label, (Bar(alike_text(alike)),))
     elif subject.field:
@@ -183,7 +184,7 @@ def _kernel_latencies(reads: Iterable[HistogramReading]) -> Bars:
             continue
         powers = powers_of(read.histogram.entries)
         total = sum(power.hits for power in powers)
-        bars += [Bar(f"{read.watched.subject}  {grouped(total)} calls"), *(kernel_figures(read) if total else ())]
+        bars += [Bar(f"{read.watched.subject}  {counted(total, 'call')}"), *(kernel_figures(read) if total else ())]
         bars += power_bars((power.exponent, power.hits) for power in powers)
     return Bars(
         "latency, by thread; idle tasks are not timed", tuple(bars) or (Bar(f"no probe has both ends: {BOTH_ENDS}"),)

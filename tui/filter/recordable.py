@@ -1,0 +1,63 @@
+"""Explain names in a condition by the armed probes: fields that these could record, functions that these are on."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from events.names.function_choice import choice_or_any, is_choice
+from events.search.comparison import SymbolComparison, TextComparison
+from probes.corrections.corrections import corrected
+from probes.functions.function_index import index_of
+from probes.probe import Probe
+
+if TYPE_CHECKING:
+    from events.search.condition import Condition
+    from kernel.watch.watch import Watch
+
+_MAX_PROBES = 4
+"""Largest number of probes that are asked for a field, which takes each a millisecond."""
+_MAX_TRIED = 12
+"""Largest number of texts that are tried for one that records the field."""
+_NEAREST = 3
+
+
+def field_hint(name: str, watch: Watch) -> str:
+    """Return the probe that would record a field, an armed one with more; empty: there is none, or in a recording."""
+    if not watch.info.target.is_kernel:
+        return ""
+    probes = [armed.plan.probe for armed in watch.armed.probes]
+    for probe in [probe for probe in probes if isinstance(probe, Probe)][:_MAX_PROBES]:
+        condition = f" if {name} == 0"
+        verdict = watch.planner.check(replace(probe, filter=f"{name} == 0")).verdict
+        if verdict.error is None or verdict.error.code != "unknown_filter_field":
+            continue
+        right = corrected(verdict.command, verdict, lambda text: watch.planner.check(text).verdict, _MAX_TRIED)
+        if right.endswith(condition):
+            return f"{right.removesuffix(condition)} records it"
+    return ""
+
+
+def function_remark(condition: Condition, watch: Watch) -> str:
+    """Return which function of a condition no probe is on, with similar names; empty: there is none."""
+    patterns = {
+        (column.name, column.functions)
+        for plan in watch.event_fields.plans
+        for event in plan.events
+        for column in event.columns
+        if is_choice(column.functions)
+    }
+    for part in condition.term.parts():
+        own = [pattern for field, pattern in patterns if field == part.field]
+        if not own or not isinstance(part, SymbolComparison | TextComparison):
+            continue
+        choices = [choice_or_any(text) for text in own]
+        modules = index_of(watch.info.facts).modules
+        names = [name for name, of in modules.items() if any(one.matches(name, of) for one in choices)]
+        found = part.text in names if part.operator == "!=" else any(map(part.holds, names))
+        if names and not found:
+            near = difflib.get_close_matches(part.text, names, _NEAREST)
+            hint = f": did you mean {' or '.join(near)}?" if near else ""
+            return f"no function of {' or '.join(sorted(own))} is {part.text}{hint}"
+    return ""
