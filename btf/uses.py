@@ -16,6 +16,19 @@ _KEYWORDS = {
 }
 
 
+_SPELLINGS = {
+    "unsigned": "unsigned int",
+    "long": "long int",
+    "unsigned long": "long unsigned int",
+    "long long": "long long int",
+    "unsigned long long": "long long unsigned int",
+    "short": "short int",
+    "unsigned short": "short unsigned int",
+    "bool": "_Bool",
+}
+"""Names of types as C sources have them, with those of BTF."""
+
+
 class Uses(NamedTuple):
     """Names of functions, in file order."""
 
@@ -89,6 +102,9 @@ def functions_with(b: Btf, written: str) -> ExactUses:
 
 def _ids(b: Btf, name: str) -> list[int]:
     """Return the ids of the types of a name, with or without `struct`, `union` or `enum`."""
+    name = _SPELLINGS.get(name, name)
+    if name == "void":
+        return [0]
     keyword, _, rest = name.strip().partition(" ")
     kinds = _KEYWORDS.get(keyword, _TYPES) if rest else _TYPES
     plain = rest.strip() if keyword in _KEYWORDS and rest else name.strip()

@@ -44,6 +44,8 @@ class NamePattern(NamedTuple):
     modules: Glob | None
     excluded: bool
     """True if its functions are left out (`!`)."""
+    column: int
+    """Column of the text in the choice."""
 
     @property
     def name(self) -> str:
@@ -77,6 +79,8 @@ class FunctionChoice:
         if text.startswith("[") and "]" not in text:
             raise ChoiceError("A type ends with a bracket: [struct file *]")
         if not text.startswith(("@", "/")) and not is_type(text):
+            if text.startswith("[") and "]," in text:
+                raise ChoiceError("Of a type functions can only be left out: ,!NAME", text.index("],") + 2)
             return cls(text, _patterns(text, 0))
         first, rest = _without_exclusions(text)
         excluded = _patterns(rest, len(first) + 1) if rest else ()
@@ -134,6 +138,15 @@ def choice_or_any(text: str) -> FunctionChoice:
         return FunctionChoice(text)
 
 
+def module_of(text: str) -> str:
+    """Return the only module whose functions a text stands for; empty: there is no such one."""
+    if not is_choice(text) or ":" not in text:
+        return ""
+    modules = {one.module for one in choice_or_any(text).patterns if not one.excluded}
+    name = modules.pop() if len(modules) == 1 else None
+    return name if name and name.isidentifier() else ""
+
+
 def is_choice(text: str) -> bool:
     """Return whether a text stands for several functions rather than for the one that has this name."""
     return text.startswith(("/", "@", "!")) or any(letter in text for letter in "*?[") or _is_list(text)
@@ -178,7 +191,10 @@ def _pattern(part: str, at: int) -> NamePattern:
     module, colon, name = body.rpartition(":")
     if not name or (colon and not module):
         raise ChoiceError("A name or a pattern stands between the commas", at)
-    return NamePattern(name, _plain(name), module if colon else None, _plain(module) if colon else None, body != part)
+    modules = _plain(module) if colon else None
+    return NamePattern(
+        name, _plain(name), module if colon else None, modules, body != part, at + len(part) - len(name)
+    )
 
 
 def _plain(pattern: str) -> Glob:

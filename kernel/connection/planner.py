@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from btf.damage import exact_types
 from btf.errors import BtfError
+from events.names.function_choice import module_of
 from kernel.connection.event_kinds import kind_of, reason_for_number
 from kernel.connection.function_list import read_function_list
 from kernel.connection.kernel_info import KernelInfo
@@ -84,7 +85,7 @@ class Planner:
             checked = check_plan(probe, btf, facts, group, self._around(probe), via=means.via)
             return checked._replace(plan=means.told(checked.plan)) if checked.plan is not None else checked
         around = self.info.environment
-        asked = around.environment
+        asked = replace(around.environment, function_list=read_function_list)
         if asked.symbol is not None:
             asked = replace(asked, landing=self._landing)
         types = self.types_of(probe)
@@ -307,7 +308,8 @@ class Planner:
         symbol = known.place.symbol
         if known.kind is ProbeKind.TRACEPOINT:
             symbol = f"{STUB}{symbol}"
-        return self.info.btf_of(known.place.module or self.info.function(symbol).module)
+        module = known.place.module or module_of(str(known.place)) or self.info.function(symbol).module
+        return self.info.btf_of(module)
 
 
 def _can_be_numbered(probe: Armable) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -42,11 +41,11 @@ class MeansChooser:
     def choose(self, probe: Armable, btf: Btf | None, around: Environment) -> ProbeMeans:
         """Return tracefs, or programs for several functions of which tracefs can't record what is asked.
 
-        Programs are tried: on this kernel, and for this probe. Raises TargetLost.
+        Whether this kernel attaches programs is tried. Raises TargetLost.
         """
         if not isinstance(probe, Probe) or not is_function(probe) or not is_choice(probe.place.symbol):
             return ProbeMeans(Via.TRACEFS)
-        if self._last is None or self._last[0] != probe:
+        if self._last is None or self._last[0] != probe or around.function_list is not None:  # a file may change
             self._last = probe, self._chosen(probe, btf, around)
         return self._last[1]
 
@@ -62,10 +61,6 @@ class MeansChooser:
             return ProbeMeans(Via.TRACEFS)
         if refusal.code in _OF_ANY_MEANS or not self._info.attaches_programs:
             return ProbeMeans(Via.TRACEFS)
+        # Programs may refuse it, too: what they say is about the probe, not about the number of its functions.
         said = f"{refusal.message[:1].lower()}{refusal.message[1:]}"
-        programs = ProbeMeans(Via.BPF, f"tracefs does not do this: {said}")
-        with contextlib.suppress(CannotLower):
-            lower(probe, btf, facts, "", environment=around, via=Via.BPF)
-            return programs
-        # Of so many functions the refusal of programs says what is wrong with the probe.
-        return programs if refusal.code == "too_many_functions" else ProbeMeans(Via.TRACEFS)
+        return ProbeMeans(Via.BPF, f"tracefs does not do this: {said}")

@@ -8,6 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from btf.btf import Btf
+from btf.types import Enum, Enum64, Int
+from btf.walk import strip
 from probes.bpf.bulk_exclusions import exclusion_reason
 from probes.bpf.condition import Condition, parse_condition
 from probes.bpf.fetch import NotCompiled
@@ -39,7 +42,10 @@ def program_facts(facts: TargetFacts) -> TargetFacts:
 
 
 def with_programs(
-    shaped: Sequence[tuple[Plan, Sequence[str]]], left_out: Mapping[str, Sequence[str]], facts: TargetFacts
+    shaped: Sequence[tuple[Plan, Sequence[str]]],
+    left_out: Mapping[str, Sequence[str]],
+    facts: TargetFacts,
+    btf: Btf | None,
 ) -> Plan:
     """Return a plan with BPF programs in place of lines.
 
@@ -48,6 +54,7 @@ def with_programs(
             the recorded values where its lines say; those with most functions first.
         left_out: names of functions that are not probed, by the reason.
         facts: what the target can do.
+        btf: types of the target; None: unknown.
 
     Raises:
         CannotLower: no program here does it; the refusal names the word.
@@ -66,18 +73,17 @@ def with_programs(
     if probe.stack or probe.triggers:
         raise program_refusal("!" + (probe.triggers or ("stacktrace",))[0], None, NO_TRIGGERS)
     several = len(first) > 1 or len(shaped) > 1 or any(left_out.values())
-    like, others = _of_one_type(shaped, probe)
+    like, others = _of_one_type(shaped, probe, btf)
     attached, notes = _attachable(like, several, probe, facts)
-    layouts = [
-        RecordLayout.of([(name, kind) for name, kind, _ in _values(event, probe)]) for event in attached[0][0].events
-    ]
+    plan = attached[0][0]
+    layouts = [RecordLayout.of([(name, kind) for name, kind, _ in _values(event, probe)]) for event in plan.events]
     size = max(layout.size for layout in layouts)
     events = []
     for number, (event, layout) in enumerate(zip(plan.events, layouts, strict=True)):
         groups = _with_equal_lines([(each.events[number], names) for each, names in attached])
         programs = tuple(_program(probe, each, names, layout, size, registers) for each, names in groups)
         events.append(replace(event, line="", remove="", more=(), programs=programs))
-    planned = [note for note in plan.losses if not is_probed_note(note)]
+    planned = [note for each, _ in attached for note in each.losses if not is_probed_note(note)]
     count = [probed_note(str(probe.place), sum(len(names) for _, names in attached))] if several else []
     points = " and ".join(dict.fromkeys(event.programs[0].point.value for event in events))
     reasons = {name: reason for reason, names in left_out.items() for name in names}
@@ -88,15 +94,27 @@ def with_programs(
 
 
 def _of_one_type(
-    shaped: Sequence[tuple[Plan, Sequence[str]]], probe: Probe
+    shaped: Sequence[tuple[Plan, Sequence[str]]], probe: Probe, btf: Btf | None
 ) -> tuple[list[tuple[Plan, Sequence[str]]], list[str]]:
-    """Return the plans that record values of the same types, on most functions, and the functions of the others."""
+    """Return the plans that record values of the same types, on most functions, and the functions of the others.
+
+    Values of different enums are of different types, although of one size.
+    """
     by_types: dict[tuple[object, ...], list[tuple[Plan, Sequence[str]]]] = {}
     for plan, functions in shaped:
-        types = tuple((name, kind) for event in plan.events for name, kind, _ in _values(event, probe))
-        by_types.setdefault(types, []).append((plan, functions))
+        stored = [(name, kind) for event in plan.events for name, kind, _ in _values(event, probe)]
+        named = [(column.name, _names(btf, column.btf_type)) for event in plan.events for column in event.columns]
+        by_types.setdefault((*stored, *named), []).append((plan, functions))
     like = max(by_types.values(), key=lambda plans: sum(len(functions) for _, functions in plans))
     return like, [name for plans in by_types.values() if plans is not like for _, names in plans for name in names]
+
+
+def _names(btf: Btf | None, type_id: int | None) -> tuple[tuple[str, int], ...] | str:
+    """Return the names that values of a type have; empty: they are numbers."""
+    kind = btf.type(strip(btf, type_id)) if btf is not None and type_id else None
+    if isinstance(kind, Enum | Enum64):
+        return tuple((value.name, value.value) for value in kind.values)
+    return "bool" if isinstance(kind, Int) and kind.is_bool else ""
 
 
 def _with_equal_lines(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from weakref import WeakKeyDictionary
 
@@ -19,6 +19,8 @@ from probes.refusal import CannotLower, own_refusal
 from probes.syntax.text import glob
 
 _MOST_STORED = 8
+_MOST_PATTERNS = 64
+"""Patterns of a list or a file: each is tried on each function."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +64,7 @@ def chosen_functions(
                 return result
         found = _of_type(choice, btf, facts, column) if choice.type else _of_names(choice, facts, column)
     except ChoiceError as error:
-        raise CannotLower(own_refusal("no_choice", text, column + error.offset, str(error))) from None
+        raise CannotLower(own_refusal("no_choice", text, column, str(error))) from None
     if not found.names:
         raise CannotLower(own_refusal("not_traceable", text, column, "No name in available_filter_functions fits"))
     if not choice.type:
@@ -83,25 +85,48 @@ def uses_of(btf: Btf, type_name: str) -> ExactUses:
 
 
 def _of_names(choice: FunctionChoice, facts: TargetFacts, column: int) -> ChosenFunctions:
-    """Return the functions whose names fit. Raises CannotLower."""
+    """Return the functions whose names fit. Raises CannotLower, ChoiceError."""
     index = index_of(facts)
     for one in choice.patterns:
         if one.name and not one.excluded and not _is_there(one, index):
-            at = column + choice.text.index(one.text)
-            raise CannotLower(
-                own_refusal(
-                    "not_traceable", one.text, at, "It is not in available_filter_functions, as the list has it"
-                )
-            )
+            hint = "It is not in available_filter_functions, as the list has it"
+            raise CannotLower(own_refusal("not_traceable", one.name, column + one.column, hint))
     if choice.is_one_pattern:  # the kernel itself matches it
         fits = glob(choice.patterns[0].text).match
         return ChosenFunctions(tuple(name for name in index.modules if fits(name)))
-    return ChosenFunctions(tuple(name for name, module in index.modules.items() if choice.matches(name, module)))
+    if choice.expression is None:
+        return ChosenFunctions(_matching(choice.patterns, index), _unused(choice, index))
+    names = tuple(name for name, module in index.modules.items() if choice.matches(name, module))
+    return ChosenFunctions(names, _unused(choice, index))
 
 
 def _is_there(one: NamePattern, index: FunctionIndex) -> bool:
     module = index.modules.get(one.name)
     return module is not None and one.matches(one.name, module)
+
+
+def _unused(choice: FunctionChoice, index: FunctionIndex) -> tuple[str, ...]:
+    """Return a note on the patterns of a choice that no traceable function fits, as where they are misspelt."""
+    unused = [one for one in choice.patterns if not _matching([one._replace(excluded=False)], index)]
+    names = [("!" if one.excluded else "") + (f"{one.module}:" if one.module else "") + one.text for one in unused]
+    return (f"{choice.text}: no traceable function fits {shortened(names)}",) if names else ()
+
+
+def _matching(patterns: Sequence[NamePattern], index: FunctionIndex) -> tuple[str, ...]:
+    """Return the functions that names and patterns mean, without what is excluded. Raises ChoiceError."""
+    chosen = [one for one in patterns if not one.excluded]
+    exact = {one.name for one in chosen if one.name and _is_there(one, index)}
+    globs = [one for one in chosen if not one.name]
+    excluded = [one for one in patterns if one.excluded]
+    if len(globs) + len(excluded) > _MOST_PATTERNS:
+        raise ChoiceError(f"At most {_MOST_PATTERNS} patterns stand beside any number of names")
+    everything = not chosen
+    return tuple(
+        name
+        for name, module in index.modules.items()
+        if (everything or name in exact or any(one.matches(name, module) for one in globs))
+        and not any(one.matches(name, module) for one in excluded)
+    )
 
 
 def _of_type(choice: FunctionChoice, btf: Btf | None, facts: TargetFacts, column: int) -> ChosenFunctions:
@@ -138,22 +163,16 @@ def _of_file(choice: FunctionChoice, facts: TargetFacts, environment: Environmen
         lines = environment.function_list(choice.file)
     except InputRefusal as error:
         raise CannotLower(own_refusal("no_choice", choice.text, column, str(error))) from None
-    index, missing = index_of(facts), []
-    wanted: dict[str, None] = {}
+    index, patterns = index_of(facts), list[NamePattern]()
     for line in lines:
         parts = FunctionChoice.parse(line)
         if not parts.is_list:
-            raise ChoiceError(f"A line of {choice.file} is no name: {line}", 1)
-        if len(parts.patterns) == 1 and parts.patterns[0].name and not parts.patterns[0].excluded:
-            name = parts.patterns[0].name
-            wanted |= {name: None} if _is_there(parts.patterns[0], index) else {}
-            missing += [] if name in wanted else [name]
-        else:
-            wanted |= {name: None for name, module in index.modules.items() if parts.matches(name, module)}
-    wanted = {name: None for name in wanted if choice.matches(name, index.modules[name])}
+            raise ChoiceError(f"{choice.file}: no name or pattern: {line}")
+        patterns += parts.patterns
+    missing = [one.text for one in patterns if one.name and not one.excluded and not _is_there(one, index)]
+    names = _matching([*patterns, *choice.patterns], index) if patterns else ()
     note = f"{choice.text}: {len(missing)} of its names are of no traceable function: {shortened(missing)}"
-    if not wanted:
+    if not names:
         hint = note if missing else f"{choice.file} has no names"
         raise CannotLower(own_refusal("not_traceable", choice.text, column, hint))
-    names = tuple(name for name in index.modules if name in wanted)
     return ChosenFunctions(names, (note,) if missing else ())

@@ -13,6 +13,8 @@ from probes.functions.chosen_functions import uses_of
 from probes.functions.convention import convention_of
 from probes.functions.signature import Signature, certain_signature_of, signature_of
 
+NO_RESULT = "they return nothing"
+"""Reason for which functions are left out where `$retval` is recorded."""
 _WORD = re.compile(r"\w+")
 
 

@@ -26,7 +26,7 @@ from probes.lowering.filters.probe_filter import distribute_filter
 from probes.lowering.filters.unrecorded import FUNCTION, explain_unrecorded, known_hint
 from probes.lowering.mechanism import Mechanism, choose
 from probes.names import choice_name, event_name, unique_field
-from probes.plans.plan import DEFAULT_GROUP, Plan, PlanColumn, PlannedEvent
+from probes.plans.plan import DEFAULT_GROUP, MAX_PATTERN, Plan, PlanColumn, PlannedEvent
 from probes.probe import Probe, ProbeEnds
 from probes.refusal import CannotLower
 from probes.rules.expand import beyond_last
@@ -139,7 +139,8 @@ def _explained_by_pattern(
 def _with_functions(events: Sequence[PlannedEvent], pattern: str) -> list[PlannedEvent]:
     """Return the events of a pattern with a column for the function that a record is from."""
     name = unique_field(FUNCTION, {column.name for event in events for column in event.columns})
-    column = PlanColumn(name, FUNCTION, functions=pattern)
+    # Names are found by the addresses then: a recording keeps no longer texts.
+    column = PlanColumn(name, FUNCTION, functions=pattern if len(pattern) <= MAX_PATTERN else "*")
     return [replace(event, columns=(column, *event.columns)) for event in events]
 
 

@@ -5,7 +5,7 @@ Each kind of command has a module.
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Sequence
 
 from btf.btf import Btf
 from events.names.function_choice import FunctionChoice
@@ -14,7 +14,7 @@ from probes.bpf.lower import program_facts, program_refusal, with_programs
 from probes.command import Armable, SyntheticEvent, UserProbe
 from probes.facts.facts import TargetFacts
 from probes.facts.lookups import UNKNOWN, Environment
-from probes.functions.function_shapes import function_shapes, names_wanted, parameter_name, without_void
+from probes.functions.function_shapes import NO_RESULT, function_shapes, names_wanted, parameter_name, without_void
 from probes.functions.signature import Signature
 from probes.lowering.check_planned import check_planned
 from probes.lowering.event import lower_event
@@ -90,23 +90,37 @@ def _programs(
     mechanism = choose(probe, facts, environment, btf)
     if not mechanism.functions:
         plan = _events(probe, btf, facts, group, event, environment)
-        return with_programs([(plan, (probe.place.symbol,))], {}, facts)
+        return with_programs([(plan, (probe.place.symbol,))], {}, facts, btf)
     functions, void = without_void(mechanism.functions, probe.fetchargs, btf)
     wanted = names_wanted(probe.fetchargs)
-    name = parameter_name(FunctionChoice.parse(str(probe.place)))
-    shapes, lacking = function_shapes(functions, wanted, btf, facts.machine, mechanism.parameters, name)
+    called = parameter_name(FunctionChoice.parse(str(probe.place)))
+    shapes, lacking = function_shapes(functions, wanted, btf, facts.machine, mechanism.parameters, called)
     if not any(shape.functions for shape in shapes):
-        raise _no_common_value(probe, wanted or {"$retval"}, mechanism.functions)
-    plans = [
-        (_events(probe, btf, facts, group, event, environment, shape.signature), shape.functions) for shape in shapes
-    ]
-    left_out = {"they return nothing": void, "they lack a value that is recorded": lacking}
-    return with_programs(plans, left_out, facts)
+        count = {
+            name: sum(
+                len(shape.functions)
+                for shape in function_shapes(
+                    functions, frozenset({name}), btf, facts.machine, mechanism.parameters, called
+                )[0]
+            )
+            for name in wanted
+        }
+        raise _no_common_value(probe, min(count, key=count.__getitem__, default="$retval"), mechanism.functions)
+    left_out = {NO_RESULT: void, "they lack a value that is recorded": lacking}
+    plans, refused = [], None
+    for shape in shapes:
+        try:
+            plans.append((_events(probe, btf, facts, group, event, environment, shape.signature), shape.functions))
+        except CannotLower as error:
+            refused = refused or error
+            left_out.setdefault(error.refusal.message, []).extend(shape.functions)
+    if not plans and refused is not None:
+        raise refused
+    return with_programs(plans, left_out, facts, btf)
 
 
-def _no_common_value(probe: Probe, wanted: Set[str], functions: Sequence[str]) -> CannotLower:
-    """Return the error of a probe of which no function has the values."""
-    name = min(wanted)
+def _no_common_value(probe: Probe, name: str, functions: Sequence[str]) -> CannotLower:
+    """Return the error of a probe of which no function has all values; `name`: the one that the fewest have."""
     hint = f"None of {counted(len(functions), 'function')} has it, or BTF does not know them"
     column = str(probe).find(name, str(probe).index(str(probe.place)) + len(str(probe.place)))
     return CannotLower(own_refusal("no_program", name, column if column >= 0 else None, hint))

@@ -16,6 +16,7 @@ from probes.facts.facts import Feature, TargetFacts
 from probes.facts.lookups import UNKNOWN, Environment
 from probes.functions.chosen_functions import ChosenFunctions, chosen_functions
 from probes.functions.function_index import index_of
+from probes.functions.function_shapes import NO_RESULT, without_void
 from probes.functions.left_out import left_out_notes, probed_note
 from probes.probe import Probe, ProbeEnds, ProbeKind, ProbePlace
 from probes.refusal import CannotLower, own_refusal
@@ -80,7 +81,7 @@ def choose(probe: Probe, facts: TargetFacts, environment: Environment = UNKNOWN,
         note = f"{place.symbol}: an address of this boot; after the next one something else is there"
         return replace(_kprobe(probe, facts, by_name=False), losses=(note,))
     if is_choice(place.symbol):
-        return _several(probe, chosen_functions(place, btf, facts, environment, column), facts, column)
+        return _several(probe, chosen_functions(place, btf, facts, environment, column), facts, column, btf)
     count = _count(place, facts)
     others = index_of(facts).count(place.symbol) - count  # an fprobe would attach to these as well
     alias = "" if count else _alias(place, facts, environment)
@@ -166,7 +167,7 @@ def _symbols(place: ProbePlace, facts: TargetFacts, environment: Environment) ->
     return counts.kernel + counts.modules
 
 
-def _several(probe: Probe, chosen: ChosenFunctions, facts: TargetFacts, column: int) -> Mechanism:
+def _several(probe: Probe, chosen: ChosenFunctions, facts: TargetFacts, column: int, btf: Btf | None) -> Mechanism:
     """Choose the mechanism for several functions: a list where the target takes one; the kernel matches names for an
     fprobe; each function gets a kprobe else.
     """
@@ -181,6 +182,7 @@ def _several(probe: Probe, chosen: ChosenFunctions, facts: TargetFacts, column: 
         return Mechanism(True, on, False, losses, functions=names, parameters=chosen.parameters)
     excluded = {name: "its name is not unique" for name in names if index.count(name) > 1}
     excluded |= {name: "it is on the kernel's kprobe blacklist" for name in names if name in facts.blacklist}
+    excluded |= dict.fromkeys(without_void(names, probe.fetchargs, btf)[1], NO_RESULT)
     functions = sorted(name for name in names if name not in excluded)
     if not functions or place.offset:
         raise CannotLower(
@@ -189,7 +191,8 @@ def _several(probe: Probe, chosen: ChosenFunctions, facts: TargetFacts, column: 
     if len(functions) > _MAX_FUNCTIONS:
         by_pattern = facts.has(Feature.FPROBE_EVENTS) and _is_one_pattern(place)
         way = f"f {text} takes them" if by_pattern else "a narrower choice fits fewer"
-        hint = f"{counted(len(functions), 'name')} fit; without BPF programs each needs a kprobe: {_MAX_FUNCTIONS} at most; {way}"
+        fit = counted(len(functions), "name fits", "names fit")
+        hint = f"{fit}; without BPF programs each needs a kprobe: {_MAX_FUNCTIONS} at most; {way}"
         raise CannotLower(own_refusal("too_many_functions", text, column, hint))
     losses = (probed_note(text, len(functions)), *left_out_notes(excluded), *chosen.notes)
     first = _kprobe(replace(probe, place=ProbePlace(functions[0])), facts, by_name=False)

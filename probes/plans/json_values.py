@@ -7,11 +7,9 @@ from typing import Any
 
 from probes.command import Deletion, parse_command
 from probes.plain_types import require_types
-from probes.plans.plan import Plan, PlanColumn, PlannedEvent
+from probes.plans.plan import MAX_PATTERN, Plan, PlanColumn, PlannedEvent
 
 _MAX_EVENTS = 1 << 17
-_MAX_PATTERN = 1 << 13
-"""Longest pattern of functions in characters; names have 512 at most (KSYM_NAME_LEN)."""
 
 
 def plan_to_dict(plan: Plan) -> dict[str, Any]:
@@ -40,7 +38,7 @@ def plan_from_dict(plain: dict[str, Any]) -> Plan:
             require_types(PlanColumn, column)
         require_types(PlannedEvent, event)
         columns = tuple(PlanColumn(**column) for column in event["columns"])
-        if any(len(column.functions) > _MAX_PATTERN for column in columns):
+        if any(len(column.functions) > MAX_PATTERN for column in columns):
             raise ValueError("a pattern of functions that is too long")
         lists = {name: tuple(event.get(name, ())) for name in ("triggers", "more")}
         events.append(PlannedEvent(**{**event, **lists, "columns": columns, "programs": ()}))

@@ -15,6 +15,10 @@ DEFAULT_GROUP = "probewright"
 """Group of events whose probe names none."""
 
 
+MAX_PATTERN = 1 << 13
+"""Longest text in characters by which a column names its functions."""
+
+
 class Via(enum.StrEnum):
     """Means by which probes on functions are recorded."""
 

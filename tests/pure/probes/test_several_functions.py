@@ -8,6 +8,9 @@ from collections.abc import Sequence
 import pytest
 
 from btf.layout import resolve
+from btf.types import Enum
+from btf.uses import functions_with
+from btf.walk import size_of
 from foreign.refusal import InputRefusal
 from probes.bpf.program import BpfProgram
 from probes.command import has_own_syntax, parse_armable
@@ -15,7 +18,8 @@ from probes.facts.lookups import Environment
 from probes.functions.signature import certain_signature_of
 from probes.lowering.lower import lower
 from probes.plans.json_values import plan_from_dict, plan_to_dict
-from probes.plans.plan import Plan, Via
+from probes.plans.plan import MAX_PATTERN, Plan, Via
+from probes.probe import Probe
 from probes.refusal import CannotLower
 from probes.syntax.parse import ParseError
 from probes.verdict import Refusal
@@ -120,7 +124,7 @@ def test_a_file_of_names() -> None:
     assert "no such file" in refusal_of("f @other").hint
     with pytest.raises(CannotLower) as caught:
         plan_of("f @bad", lists={"bad": ["[struct file *]"]})
-    assert "is no name" in caught.value.refusal.hint
+    assert "no name or pattern" in caught.value.refusal.hint
     with pytest.raises(CannotLower) as caught:
         plan_of("f @none", lists={"none": ["nobody"]})
     assert caught.value.refusal.code == "not_traceable"
@@ -218,3 +222,75 @@ def test_functions_that_return_nothing_are_left_out_of_results() -> None:
     assert any(note.startswith("1 left out, they return nothing: fput") for note in plan.losses)
     assert functions_of(plan_of("f vfs_read,fput%both $arg1"))[0] == ["fput", "vfs_read"]
     assert refusal_of("f fput,!vfs_*%return $retval").code == "no_program"
+
+
+def test_a_line_of_a_file_that_excludes_takes_out_of_all_others() -> None:
+    lists = {"mine": ["vfs_*", "!vfs_read", "!vfs_w*"]}
+    chosen = functions_of(plan_of("f @mine $arg1", lists=lists))[0]
+    assert "vfs_open" in chosen and not {"vfs_read", "vfs_write"} & set(chosen)
+
+
+def test_values_of_different_enums_are_not_named_alike() -> None:
+    known = kernel("7.2")
+    enums: dict[str, list[str]] = {}
+    for name in known.facts.functions:
+        signature = certain_signature_of(known.btf, name)
+        for param in signature.params if signature is not None else ():
+            kind = known.btf.type(signature.strip(param.type_id)) if signature is not None else None
+            if isinstance(kind, Enum):
+                enums.setdefault(param.name, []).append(f"{name}:{kind.id}")
+    names = next(each for each in enums.values() if len({one.partition(":")[2] for one in each}) > 1)
+    shared = next(name for name, each in enums.items() if each is names)
+    plan = plan_of(f"f {','.join(one.partition(':')[0] for one in names)} {shared}")
+    kinds = {one.partition(":")[2] for one in names if one.partition(":")[0] in functions_of(plan)[0]}
+    assert len(kinds) == 1
+    assert any("a recorded value has another type there" in note for note in plan.losses)
+
+
+def test_a_function_of_which_a_path_cannot_be_read_is_left_out() -> None:
+    plan = plan_of("f * file->f_pos")
+    assert "vfs_read" in functions_of(plan)[0]
+    assert refusal_of("f [struct file *] file->nothing").code == "NO_BTF_FIELD"
+
+
+def test_columns_are_those_of_the_functions_that_are_probed() -> None:
+    plan = plan_of("f * count")
+    (event,) = plan.events
+    field = next(one for one in event.programs[0].layout.fields if one.name == "count")
+    column = next(column for column in event.columns if column.name == "count")
+    assert column.btf_type is not None
+    assert size_of(kernel("7.2").btf, column.btf_type) == field.type.size
+
+
+def test_lines_of_a_list_leave_out_what_returns_nothing() -> None:
+    plan = plan_of("f vfs_read,fput%both $retval", Via.TRACEFS)
+    assert [line.split()[1] for line in plan.events[1].lines] == ["vfs_read"]
+    assert any("1 left out, they return nothing: fput" in note for note in plan.losses)
+
+
+def test_what_no_function_fits_is_told() -> None:
+    plan = plan_of("f vfs_*,!vfs_raed,nobody_* $arg1")
+    assert any("no traceable function fits !vfs_raed, nobody_*" in note for note in plan.losses)
+    refusal = refusal_of("f vfs_open,open")
+    assert (refusal.token, refusal.column) == ("open", 11)
+
+
+def test_a_text_that_no_recording_would_keep_names_functions_by_address() -> None:
+    names = [name for name in kernel("7.2").facts.functions if re.fullmatch("[a-z_]{12,}", name)]
+    plan = plan_of(f"f {','.join(dict.fromkeys(names))} $arg1")
+    assert len(str(plan.probe.place if isinstance(plan.probe, Probe) else "")) > MAX_PATTERN
+    assert plan.events[0].columns[0].functions == "*"
+    assert plan_from_dict(plan_to_dict(plan)).events[0].columns == plan.events[0].columns
+
+
+def test_types_are_found_by_their_spelling_in_c() -> None:
+    btf = kernel("7.2").btf
+    assert functions_with(btf, "unsigned long") == functions_with(btf, "long unsigned int")
+    assert functions_with(btf, "unsigned long").takes and functions_with(btf, "void *").takes
+    assert functions_with(btf, "void *").takes.items().isdisjoint(functions_with(btf, "void").takes.items())
+    with pytest.raises(ParseError):
+        parse_armable("f [loff_t],vfs_* $arg1")
+
+
+def test_the_value_that_the_fewest_functions_have_is_blamed() -> None:
+    assert refusal_of("f vfs_* file nobody").token == "nobody"
