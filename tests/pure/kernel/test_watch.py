@@ -14,6 +14,7 @@ import pytest
 import kernel.watch.recorder
 from events.batch import Batch, Chunk
 from events.loss_counts import LossCounts
+from events.losses import UNKNOWN_TASK
 from events.recording.reader import Recording
 from events.store.outage_mark import Outage
 from kernel.connection.kernel_info import KernelInfo
@@ -693,3 +694,39 @@ def test_a_probe_that_goes_says_that_no_event_of_others_is_missing(watch):
     watch.tick()
     gaps = [one for one in marks if isinstance(one, Batch) and one.after_gap]
     assert [(one.changed, one.chunks) for one in gaps] == [(True, ())] * 2
+
+
+def test_the_newest_task_is_asked_for_after_each_gap_and_once() -> None:
+    target = Target()
+    target.files |= {
+        "/proc/2/stat": b"2 (kthreadd) S 0 0 0 0 -1 2129984 0",
+        "/proc/stat": b"cpu 1\nprocesses 800\n",
+        "/proc/loadavg": b"0.20 0.18 0.12 1/80 850\n",
+        "/sys/devices/system/cpu/possible": b"0-1\n",
+    }
+    watch = Watch(Anything(KernelInfo(target)))
+    armed = watch.armed.arm(Probe(ProbePlace("vfs_read")), mode=Mode.COUNT)
+    (number,) = armed.formats
+    watch.tick()
+    watch.counts()
+    assert watch.store is not None and watch.queue.entries == [], "nothing was lost"
+    target.event(1000, number)
+    assert watch.session is not None and watch.session.pump.wait(5)
+    watch.tick()
+    watch.queue.entries.append(Batch((), drained=False, after_gap=True))
+    watch.tick()
+    assert watch.store.newest_task(2000) == UNKNOWN_TASK
+    watch.counts()
+    watch.tick()
+    assert watch.store.newest_task(2000) == 850
+    watch.counts()
+    assert watch.queue.entries == [], "once"
+    with watch.armed.pause(watch.session):
+        pass
+    watch.tick()
+    assert watch.store.newest_task(2000) == UNKNOWN_TASK, "the id of before is of no use"
+    target.files["/proc/2/stat"] = b"2 (sh) S 0 0 0 0 -1 4194560 0"
+    watch.counts()
+    watch.tick()
+    assert watch.store.newest_task(2000) == UNKNOWN_TASK, "a container has ids of its own"
+    watch.close()
