@@ -157,7 +157,7 @@ def _lines(found: dict[str, Any]) -> Iterator[str]:
     elif kind == "rate":
         seconds = max(1, len(found["counts"])) * found["step"] / 1e9
         peak = max(found["counts"], default=0) * 1e9 / found["step"]
-        rates = f"{short(found['events'] / seconds)}/s, at most {short(peak)}/s"
+        rates = f"{short(found['events'] / seconds)}/s, at most {short(peak)}/s in {duration(found['step'])}"
         yield f"{_name(found['event'])}: {grouped(found['events'])} events, {rates}"
     elif kind == "hits":
         yield f"{_name(found['event'])}: {grouped(found['events'])} hits in the kernel"

@@ -96,9 +96,7 @@ def _rate_title(summary: Summary) -> str:
 def _rates(summary: Summary) -> Iterable[Rate]:
     line = summary.timeline
     for kind in line.kinds:
-        counts = line.counts(kind)
-        peak = max(counts, default=0) * 1e9 / line.width
-        yield Rate(event_name(kind), tuple(counts), line.total(kind), peak)
+        yield Rate(event_name(kind), tuple(line.counts(kind)), line.total(kind))
 
 
 def _latencies(watch: Watch, summary: Summary) -> Bars:
@@ -173,7 +171,7 @@ def of_kernel(watch: Watch, reads: tuple[HistogramReading, ...], subject: Subjec
 def _kernel_rates(reads: Iterable[HistogramReading]) -> Iterable[Rate]:
     for read in reads:
         if read.watched.is_task:
-            yield Rate(read.watched.event.event, (), read.histogram.hits, None)
+            yield Rate(read.watched.event.event, (), read.histogram.hits)
 
 
 def _kernel_latencies(reads: Iterable[HistogramReading]) -> Bars:
