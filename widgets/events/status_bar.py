@@ -144,11 +144,11 @@ def _joined(left: list[Run], right: list[Run], columns: int) -> Content:
 
 
 def loss_runs(losses: LossTotals, quiet: bool) -> Iterator[Run]:
-    """Yield `lost 0  missed 0  dropped 0  unread 0`; `quiet`: only `lost`, and counts other than 0."""
-    for name, count in losses.counts:
-        if count:
-            yield (f"  ! {name} {grouped(count)}", "bold $text-error")
-        elif not quiet or name == "lost":
-            yield (f"  {name} 0", "dim")
+    """Yield `lost 0  missed ?  dropped 0  unread 0`; `quiet`: only `lost`, and counts other than 0."""
+    for loss in losses.counts:
+        if loss.number:
+            yield (f"  ! {loss.name} {loss.text}", "bold $text-error")
+        elif not quiet or loss.name == "lost":
+            yield (f"  {loss.name} {loss.text}", "dim")
     if losses.gap:
         yield (f"  ! gap {seconds_text(losses.gap)}", "bold $text-error")

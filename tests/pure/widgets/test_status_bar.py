@@ -123,3 +123,11 @@ def test_an_urgent_note_is_read_whole_before_other_views_are() -> None:
     urgent = live_line(replace(state, urgent=True), 78).plain
     assert "[events]" in urgent and note in urgent
     assert "F8 give up" in live_line(replace(state, urgent=True), 118).plain
+
+
+def test_missed_calls_that_are_not_counted_are_not_told_as_none():
+    losses = LossTotals(missed_counted=False)
+    assert top_line(replace(STATUS, losses=losses), 78).plain.endswith("lost 0  missed ?  dropped 0  unread 0")
+    assert losses.text == "lost 0, missed ?, dropped 0, unread 0"
+    assert (losses + LossTotals(missed=12)).text == "lost 0, missed ≥ 12, dropped 0, unread 0"
+    assert (LossTotals() + LossTotals(missed=12)).text == "lost 0, missed 12, dropped 0, unread 0"
