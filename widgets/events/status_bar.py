@@ -13,7 +13,7 @@ from events.durations import seconds_text
 from events.loss_counts import LossTotals
 from widgets.events.values import LiveState, Status
 from widgets.number_format import grouped, rate, short
-from widgets.safe_text import cut, safe, width
+from widgets.safe_text import cut, cut_parts, safe, width
 
 Run = tuple[str, str]
 """Text, and the style of it."""
@@ -73,8 +73,8 @@ class LiveLine(Widget):
 
 
 def live_line(state: LiveState, columns: int) -> Content:
-    """Return the live line for a number of columns: figures are dropped first, then the note's end, at last other
-    views.
+    """Return the live line for a number of columns: figures are dropped first, then the note's last parts, at last
+    other views.
 
     The end of an urgent note is dropped last.
     """
@@ -93,7 +93,7 @@ def live_line(state: LiveState, columns: int) -> Content:
                         return _joined([*left, mark, *middle], right, columns)
             room = columns - _wide([*left, mark, *losses[-1]]) - 2 - 2 * bool(losses[-1])
             if state.note and room >= _SHORTEST_NOTE and not (state.urgent and left):
-                return _joined([*left, mark, (f"  {cut(safe(state.note), room)}", "dim")], losses[-1], columns)
+                return _joined([*left, mark, (f"  {cut_parts(safe(state.note), room)}", "dim")], losses[-1], columns)
     for mark in marks:
         if _wide([mark, *losses[-1]]) + 2 <= columns:
             return _joined([mark], losses[-1], columns)

@@ -60,6 +60,7 @@ def of_events(
         _latencies(watch, summary),
         of_values,
         of_tasks,
+        "k: count in the kernel" if watch.live else "",
     )
 
 
@@ -71,16 +72,14 @@ def _how_many(values: int, events: int, exact: bool) -> str:
 
 def _head(watch: Watch, summary: Summary) -> str:
     parts = [f"on the screen: {grouped(summary.counted)} events, {_pairs(summary.pairs)}"]
-    if (alone := sum(summary.calls.unpaired_counts.values())) and summary.counted == summary.of:
-        parts.append(f"{grouped(alone)} {'end' if alone == 1 else 'ends'} alone")
     if summary.skipped_events:
         parts.append(f"{grouped(summary.skipped_events)} dropped before they were counted")
-    if summary.backlog:
-        parts.append(f"{grouped(summary.backlog)} to go")
     if gap := note_of_gap(watch):
         parts.append(gap)
-    if watch.live:
-        parts.append("k: count in the kernel")
+    if (alone := sum(summary.calls.unpaired_counts.values())) and summary.counted == summary.of:
+        parts.append(f"{grouped(alone)} {'end' if alone == 1 else 'ends'} alone")
+    if summary.backlog:
+        parts.append(f"{grouped(summary.backlog)} to go")
     return ", ".join(parts)
 
 
@@ -150,9 +149,10 @@ def of_kernel(watch: Watch, reads: tuple[HistogramReading, ...], subject: Subjec
     wanted = [r for r in reads if r.watched.value == subject.field and r.watched.event.path == subject.event]
     hits = sum(read.histogram.hits for read in reads if read.watched.is_task)
     dropped = sum(read.histogram.dropped for read in reads)
-    head = f"in the kernel: {grouped(hits)} hits since it began, nothing recorded"
+    head = f"in the kernel: {grouped(hits)} hits since it began"
     if dropped:
         head += f", {grouped(dropped)} without room"
+    head += ", nothing recorded"
     of_tasks = bars_of(f"process  {grouped(len(tasks))} in {grouped(hits)} hits", tasks, hits)
     values = of_tasks
     if wanted:
@@ -163,9 +163,8 @@ def of_kernel(watch: Watch, reads: tuple[HistogramReading, ...], subject: Subjec
             values = Bars(subject.label, (Bar(alike_text(alike)),))
     elif subject.field:
         values = Bars(subject.label, (Bar("the kernel has no histogram of such a field"),))
-    return SummaryText(
-        f"{head}, k: record again", "hits", tuple(_kernel_rates(reads)), 0, _kernel_latencies(reads), values, of_tasks
-    )
+    rates, latencies = tuple(_kernel_rates(reads)), _kernel_latencies(reads)
+    return SummaryText(head, "hits", rates, 0, latencies, values, of_tasks, "k: record again")
 
 
 def _kernel_rates(reads: Iterable[HistogramReading]) -> Iterable[Rate]:
