@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from events.names.event_names import event_name
 from kernel.watch.watch import Watch
-from probes.hist.kept import LATENCY
+from probes.hist.kept import LATENCY, untimed_patterns
 from tui.present.call_ends import function_titles
 from tui.present.hist_tables import alike_text
 from tui.present.status import note_of_gap
@@ -33,6 +33,14 @@ if TYPE_CHECKING:
 
 _MOST_LATENCIES: Final = 20
 """Functions whose latencies are shown, those with the largest sum first."""
+_UNTIMED: Final = (
+    "several functions: not timed in the",
+    "kernel, which can't tell calls within",
+    "calls apart. Recorded events have the",
+    "latency of each, and so has one",
+    "function alone",
+)
+"""Reason why a probe on several functions has no latencies in the kernel, in lines for a narrow list."""
 
 
 def bars_of(title: str, shown: list[SummaryValue], total: int) -> Bars:
@@ -153,7 +161,8 @@ def of_kernel(watch: Watch, reads: tuple[HistogramReading, ...], subject: Subjec
     if dropped:
         head += f", {grouped(dropped)} without room"
     head += ", nothing recorded"
-    of_tasks = bars_of(f"process  {grouped(len(tasks))} in {grouped(hits)} hits", tasks, hits)
+    title = f"process  {grouped(len(tasks))} in {grouped(hits)} hits, names at the first hit"
+    of_tasks = bars_of(title, tasks, hits)
     values = of_tasks
     if wanted:
         total = sum(read.histogram.hits for read in wanted)
@@ -173,7 +182,7 @@ def _kernel_rates(reads: Iterable[HistogramReading]) -> Iterable[Rate]:
             yield Rate(read.watched.event.event, (), read.histogram.hits)
 
 
-def _kernel_latencies(reads: Iterable[HistogramReading]) -> Bars:
+def _kernel_latencies(reads: Sequence[HistogramReading]) -> Bars:
     bars: list[Bar] = []
     for read in reads:
         if read.watched.value != LATENCY:
@@ -182,9 +191,10 @@ def _kernel_latencies(reads: Iterable[HistogramReading]) -> Bars:
         total = sum(power.hits for power in powers)
         bars += [Bar(f"{read.watched.subject}  {grouped(total)} calls"), *(kernel_figures(read) if total else ())]
         bars += power_bars((power.exponent, power.hits) for power in powers)
-    return Bars(
-        "latency, by thread; idle tasks are not timed", tuple(bars) or (Bar(f"no probe has both ends: {BOTH_ENDS}"),)
-    )
+    for subject in untimed_patterns(read.watched for read in reads):
+        bars += [Bar(subject, dim=True), *(Bar(f"  {text}", dim=True) for text in _UNTIMED)]
+    title = "latency by thread, without idle tasks, of recursive calls the innermost"
+    return Bars(title, tuple(bars) or (Bar(f"no probe has both ends: {BOTH_ENDS}"),))
 
 
 def kernel_figures(read: HistogramReading) -> list[Bar]:
