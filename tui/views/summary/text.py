@@ -161,7 +161,7 @@ def of_kernel(watch: Watch, reads: tuple[HistogramReading, ...], subject: Subjec
     if dropped:
         head += f", {grouped(dropped)} without room"
     head += ", nothing recorded"
-    title = f"process  {grouped(len(tasks))} in {grouped(hits)} hits, names at the first hit"
+    title = f"process (first name)  {grouped(len(tasks))} in {grouped(hits)} hits"
     of_tasks = bars_of(title, tasks, hits)
     values = of_tasks
     if wanted:
@@ -193,7 +193,8 @@ def _kernel_latencies(reads: Sequence[HistogramReading]) -> Bars:
         bars += power_bars((power.exponent, power.hits) for power in powers)
     for subject in untimed_patterns(read.watched for read in reads):
         bars += [Bar(subject, dim=True), *(Bar(f"  {text}", dim=True) for text in _UNTIMED)]
-    title = "latency by thread, without idle tasks, of recursive calls the innermost"
+    timed = any(read.watched.value == LATENCY for read in reads)
+    title = "latency: innermost calls, no idle tasks" if timed else "latency"
     return Bars(title, tuple(bars) or (Bar(f"no probe has both ends: {BOTH_ENDS}"),))
 
 
