@@ -59,7 +59,7 @@ class Gaps:
 
     def add_newest_task(self, ts: int, newest: NewestTask) -> None:
         """Add a task id that is read after the events up to `ts` were read, and after the last span added ended."""
-        self._newest_tasks.append((ts, newest))
+        self._newest_tasks.append((max([ts, *self._ends[-1:]]), newest))
 
     def lacks_newest_task(self, since: int) -> bool:
         """Return whether no task id was requested since the last span, or since a time at which events were dropped

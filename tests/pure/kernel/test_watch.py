@@ -730,3 +730,35 @@ def test_the_newest_task_is_asked_for_after_each_gap_and_once() -> None:
     watch.tick()
     assert watch.store.newest_task(2000) == UNKNOWN_TASK, "a container has ids of its own"
     watch.close()
+
+
+def test_exits_of_calls_that_began_while_a_probe_counted_come_without_entries() -> None:
+    """Then a gap is marked, in which any entry may be missing; a probe that was off follows no calls."""
+    watch = Watch(Anything(KernelInfo(Target())))
+    armed = watch.armed.arm(Probe(ProbePlace("vfs_read"), filter="count > 1"))
+
+    def marks() -> list[tuple[bool, bool]]:
+        watch.tick()
+        watch.armed.switch(armed, Mode.RECORD)
+        return [(one.after_gap, one.changed) for one in watch.queue.entries if isinstance(one, Batch)]
+
+    watch.armed.switch(armed, Mode.COUNT)
+    assert marks() == [(True, False)]
+    watch.armed.switch(armed, Mode.OFF)
+    assert marks() == [(True, True)]
+    watch.armed.add_trigger(armed, armed.plan.events[0], "hist:keys=count")
+    watch.armed.switch(armed, Mode.OFF)
+    assert marks() == [(True, False)], "the trigger keeps the event on"
+    watch.close()
+
+
+def test_a_trigger_with_times_pauses_what_others_record_and_that_is_a_gap() -> None:
+    watch = Watch(Anything(KernelInfo(Target())))
+    armed = watch.armed.arm(Probe(ProbePlace("vfs_read")))
+    watch.tick()
+    watch.armed.add_trigger(armed, armed.plan.events[0], "hist:keys=count")
+    assert [one for one in watch.queue.entries if isinstance(one, Batch)] == []
+    watch.tick()
+    watch.armed.add_trigger(armed, armed.plan.events[0], "hist:keys=common_pid:ts0=common_timestamp")
+    assert [one.after_gap for one in watch.queue.entries if isinstance(one, Batch)] == [True]
+    watch.close()
