@@ -4,11 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final, Protocol, TypeVar
+from typing import Final, NamedTuple, Protocol, TypeVar
 
 from events.names.event_names import regrouped_path
 
 Key = TypeVar("Key")
+
+
+class LossTotal(NamedTuple):
+    """Number of events lost in one way."""
+
+    name: str
+    number: int
+    counted: bool = True
+    """False: more may be lost, as not all are counted."""
+
+    @property
+    def text(self) -> str:
+        """Number as text: `1,204`; `≥ 12` or `?` if not all are counted."""
+        if self.counted:
+            return f"{self.number:,}"
+        return f"≥ {self.number:,}" if self.number else "?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,21 +41,23 @@ class LossTotals:
     """Events read, and not decoded: damaged, or without a known format."""
     gap: float = 0.0
     """Seconds of outages, with an unknown number of events."""
+    missed_counted: bool = True
+    """False: the kernel does not count what some probes missed, or its counts are not known."""
 
     @property
-    def counts(self) -> tuple[tuple[str, int], ...]:
-        """The four numbers of events, each with its name."""
+    def counts(self) -> tuple[LossTotal, ...]:
+        """The four numbers of events."""
         return (
-            ("lost", self.lost),
-            ("missed", self.missed),
-            ("dropped", self.dropped),
-            ("unread", self.unread),
+            LossTotal("lost", self.lost),
+            LossTotal("missed", self.missed, self.missed_counted),
+            LossTotal("dropped", self.dropped),
+            LossTotal("unread", self.unread),
         )
 
     @property
     def text(self) -> str:
         """The four numbers of events in a line."""
-        return ", ".join(f"{name} {number:,}" for name, number in self.counts)
+        return ", ".join(f"{loss.name} {loss.text}" for loss in self.counts)
 
     def __add__(self, other: LossTotals) -> LossTotals:
         return LossTotals(
@@ -48,6 +66,7 @@ class LossTotals:
             self.dropped + other.dropped,
             self.unread + other.unread,
             self.gap + other.gap,
+            self.missed_counted and other.missed_counted,
         )
 
 
@@ -75,7 +94,7 @@ class LossCounts:
     """Events that found no room in the ring buffer, by CPU."""
     nmissed: Mapping[str, int | None]
     """Calls during which the probe did not run, by `group/event`. None: the kernel does not count them for this kind
-    of event (it does for kprobes and kretprobes only).
+    of event (of probes on functions it does for kprobes and kretprobes only).
     """
     dropped: int
     """Events that our own queue dropped."""

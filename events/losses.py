@@ -1,15 +1,25 @@
-"""Represent ring-buffer losses of a CPU as values, which have rows of their own among the calls."""
+"""Represent losses of a CPU's ring buffer, which have rows of their own among the calls, and the newest task after a
+loss of any kind.
+
+No entry of a task created after a loss can be missing. The kernel gives each new task the next free id
+(kernel/pid.c:alloc_pid), and begins anew with low ones only after the highest allowed: if no task has a higher id
+than the newest one, higher ids seen later are those of younger tasks.
+"""
 
 from __future__ import annotations
 
+import re
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
 from foreign.count_text import counted
+from foreign.text import whole_number
 
 LOSS_EVENT: Final = "events_lost"
 """Event name displayed for a loss; no real event has it."""
+UNKNOWN_TASK: Final = (1 << 63) - 1
+"""Id that no task exceeds: every task may be older than a loss."""
 
 
 class Loss(NamedTuple):
@@ -61,3 +71,32 @@ class RingLosses:
         while self._losses and self._losses[0].seq < before:
             self._losses.popleft()
             self._first += 1
+
+
+class NewestTask:
+    """Newest task id of a kernel, read after its place among the events was taken; any thread may set and read it."""
+
+    __slots__ = ("id",)
+
+    def __init__(self) -> None:
+        self.id = UNKNOWN_TASK
+        """Thread id; `UNKNOWN_TASK` until it is read."""
+
+
+def newest_task(loadavg: str, stat: str, possible: str, listed: Iterable[str]) -> int:
+    """Return the newest task id if no task has a higher one, else `UNKNOWN_TASK`.
+
+    Args:
+        loadavg: content of /proc/loadavg of the initial PID name space, read last; its last field is that id.
+        stat: content of /proc/stat. If more tasks were created since boot than there are ids up to that one, ids have
+            begun anew.
+        possible: content of /sys/devices/system/cpu/possible: each CPU's idle task was created without an id.
+        listed: names in /proc, of processes and others: tasks may have ids of choice (clone3, ns_last_pid).
+    """
+    newest = whole_number(loadavg.rpartition(" ")[2].strip())
+    created = whole_number(stat.partition("\nprocesses ")[2].partition("\n")[0])
+    last_cpu = whole_number(re.split("[-,]", possible.strip())[-1])
+    if newest is None or created is None or last_cpu is None:
+        return UNKNOWN_TASK
+    highest = max(filter(None, map(whole_number, listed)), default=0)
+    return newest if created <= newest + last_cpu + 1 and highest <= newest < UNKNOWN_TASK else UNKNOWN_TASK

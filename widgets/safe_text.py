@@ -8,6 +8,7 @@ hand it to `rich.text.Text`, `textual.content.Content` or a `Segment`, never to 
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from typing import Final
 
@@ -20,6 +21,9 @@ LIMIT: Final = 4096
 _NAMED: Final = {"\t": r"\t", "\n": r"\n", "\r": r"\r", "\0": r"\0"}
 _BLANK_LETTERS: Final = frozenset("\u115f\u1160\u2800\u3164\uffa0")
 """Characters that Unicode counts as letters, but that are invisible."""
+_PART_END: Final = re.compile(r"[,;] |(?<=\w\w): ")
+"""End of a part of a note; the colon behind the letter of a key ends none."""
+_WORD_END: Final = re.compile(" ")
 _MARKS_PER_LETTER: Final = 2
 
 
@@ -77,6 +81,19 @@ def cut(text: str, columns: int) -> str:
         return text[: columns - 1] + ELLIPSIS
     kept = chop_cells(text, columns - 1)[0] if columns > 1 else ""
     return kept + ELLIPSIS if width(kept) < columns else ELLIPSIS
+
+
+def cut_parts(text: str, columns: int) -> str:
+    """Return safe text as `cut` does, but whole parts of it from the beginning (they end at commas, semicolons and
+    colons), or at least whole words, then an ellipsis.
+    """
+    if width(text) <= columns:
+        return text
+    for ends in (_PART_END, _WORD_END):
+        found = [text[: match.start()] for match in ends.finditer(text)]
+        if kept := next((part for part in reversed(found) if part and width(part) + 2 <= columns), ""):
+            return f"{kept} {ELLIPSIS}"
+    return cut(text, columns)
 
 
 def cut_middle(text: str, columns: int) -> str:

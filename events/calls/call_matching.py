@@ -67,9 +67,11 @@ class CallMatching:
         self.unpaired_counts: Counter[UnpairedReason] = Counter()
         """Number of ends without a partner, by reason."""
         self._store = store
-        self._pairing = Pairing(store.may_lack_ends, limit, events_lost=store.may_lack_events)
+        self._pairing = Pairing(
+            store.may_lack_ends, limit, events_lost=store.may_lack_events, newest_task=store.newest_task
+        )
         if store.evicted:
-            self._pairing.starts.forget()
+            self._pairing.starts.forget(store.dropped_until)
         self._ends: Mapping[str, EndRole] = {}
         self._missed: Mapping[str, int | None] = {}
 
@@ -132,7 +134,7 @@ class CallMatching:
 
     def _abandon_open(self, seq: int) -> FinishedCalls:
         """Return all open calls as ends without a partner, ended by row `seq`."""
-        empty, calls = np.empty(0, np.int64), self._pairing.forget()
+        empty, calls = np.empty(0, np.int64), self._pairing.forget(self._store.dropped_until)
         return FinishedCalls(empty, empty, empty, empty, empty, calls, [seq] * len(calls))
 
     def _match(self, ends: CallEnds) -> Iterator[FinishedCalls]:

@@ -3,7 +3,7 @@
 A function that makes a tail call stays open at the stack position of the called function. If its entry was lost and
 the inner function's exit was missed, its exit looks like the inner function's. That is impossible if an event after
 the loss shows that the position was free: an exit from there or from farther out, as all calls at one position return
-together; or an entry farther out.
+together; or an entry farther out. It is impossible as well for a task created after the loss.
 """
 
 from __future__ import annotations
@@ -20,10 +20,16 @@ if TYPE_CHECKING:
     from events.calls.call_ends import CallEnds
     from events.calls.call_values import End
 from events.calls.call_values import PROBE_MASK, TRACER_FUNCTION
+from events.losses import UNKNOWN_TASK
 
 _MAX_STACKS: Final = 1 << 14
 """Maximum number of stacks tracked; the least recently used one is dropped."""
 _NONE_FREE: Final = -(1 << 62)
+
+
+def unknown_task(ts: int, since: int) -> int:  # noqa: ARG001 - as `Store.newest_task` is called
+    """Return that every task may be older than the last loss."""
+    return UNKNOWN_TASK
 
 
 class ChainStarts:
@@ -31,11 +37,20 @@ class ChainStarts:
     as columns, with equal results.
     """
 
-    def __init__(self, lost_between: Callable[[int, int], bool]) -> None:
-        """Take a function that returns whether events were lost between two time stamps."""
+    def __init__(
+        self,
+        lost_between: Callable[[int, int], bool],
+        newest_task: Callable[[int, int], int],
+    ) -> None:
+        """Take functions that return whether events were lost between two time stamps, and
+        `events.store.store.Store.newest_task`.
+        """
         self.never_missed: frozenset[int] = frozenset()
         """Numbers of probes whose missed exits are counted by the kernel and are 0."""
         self._lost_between = lost_between
+        self._newest_task = newest_task
+        self._missed_until = -1
+        """Time until which events were missed that are no loss of `lost_between`; -1: none were."""
         self._last = 0
         """Time of the previous end."""
         self._lossy = False
@@ -43,20 +58,23 @@ class ChainStarts:
         self._free: dict[tuple[int, int], int] = {}
         """Highest position known to have been free since the last loss, by task and stack."""
 
-    def forget(self) -> None:
-        """Note that events were missed."""
+    def forget(self, missed_until: int = -1) -> None:
+        """Note that events were lost; `missed_until`: time up to which events were missed that `lost_between` does
+        not know of.
+        """
         self._lossy = True
+        self._missed_until = max(self._missed_until, missed_until)
         self._free.clear()
 
     def begin_anew(self, ts: int) -> None:
         """Handle a reboot whose first event was at `ts`: no earlier call is open."""
-        self._lossy, self._last = False, ts
+        self._lossy, self._last, self._missed_until = False, ts, -1
         self._free.clear()
 
     def begin(self, ts: int) -> None:
         """Check whether events were lost between the previous end and time `ts`."""
         if self._lost_between(self._last, ts):
-            self.forget()
+            self.forget(self._last if ts < self._last else -1)
         self._last = ts
 
     def hides(self, end: End) -> bool:
@@ -71,7 +89,8 @@ class ChainStarts:
         self._free[stack] = max(before, free)
         if len(self._free) > _MAX_STACKS:
             del self._free[next(iter(self._free))]
-        return before < frame and not end.at_exit and end.function & PROBE_MASK not in self.never_missed
+        hides = before < frame and not end.at_exit and end.function & PROBE_MASK not in self.never_missed
+        return hides and end.task <= self._newest_task(end.ts, self._missed_until)
 
     def hides_of(self, ends: CallEnds) -> NDArray[np.bool_] | None:
         """Process ends between which no events were lost. Return the result of `hides` for each; None: False for
@@ -102,6 +121,8 @@ class ChainStarts:
         hides[order] = (before < frames) & ~at_exit
         if self.never_missed:
             hides &= ~np.isin(ends.functions & PROBE_MASK, list(self.never_missed))
+        if hides.any():
+            hides &= ends.tasks <= self._newest_task(self._last, self._missed_until)
         return hides
 
 

@@ -28,7 +28,7 @@ from collections.abc import Callable, Container, Mapping
 from typing import Final, NamedTuple
 
 from events.calls.call_values import PROBE_MASK, TRACER_FUNCTION, Call, End, EndRole, UnpairedReason
-from events.calls.chain_starts import ChainStarts
+from events.calls.chain_starts import ChainStarts, unknown_task
 from events.calls.tail_calls import match_exits, matching_ends, places_of, shares_stack
 
 MOST_OPEN: Final = 1 << 16
@@ -59,6 +59,7 @@ class Pairing:
         limit: int = MOST_OPEN,
         result_filtered: Container[int] = (),
         events_lost: Callable[[int, int], bool] | None = None,
+        newest_task: Callable[[int, int], int] = unknown_task,
     ) -> None:
         """Take the callbacks and limits.
 
@@ -68,6 +69,7 @@ class Pairing:
             result_filtered: numbers of the probes whose exits a filter removes.
             events_lost: returns whether any events were lost, not only ends of calls of probes that were removed or
                 changed; None: as `may_lack_ends`.
+            newest_task: see `events.store.store.Store.newest_task`.
         """
         self.limit = limit
         self.result_filtered = result_filtered
@@ -75,7 +77,7 @@ class Pairing:
         """Number of calls without a known end."""
         self.pairs: list[tuple[End, End]] = []
         """Entry and exit of each pair made by the last `take`, in the order of its result."""
-        self.starts = ChainStarts(events_lost or lost_between)
+        self.starts = ChainStarts(events_lost or lost_between, newest_task)
         """Tracks the stack positions where an entry may have been lost."""
         self._lost_between = lost_between
         self._stacks: OrderedDict[int, list[End]] = OrderedDict()
@@ -151,14 +153,16 @@ class Pairing:
             self._drop_empty_task(entry.task)
         return calls
 
-    def forget(self) -> list[Call]:
-        """Handle missed events: return all open calls as ends without a partner, the earliest first."""
+    def forget(self, until: int) -> list[Call]:
+        """Handle events missed up to time `until`: return all open calls as ends without a partner, the earliest
+        first.
+        """
         held_exits = sorted(leave.seq for leaving in self._exit_groups.values() for leave in leaving.held)
         entries = sorted(self.open_entries)
         self._stacks.clear()
         self._exit_groups.clear()
         self.open = 0
-        self.starts.forget()
+        self.starts.forget(until)
         return [*(Call(seq, None, _LOST) for seq in entries), *(Call(None, seq, _LOST) for seq in held_exits)]
 
     def _take_entry(self, end: End) -> list[Call]:

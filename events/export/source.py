@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 from events.calls.call_values import EndRole
+from events.calls.chain_starts import unknown_task
 from events.decode import Value
 from events.export.escape import exact_values
 from events.format import PROBE_FIELDS, EventFormat
@@ -97,6 +98,9 @@ class Source:
     may_lack_events: Callable[[int, int], bool] | None = None
     """Function that returns whether events may be missing between two times; None: as `may_lack_ends`. See
     `events.store.store.Store.may_lack_events`."""
+    newest_task: Callable[[int, int], int] = unknown_task
+    """Function that returns the highest id of tasks that may be older than a loss; see
+    `events.store.store.Store.newest_task`."""
     field_texts: Callable[[Record], Iterable[tuple[str, str]]] = _no_names
     """Function that returns name and text of each field as displayed, with values by their names."""
     comm: Callable[[int], str] = _no_comm

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from events.calls.call_ends import end_from_record
 from events.calls.call_values import End, EndRole, UnpairedReason
+from events.calls.chain_starts import unknown_task
 from events.calls.pairing import Pairing
 from events.graph.record_ends import EVENTS, graph_end
 from events.record import Record
@@ -71,6 +72,7 @@ class Spans:
         passes: Callable[[Record], bool] | None = None,
         missed: Mapping[str, int | None] | None = None,
         events_lost: Callable[[int, int], bool] | None = None,
+        newest_task: Callable[[int, int], int] = unknown_task,
     ) -> None:
         """Take the roles of events by `group/name`, and arguments as for `events.calls.pairing`.
 
@@ -80,7 +82,7 @@ class Spans:
         self._passes = passes
         self._failing: set[int] = set()
         """Sequence numbers of events that do not pass, neither themselves nor through their calls."""
-        self._pairing = Pairing(lost_between, MOST_OPEN, events_lost=events_lost)
+        self._pairing = Pairing(lost_between, MOST_OPEN, events_lost=events_lost, newest_task=newest_task)
         self._pairing.judge(ends, missed or {})
         self._max_waiting = waiting
         self._queue: deque[Record] = deque()

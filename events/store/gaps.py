@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from operator import itemgetter
 
 import numpy as np
 from numpy.typing import NDArray
+
+from events.losses import UNKNOWN_TASK, NewestTask
+
+_TIME = itemgetter(0)
 
 
 class Gaps:
@@ -16,6 +21,8 @@ class Gaps:
         self._ends: list[int] = []
         self._forgotten = -1
         """Latest end of the forgotten spans: a call may stay open for longer than its events are retained."""
+        self._newest_tasks: list[tuple[int, NewestTask]] = []
+        """Newest task ids in order of time, each read after the events up to its time and the spans up to there."""
 
     def __len__(self) -> int:
         return len(self._starts)
@@ -23,6 +30,8 @@ class Gaps:
     def add(self, start: int, end: int) -> None:
         """Add a span of loss after an event at `start` and before an event at `end`."""
         end = max(start, end)
+        # The id may have been read before the end of this span.
+        del self._newest_tasks[bisect_left(self._newest_tasks, start, key=_TIME) :]
         first, after = bisect_left(self._ends, start), bisect_right(self._starts, end)
         if first < after:
             start, end = min(start, self._starts[first]), max(end, self._ends[after - 1])
@@ -41,10 +50,33 @@ class Gaps:
         count = bisect_left(self._ends, before)
         self._forgotten = self._ends[count - 1] if count else self._forgotten
         del self._starts[:count], self._ends[:count]
+        del self._newest_tasks[: max(0, bisect_left(self._newest_tasks, before, key=_TIME) - 1)]
 
     def begin_anew(self) -> None:
-        """Handle a reset of the clock: forgotten spans no longer affect queries."""
+        """Handle a reset of the clock: forgotten spans no longer affect queries, and task ids begin anew."""
         self._forgotten = -1
+        self._newest_tasks.clear()
+
+    def add_newest_task(self, ts: int, newest: NewestTask) -> None:
+        """Add a task id that is read after the events up to `ts` were read, and after the last span added ended."""
+        self._newest_tasks.append((max([ts, *self._ends[-1:]]), newest))
+
+    def lacks_newest_task(self, since: int) -> bool:
+        """Return whether no task id was requested since the last span, or since a time at which events were dropped
+        (-1: none were).
+        """
+        last = max(since, self._forgotten, *self._ends[-1:])
+        return last >= 0 and (not self._newest_tasks or self._newest_tasks[-1][0] < last)
+
+    def newest_task(self, ts: int, since: int) -> int:
+        """Return the highest id that a task older than the last span before `ts` may have.
+
+        `since`: time of another loss, to be older than which counts as well; -1: there is none.
+        """
+        count = bisect_right(self._starts, ts)
+        end = max(since, self._forgotten, *self._ends[max(0, count - 1) : count])
+        later = self._newest_tasks[bisect_left(self._newest_tasks, end, key=_TIME) :]
+        return next((newest.id for _, newest in later if newest.id != UNKNOWN_TASK), UNKNOWN_TASK)
 
     def before(self, stamps: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Return a mask: True where events may have been lost between a time stamp and its predecessor; the first is

@@ -97,7 +97,7 @@ class Inflow:
         if batch.changed and not batch.chunks:
             self.changes.add(self._merger.latest + 1, self._merger.latest + 1)
         elif batch.after_gap and not batch.chunks:
-            self.gaps.add(self._merger.latest, self._merger.latest)
+            self.gaps.add(self._merger.latest + 1, self._merger.latest + 1)
         elif batch.after_gap and self._gap_start is None:
             self._gap_start = self._merger.latest
         if self._gap_start is not None and ends:

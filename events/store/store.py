@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from events.batch import Batch
 from events.decode import Decoder
 from events.format import EventFormat
-from events.losses import RingLosses
+from events.losses import NewestTask, RingLosses
 from events.record import Record
 from events.store.blocks import Blocks
 from events.store.cgroups import CGROUP_EVENTS, Cgroups
@@ -118,6 +118,13 @@ class Store:
     def evicted(self) -> int:
         """Number of visible rows dropped to free memory."""
         return max(0, self._blocks.first_seq - self._floor)
+
+    @property
+    def dropped_until(self) -> int:
+        """Time of the oldest row if earlier ones were dropped to free memory; -1: none were."""
+        if not self.evicted:
+            return -1
+        return self._blocks.row(self.first_seq)[0] if len(self) else self.latest
 
     @property
     def next_seq(self) -> int:
@@ -275,6 +282,21 @@ class Store:
     def lacks_ends_before(self, stamps: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Return a mask: True where an end of a call may be missing between a time and its predecessor."""
         return self._inflow.gaps.before(stamps) | self._inflow.changes.before(stamps)
+
+    def newest_task(self, ts: int, since: int = -1) -> int:
+        """Return the highest id of tasks that may be older than the last loss before `ts`, and than time `since`:
+        see `events.store.gaps.Gaps.newest_task`.
+        """
+        return self._inflow.gaps.newest_task(ts, since)
+
+    @property
+    def lacks_newest_task(self) -> bool:
+        """True if events were lost or dropped since the newest task was last asked for."""
+        return self._inflow.gaps.lacks_newest_task(self.dropped_until)
+
+    def add_newest_task(self, newest: NewestTask) -> None:
+        """Add a task id that is read from the kernel after all input so far was read there."""
+        self._inflow.gaps.add_newest_task(max(self.latest, 0), newest)
 
     def at_time(self, ts: int) -> int:
         """Return the sequence number of the first row at or after time `ts`; `next_seq` if there is none.

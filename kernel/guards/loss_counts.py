@@ -100,7 +100,15 @@ class LossCounter:
 
 
 def _missed(events: Sequence[PlannedEvent], profile: Mapping[str, Profile]) -> dict[str, int | None]:
-    return {event.path: profile[event.path].missed if event.path in profile else None for event in events}
+    """Return the misses by `group/event`; only kprobes are counted, and only probes on functions miss calls."""
+    return {
+        event.path: profile[event.path].missed
+        if event.path in profile
+        else None
+        if event.line.startswith(("f", "p", "r"))
+        else 0
+        for event in events
+    }
 
 
 class _Sum:

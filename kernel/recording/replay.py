@@ -169,11 +169,12 @@ class ReplaySession:
     def counts(self) -> LossCounts:
         """Return the losses during the recording. Raises TargetUnusable."""
         plain = self._recording.meta.get("counts", {})
+        uncounted = {event.path: None for armed in self.probes.armed for event in armed.plan.events}
         try:
             return LossCounts(
                 overrun={int(cpu): int(n) for cpu, n in dict(plain.get("overrun", {})).items()},
                 full={int(cpu): int(n) for cpu, n in dict(plain.get("full", {})).items()},
-                nmissed={str(path): n and int(n) for path, n in dict(plain.get("nmissed", {})).items()},
+                nmissed=uncounted | {str(path): n and int(n) for path, n in dict(plain.get("nmissed", {})).items()},
                 dropped=int(plain.get("dropped", 0)),
                 dropped_bytes=int(plain.get("dropped_bytes", 0)),
                 read_errors=int(plain.get("read_errors", 0)),

@@ -12,6 +12,11 @@ from kernel.target import Target
 from kernel.tracefs import Instance
 
 
+def have_timestamps(triggers: Iterable[str]) -> bool:
+    """Return whether one of some triggers has time stamps, so that adding it needs a pause."""
+    return any("common_timestamp" in text for text in triggers)
+
+
 class TracingPause:
     """Pause of one instance.
 
@@ -41,7 +46,7 @@ class TracingPause:
 
     def around(self, triggers: Iterable[str]) -> contextlib.AbstractContextManager[None]:
         """Return a context for adding triggers: `hold` if one of them has time stamps."""
-        return self.hold() if any("common_timestamp" in text for text in triggers) else contextlib.nullcontext()
+        return self.hold() if have_timestamps(triggers) else contextlib.nullcontext()
 
     @contextlib.contextmanager
     def hold(self) -> Iterator[None]:

@@ -6,7 +6,8 @@ and put in order with it (`kernel.watch.session_queue`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import contextlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -17,6 +18,7 @@ from kernel.errors import KernelError, ProbeRefused, TargetLost, TargetUnusable
 from kernel.guards.limits import Limits
 from kernel.session.arm_steps import Mode
 from kernel.session.armed import Armed
+from kernel.session.pause_tracing import have_timestamps
 from kernel.session.protocol import AnySession
 from kernel.session.rearm import ArmedState, Rearmed, arm_again, armed_state
 from kernel.session.session import Session
@@ -29,7 +31,9 @@ from probes.probe import Probe, ProbeKind
 from probes.refusal import CannotLower
 from probes.verdict import Verdict
 
-_PROBE_CHANGED: Final = Batch((), drained=False, after_gap=True, changed=True)
+_GAP: Final = Batch((), drained=False, after_gap=True)
+"""Behind what was read before a time in which events were not recorded."""
+_PROBE_CHANGED: Final = _GAP._replace(changed=True)
 """Behind what was read before a probe was taken away or changed."""
 
 
@@ -109,7 +113,8 @@ class ArmedSet:
                 plan = self._planner.with_triggers(plan, triggers)
                 # What is in the queue was made under the formats that hold until now.
                 self._queue.drain(session)
-                armed = session.probes.arm(plan, limits, mode)
+                with self._around(session, (text for event in plan.events for text in event.triggers)):
+                    armed = session.probes.arm(plan, limits, mode)
                 self._queue.entries.append(armed)
                 self._known.add(armed)
         finally:
@@ -147,11 +152,13 @@ class ArmedSet:
             session = self._queue.session
             if session is None:
                 return []
-            if mode is Mode.RECORD and any(event.frame for event in armed.plan.events):
-                # An entry of before must not be paired with an exit of now.
-                self._queue.drain(session)
-                self._queue.entries.append(_PROBE_CHANGED)
             counted = session.probes.mode(armed) is Mode.COUNT
+            if mode is Mode.RECORD and any(event.frame for event in armed.plan.events):
+                # An entry of before must not be paired with an exit of now. Where calls were followed meanwhile
+                # (counted, or by triggers), exits of calls will come whose entries were not recorded.
+                self._queue.drain(session)
+                followed = counted or session.probes.triggers(armed)
+                self._queue.entries.append(_GAP if followed else _PROBE_CHANGED)
             failures = session.probes.switch(armed, mode)
         self._queue.on_data()
         if counted and mode is not Mode.COUNT:
@@ -159,13 +166,27 @@ class ArmedSet:
             self._losses.forget_hits([event for event in armed.plan.events if event.line[:1] not in ("p", "r")])
         return failures
 
-    def mark_gap(self) -> None:
-        """Mark a gap behind the events read so far: no call reaches across it."""
-        with self._queue.lock:
-            if self._queue.session is not None:
-                self._queue.drain(self._queue.session)
-                self._queue.entries.append(Batch((), drained=False, after_gap=True))
-        self._queue.on_data()
+    @contextlib.contextmanager
+    def pause(self, session: Session) -> Iterator[None]:
+        """Record no events inside, with the mark of a gap that no call crosses. Raises FileRefused, TargetLost."""
+        try:
+            with self._queue.lock, self._pause(session):
+                yield
+        finally:
+            self._queue.on_data()
+
+    @contextlib.contextmanager
+    def _pause(self, session: Session) -> Iterator[None]:
+        with session.pause.hold():
+            self._queue.drain(session)
+            self._queue.entries.append(_GAP)
+            yield
+
+    def _around(self, session: AnySession, triggers: Iterable[str]) -> contextlib.AbstractContextManager[None]:
+        """Return a context for adding triggers beside armed probes: `pause` if one of them has time stamps."""
+        if isinstance(session, Session) and session.probes.armed and have_timestamps(triggers):
+            return self._pause(session)
+        return contextlib.nullcontext()
 
     def change_filter(self, armed: Armed, text: str) -> Armed:
         """Record of an armed probe only what passes another filter, from now on; empty: everything.
@@ -248,9 +269,12 @@ class ArmedSet:
         except CannotLower as error:
             raise ProbeRefused(Verdict(text, error.refusal)) from None
         with self._queue.lock:
-            if self._queue.session is not None:
-                self._queue.drain(self._queue.session)
-                self._queue.entries.append(self._queue.session.probes.add_trigger(armed, event, text))
+            session = self._queue.session
+            if session is not None:
+                self._queue.drain(session)
+                with self._around(session, [text]):
+                    formats = session.probes.add_trigger(armed, event, text)
+                self._queue.entries.append(formats)
                 self._known.add_trigger(event, text)
         if event.path in self._known.with_stacks:
             self._planner.info.load_symbols()

@@ -217,8 +217,7 @@ class Histograms:
         for armed in probes:
             self._keeping.pop(armed.key, None)  # a refusal before this one's triggers takes no others away
         clock = _CLOCK.search(session.instance.read("trace_clock"))
-        with session.pause.hold():
-            self._armed.mark_gap()
+        with self._armed.pause(session):
             for armed in probes:
                 mine = [one for one in self._fields if one.key is armed.key]
                 fields = _of(armed, [(armed.plan.events[one.event].path, one.name) for one in mine])

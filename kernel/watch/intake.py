@@ -16,6 +16,7 @@ from events.batch import Batch
 from events.decode import Decoder
 from events.format import EventFormat
 from events.loss_counts import LossCounts
+from events.losses import NewestTask
 from events.names.event_names import regrouped_path
 from events.store.cgroups import Cgroups
 from events.store.outage_mark import Outage, outage_of_batch
@@ -64,6 +65,8 @@ class Intake:
         """Outages, the oldest first; of a recording, as far as it was read."""
         self.forgotten_names = 0
         """Number of task names that were dropped, and that the kernel has forgotten as well."""
+        self.lacks_newest_task = False
+        """Events were lost since the newest task was last asked for, as of the last tick."""
         self.cgroups = cgroups
         """Cgroups of the tasks."""
         self.entering = threading.Lock()
@@ -114,6 +117,7 @@ class Intake:
             if not arrived:
                 break
             before = True
+            self.lacks_newest_task = self.store is not None and self.store.lacks_newest_task
             if time.thread_time() >= deadline:
                 self.has_backlog = True
                 self._queue.on_data()
@@ -149,6 +153,9 @@ class Intake:
                     self._clock.add_disconnect(booted=True)
                 if self._replayed and (outage := outage_of_batch(entry)) is not None:
                     self.outages = (*self.outages, outage)
+            elif isinstance(entry, NewestTask):
+                self.store.add_newest_task(entry)
+                continue
             elif isinstance(entry, NewGroup):
                 self._clock.add_disconnect(booted=False)  # the machine may have slept, also where no event is missing
                 self._regroup(*entry)
@@ -230,7 +237,7 @@ class Intake:
         with self.entering, self._queue.lock:
             if self._queue.session is not None and not self._replayed:
                 self._queue.drain(self._queue.session)
-            waiting = [entry for entry in self._queue.entries if not isinstance(entry, NewGroup)]
+            waiting = [entry for entry in self._queue.entries if not isinstance(entry, NewGroup | NewestTask)]
             yield [self.mark(entry) if isinstance(entry, Outage) else entry for entry in waiting]
 
     def mark(self, outage: Outage) -> Batch:

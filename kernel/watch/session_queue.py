@@ -12,10 +12,12 @@ from typing import NamedTuple
 
 from events.batch import Batch
 from events.format import EventFormat
+from events.losses import NewestTask
 from events.store.outage_mark import Outage
 from kernel.cleanup.abandoned_processes import remove_effects_of_predecessors
 from kernel.cleanup.undo import UndoFailure
 from kernel.errors import KernelError, TargetUnusable
+from kernel.guards.newest_task import read_newest_task
 from kernel.pump import Pump, newest
 from kernel.session.armed import Armed
 from kernel.session.protocol import AnySession
@@ -31,8 +33,8 @@ class NewGroup(NamedTuple):
     new: str
 
 
-Entry = Batch | Mapping[int, EventFormat] | Armed | Outage | NewGroup
-"""Events, or what their ids mean from here on, or a time of which there are none."""
+Entry = Batch | Mapping[int, EventFormat] | Armed | Outage | NewGroup | NewestTask
+"""Events, or what their ids mean from here on, or a time of which there are none, or the newest task then."""
 
 
 class SessionQueue:
@@ -113,6 +115,16 @@ class SessionQueue:
             return entries or (self.session.pump.drain(most_bytes) if self.session is not None else [])
         finally:
             self.lock.release()
+
+    def mark_newest_task(self) -> None:
+        """Put the newest task of the kernel behind the events read so far and the gaps among them, all of which have
+        ended: whoever makes a gap holds `lock` until then. Raises TargetLost.
+        """
+        newest = NewestTask()
+        with self.lock:
+            self.entries.append(newest)
+        self.on_data()
+        newest.id = read_newest_task(self.target)
 
     def settle(self) -> None:
         """Stop what records besides probes, and bring what is in the buffers into the queue."""

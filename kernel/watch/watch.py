@@ -229,7 +229,11 @@ class Watch:
         return final_outage(self.info.target, store.latest, offset, now)
 
     def counts(self) -> LossCounts | None:
-        """Read the losses so far from the kernel, and stop a probe that is too fast (see `guard`)."""
+        """Read the losses so far from the kernel, with the newest task after them, and stop a probe that is too fast
+        (see `guard`).
+        """
+        if self.intake.lacks_newest_task and self.live:
+            self.queue.mark_newest_task()
         return self.losses.read(self._look if self.info.target.is_kernel else None)
 
     def _look(self, session: AnySession, counts: LossCounts) -> None:

@@ -3,13 +3,15 @@
 The kernel counts events without recording them. A latency is the time from the entry of a call to the next exit of
 its task: the entry stores its timestamp by thread id, the exit fires a synthetic event with the difference, and a
 histogram counts that event by powers of two (Documentation/trace/histogram.rst, inter-event). Reading a variable in
-an expression clears it: for a recursive function only the innermost call has a latency. The idle tasks, one for each
-CPU, all have the thread id 0: their calls can't be distinguished and have no latency.
+an expression clears it: for a recursive function only the innermost call has a latency. For a probe on several
+functions, most calls would have none, or that of a call of another function: these are not timed. The idle tasks, one
+for each CPU, all have the thread id 0: their calls can't be distinguished and have no latency.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -22,6 +24,12 @@ LATENCY = "(latency)"
 TASK = "(process)"
 NO_IDLE = "calls of idle tasks are not timed: all have the thread id 0"
 """Note on the calls that the kernel's latencies leave out."""
+INNERMOST = "of a function that calls itself, only the innermost calls are timed"
+FIRST_NAMES = "processes have their names at the first hit, those before an exec that came later"
+SEVERAL_FUNCTIONS = (
+    "calls of several functions are not timed in the kernel, which can't tell calls within calls apart"
+)
+"""Reason why a probe on several functions has no latencies."""
 _NOT_IDLE = "common_pid != 0"
 _NAME = re.compile(r":name=([^:]+)")
 _OWN = re.compile(r"\bpw_\d+_[0-9a-z]+(?:_\d+)?__\d+_")
@@ -53,7 +61,7 @@ class HistogramTriggers:
     """Triggers and event for the histograms of a probe, in the order of writing."""
 
     synthetic: PlannedEvent | None
-    """Synthetic event to create first; None: the probe lacks one end of the call, so nothing is timed."""
+    """Synthetic event to create first; None: nothing is timed, for lack of an end of the call or of one function."""
     watched: tuple[WatchedHistogram, ...]
     """Triggers whose histograms are read."""
     timing: tuple[tuple[PlannedEvent, str], ...] = ()
@@ -87,7 +95,7 @@ def plan_histograms(plan: Plan, name: str, clock: str, fields: tuple[tuple[str, 
         for number, (name_or_kind, event, key) in enumerate(keys)
     ]
     ends = {event.at_exit: event for event in recorded if event.frame}
-    if len(ends) < 2:
+    if len(ends) < 2 or any(event.function_field for event in ends.values()):
         return HistogramTriggers(None, tuple(histograms))
     latency_event, begin_variable, latency_variable = f"{name}_latency", f"{name}_begun", f"{name}_took"
     synthetic = PlannedEvent(
@@ -117,6 +125,25 @@ def plan_histograms(plan: Plan, name: str, clock: str, fields: tuple[tuple[str, 
     return HistogramTriggers(
         synthetic, (*histograms, WatchedHistogram(subject, LATENCY, synthetic, str(powers))), timing
     )
+
+
+def untimed_patterns(watched: Iterable[WatchedHistogram]) -> list[str]:
+    """Return the subjects of probes on several functions that would have latencies if they were on one."""
+    return list(
+        dict.fromkeys(one.subject for one in watched if one.is_task and one.event.frame and one.event.function_field)
+    )
+
+
+def notes_on(watched: Iterable[WatchedHistogram]) -> Iterator[str]:
+    """Yield notes on the meaning of the counts, and on what is not counted."""
+    watched = tuple(watched)
+    if any(one.value == LATENCY for one in watched):
+        yield NO_IDLE
+        yield INNERMOST
+    for subject in untimed_patterns(watched):
+        yield f"{subject}: {SEVERAL_FUNCTIONS}; recorded events are, and so is one function"
+    if any(one.is_task for one in watched):
+        yield FIRST_NAMES
 
 
 def is_listed_as(listed: str, trigger: str) -> bool:

@@ -195,7 +195,8 @@ async def test_what_was_lost_is_said_once():
 async def test_what_the_tracer_lost_is_said_beside_what_the_probes_lost():
     async with live() as (pilot, _, _):
         place, graphing = pilot.app.places.live, pilot.app.tracing
-        tracer = SimpleNamespace(store=SimpleNamespace(lost_events=7, undecodable=0), outages=(), live=False)
+        store, none = SimpleNamespace(lost_events=7, undecodable=0), SimpleNamespace(probes=())
+        tracer = SimpleNamespace(store=store, armed=none, outages=(), live=False)
         graphing.current_watch = tracer
         assert place.status.losses(tracer) == LossTotals(lost=7)
         tracer.store.lost_events = 0

@@ -14,6 +14,7 @@ from itertools import chain
 import pytest
 
 from events.export.catalogue import format_named
+from events.losses import UNKNOWN_TASK
 from events.summary.distribution import PowerOfTwo
 from events.summary.hist_text import keys_of, parse_hist, values_of
 from events.summary.summary import Summary
@@ -85,6 +86,8 @@ def test_the_kernel_counts_every_write_while_nothing_is_recorded(guest: Guest, w
     assert read[LATENCY, False].hits == WRITES
     assert watch.store.next_seq == before
     kept.end()
+    bring_in(watch)
+    watch.counts()  # the tasks of the workload are younger than the counting
     run_workload(watch, guest, WORKLOAD)
     summary = _summary(watch, entry.path)
     assert summary.values is not None
@@ -95,10 +98,28 @@ def test_the_kernel_counts_every_write_while_nothing_is_recorded(guest: Guest, w
 
 
 @KERNELS
+def test_calls_of_tasks_that_are_younger_than_the_counting_are_whole(guest: Guest, watch: Watch) -> None:
+    """Their ids are above the newest one when it ended; in an older task an outer call may have begun meanwhile."""
+    armed = watch.armed.arm(parse_probe(f"{SPEC} if count == {SIZE}"))
+    run_workload(watch, guest, WORKLOAD)
+    kept = Histograms(watch.armed)
+    kept.begin([armed])
+    kept.end()
+    bring_in(watch)
+    watch.counts()
+    run_workload(watch, guest, WORKLOAD)
+    assert watch.store is not None
+    assert watch.store.newest_task(watch.store.latest) != UNKNOWN_TASK
+    assert _summary(watch, armed.plan.events[0].path).calls.paired == 2 * WRITES
+
+
+@KERNELS
 def test_latencies_in_the_kernel_are_those_of_the_pairs(guest: Guest, watch: Watch) -> None:
     armed = watch.armed.arm(parse_probe(f"{SPEC} if count == {SIZE}"))
     kept = Histograms(watch.armed)
     kept.begin([armed], recording=True)
+    bring_in(watch)
+    watch.counts()  # the tasks of the workload are younger than the pause for the triggers
     run_workload(watch, guest, WORKLOAD)
     (latencies,) = (one.histogram for one in kept.read() if one.watched.value == LATENCY)
     in_kernel = sorted((entry.keys[0].number or 0, entry.hits) for entry in latencies.entries)

@@ -66,7 +66,7 @@ class HostAccount(NamedTuple):
             "events": self.events,
             **({} if self.of is None else {"of": self.of}),
             "lost": lost.lost,
-            "missed": lost.missed,
+            "missed": lost.missed if lost.missed or lost.missed_counted else None,
             "dropped": lost.dropped,
             "undecodable": lost.unread,
             "gaps": [outage.seconds for outage in self.gaps],

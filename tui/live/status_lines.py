@@ -101,7 +101,7 @@ class StatusLines:
         """Return the losses of the tracer, None where it has none; those of the probes are in the top line."""
         tracing = self._bench.tracing
         losses = losses_of(watching, tracing.counts) if watching is tracing.current_watch else NO_LOSSES
-        return losses if losses != NO_LOSSES else None
+        return losses if losses.gap or any(loss.number for loss in losses.counts) else None
 
     @property
     def _only_traced(self) -> bool:

@@ -46,6 +46,7 @@ def source_of(watch: Watch, unasked: Mapping[str, frozenset[str]] = _NOTHING) ->
         missed=store.missed_calls if store is not None else {},
         may_lack_ends=store.may_lack_ends if store is not None else Source.may_lack_ends,
         may_lack_events=store.may_lack_events if store is not None else None,
+        newest_task=store.newest_task if store is not None else Source.newest_task,
         field_texts=lambda record: graph.field_texts(record) or watch.event_fields.values(record),
         comm=lambda pid: watch.store.comm(pid) if watch.store is not None else UNNAMED,
         symbols=lambda: planner.info.symbols,

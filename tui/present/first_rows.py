@@ -63,7 +63,7 @@ def first_rows(target: Target) -> FirstRows:
         store.first_seq,
         store.next_seq,
         len(plans),
-        LossTotals(store.lost_events, unread=store.undecodable, gap=gap),
+        LossTotals(store.lost_events, unread=store.undecodable, gap=gap, missed_counted=not plans),
         complete,
         recording.truncated,
     )

@@ -34,6 +34,7 @@ def losses_of(watch: Watch | None, counts: LossCounts | None) -> LossTotals:
         return NO_LOSSES
     lost, unread, gap = store.lost_events, store.undecodable, total_outage_seconds(watch.outages)
     if counts is None:
-        return LossTotals(lost, unread=unread, gap=gap)
-    missed = sum(number or 0 for number in counts.nmissed.values())
-    return LossTotals(max(lost, counts.lost), missed, counts.dropped, unread, gap)
+        return LossTotals(lost, unread=unread, gap=gap, missed_counted=not watch.armed.probes)
+    numbers = counts.nmissed.values()
+    missed, counted = sum(number or 0 for number in numbers), None not in numbers
+    return LossTotals(max(lost, counts.lost), missed, counts.dropped, unread, gap, counted)

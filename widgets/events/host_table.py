@@ -94,10 +94,9 @@ class _HostRows:
         yield Piece(" " + fit(f"{sign} {state}{_for(since)}", 14), look)
         rate = "" if host.per_second is None else short(host.per_second)
         yield Piece(f" {rate:>5}")
-        losses = host.losses
-        counts = (losses.lost, losses.missed, losses.dropped, losses.unread)
-        for (_, size), count in zip(_COLUMNS[3:], counts, strict=False):
-            yield Piece(f" {short(count):>{size}}", "bad" if count else "dim")
+        for (_, size), loss in zip(_COLUMNS[3:], host.losses.counts, strict=False):
+            number = short(loss.number) if loss.number or loss.counted else "?"
+            yield Piece(f" {number:>{size}}", "bad" if loss.number else "dim")
         yield Piece(f" {safe(host.uncertainty).replace(' ', '') or '-':>8}", "dim")
 
 

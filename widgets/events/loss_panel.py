@@ -118,17 +118,18 @@ _CAUSES: Final = {
     "dropped": "read, and dropped by us: too fast to be shown",
     "unread": "read, and not understood: damaged, or no format",
 }
+_NOT_COUNTED: Final = "; the kernel counts that of kprobes only"
 
 
 def count_lines(sheet: LossSheet) -> list[list[Run]]:
     """Return the four counts, with the first by CPU."""
     lines = [
         [
-            (f"{name:<8}", "bold"),
-            (f"{grouped(count):>14}", "bold $text-error" if count else "dim"),
-            (f"  {_CAUSES[name]}", ""),
+            (f"{loss.name:<8}", "bold"),
+            (f"{loss.text:>14}", "bold $text-error" if loss.number else "dim"),
+            (f"  {_CAUSES[loss.name]}{'' if loss.counted else _NOT_COUNTED}", ""),
         ]
-        for name, count in sheet.losses.counts
+        for loss in sheet.losses.counts
     ]
     if (counts := sheet.counts) is None:
         return lines

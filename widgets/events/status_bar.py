@@ -14,7 +14,7 @@ from events.loss_counts import LossTotals
 from foreign.count_text import counted
 from widgets.events.values import LiveState, Status
 from widgets.number_format import grouped, rate, short
-from widgets.safe_text import cut, safe, width
+from widgets.safe_text import cut, cut_parts, safe, width
 
 Run = tuple[str, str]
 """Text, and the style of it."""
@@ -74,8 +74,8 @@ class LiveLine(Widget):
 
 
 def live_line(state: LiveState, columns: int) -> Content:
-    """Return the live line for a number of columns: figures are dropped first, then the note's end, at last other
-    views.
+    """Return the live line for a number of columns: figures are dropped first, then the note's last parts, at last
+    other views.
 
     The end of an urgent note is dropped last.
     """
@@ -94,7 +94,7 @@ def live_line(state: LiveState, columns: int) -> Content:
                         return _joined([*left, mark, *middle], right, columns)
             room = columns - _wide([*left, mark, *losses[-1]]) - 2 - 2 * bool(losses[-1])
             if state.note and room >= _SHORTEST_NOTE and not (state.urgent and left):
-                return _joined([*left, mark, (f"  {cut(safe(state.note), room)}", "dim")], losses[-1], columns)
+                return _joined([*left, mark, (f"  {cut_parts(safe(state.note), room)}", "dim")], losses[-1], columns)
     for mark in marks:
         if _wide([mark, *losses[-1]]) + 2 <= columns:
             return _joined([mark], losses[-1], columns)
@@ -145,11 +145,11 @@ def _joined(left: list[Run], right: list[Run], columns: int) -> Content:
 
 
 def loss_runs(losses: LossTotals, quiet: bool) -> Iterator[Run]:
-    """Yield `lost 0  missed 0  dropped 0  unread 0`; `quiet`: only `lost`, and counts other than 0."""
-    for name, count in losses.counts:
-        if count:
-            yield (f"  ! {name} {grouped(count)}", "bold $text-error")
-        elif not quiet or name == "lost":
-            yield (f"  {name} 0", "dim")
+    """Yield `lost 0  missed ?  dropped 0  unread 0`; `quiet`: only `lost`, and counts other than 0."""
+    for loss in losses.counts:
+        if loss.number:
+            yield (f"  ! {loss.name} {loss.text}", "bold $text-error")
+        elif not quiet or loss.name == "lost":
+            yield (f"  {loss.name} {loss.text}", "dim")
     if losses.gap:
         yield (f"  ! gap {seconds_text(losses.gap)}", "bold $text-error")

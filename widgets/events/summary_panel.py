@@ -16,7 +16,7 @@ from widgets.events.summary_rows import Bar, BarRows, Rate, RateRows
 from widgets.lists.line_list import LineList
 from widgets.rows import Piece
 from widgets.safe_content import safe_content
-from widgets.safe_text import fit, safe
+from widgets.safe_text import cut_parts, fit, safe
 
 _WIDE: Final = 110
 """Columns from which on processes have a list of their own."""
@@ -44,6 +44,8 @@ class SummaryText(NamedTuple):
     latencies: Bars = Bars("")
     values: Bars = Bars("")
     tasks: Bars = Bars("")
+    source_key: str = ""
+    """Key for the other source of the figures; empty: there is none."""
 
 
 class SummaryList(LineList):
@@ -66,7 +68,7 @@ class SummaryList(LineList):
     def header(self, columns: int) -> Iterable[Piece]:
         """Return the title, with the legend for that many columns."""
         legend = self.rows.legend(columns) if isinstance(self.rows, RateRows) else ""
-        return (Piece(fit(f" {safe(self._title)}{legend}", columns)),)
+        return (Piece(fit(cut_parts(f" {safe(self._title)}{legend}", columns), columns)),)
 
 
 class SummaryPanel(Vertical):
@@ -152,10 +154,11 @@ class SummaryPanel(Vertical):
         self._update_head()
 
     def _update_head(self) -> None:
-        """Show keys for hidden lists first: the end of the line may be cut."""
+        """Show the source, then the keys that fit."""
         text = self._shown
         hidden = text.tasks.title and not self.is_wide and text.tasks != text.values
-        self._head.update(safe_content(f"v, V: fields, processes; {text.head}" if hidden else text.head))
+        parts = text.head, "v V: processes" if hidden else "", text.source_key
+        self._head.update(safe_content(cut_parts(safe(", ".join(filter(None, parts))), self.size.width - 2)))
 
     def action_field(self, step: int) -> None:
         """Request another field."""

@@ -11,6 +11,7 @@ from widgets.safe_text import fit, safe, width
 
 _LEVELS: Final = " ▁▂▃▄▅▆▇█"
 _LEAST_BAR: Final = 4
+_PEAK_WIDTH: Final = len("  max 99.9k/s")
 _WIDEST_LABEL: Final = 0.5
 """Share of the available columns."""
 
@@ -36,8 +37,6 @@ class Rate(NamedTuple):
     counts: tuple[int, ...]
     """Counts of equal intervals, the oldest first."""
     total: int
-    peak: float | None
-    """Events per second in the busiest interval; None: unknown."""
 
 
 def each_of(counts: int, columns: int) -> int:
@@ -108,7 +107,7 @@ class RateRows:
         self.rates = tuple(rates)
         self._step = step
         self._names = max((width(safe(rate.name)) for rate in rates), default=0)
-        self._figures = max((width(_figures(rate)) for rate in rates), default=0)
+        self._totals = max((width(_total(rate)) for rate in rates), default=0)
 
     @property
     def first(self) -> int:
@@ -119,28 +118,34 @@ class RateRows:
         return len(self.rates)
 
     def legend(self, columns: int) -> str:
-        """Return the time of a column, `, 5.60 s a column`; empty without sparklines."""
-        counts, room = max((len(rate.counts) for rate in self.rates), default=0), self._room(columns)
-        return f", {duration(self._step * each_of(counts, room))} a column" if counts and self._step and room else ""
+        """Return the time of a column, `, 5.60 s a column, max: the highest column`; empty without sparklines."""
+        step = self._column_step(columns)
+        return f", {duration(step)} a column, max: the highest column" if step else ""
 
     def pieces(self, row: int, columns: int) -> Iterable[Piece]:
-        """Return name, sparkline, total, and the highest rate."""
+        """Return name, sparkline, total, and the rate in the highest column of the sparkline."""
         rate = self.rates[row]
-        room = self._room(columns)
+        room, step = self._room(columns), self._column_step(columns)
+        peak = f"  max {short(max(squeezed(rate.counts, room), default=0) * 1e9 / step):>5}/s" if step else ""
         return (
             Piece(f"{fit(safe(rate.name), self._name(columns))} ", "name"),
             Piece(fit(sparkline(rate.counts, room), room), "type"),
-            Piece(_figures(rate).rjust(self._figures), "number"),
+            Piece(_total(rate).rjust(self._totals) + peak, "number"),
         )
+
+    def _column_step(self, columns: int) -> int:
+        """Return the nanoseconds that a column of the sparklines stands for; 0: there are no sparklines."""
+        counts, room = max((len(rate.counts) for rate in self.rates), default=0), self._room(columns)
+        return self._step * each_of(counts, room) if counts and room else 0
 
     def _name(self, columns: int) -> int:
         return min(self._names, max(8, columns // 3))
 
     def _room(self, columns: int) -> int:
         """Return the columns of the sparkline: the same in all rows."""
-        return max(0, columns - self._name(columns) - self._figures - 1)
+        peak = _PEAK_WIDTH if self._step else 0
+        return max(0, columns - self._name(columns) - self._totals - peak - 1)
 
 
-def _figures(rate: Rate) -> str:
-    peak = "" if rate.peak is None else f"  max {short(rate.peak):>5}/s"
-    return f" {grouped(rate.total):>11}{peak}"
+def _total(rate: Rate) -> str:
+    return f" {grouped(rate.total):>11}"

@@ -53,7 +53,13 @@ class FoldedStacks:
         self._source = source
         self._out = out
         self._spans = Spans(
-            source.ends, source.may_lack_ends, waiting, source.passes, source.missed, source.may_lack_events
+            source.ends,
+            source.may_lack_ends,
+            waiting,
+            source.passes,
+            source.missed,
+            source.may_lack_events,
+            source.newest_task,
         )
         self._open: dict[int, list[_Frame]] = {}
         self._times: Counter[Stack] = Counter()

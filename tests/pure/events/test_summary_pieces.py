@@ -75,7 +75,7 @@ class OneByOne:
         start = max(self.at, self.store.first_seq)
         if start > self.at:
             self.unseen += start - self.at
-            self.calls += self.pairing.forget()
+            self.calls += self.pairing.forget(0)
         self.at = min(start + self.piece, self.store.next_seq)
         for seq in range(start, self.at):
             record = self.store.record(seq)

@@ -162,7 +162,7 @@ class CountingInTheKernel(RuleBasedStateMachine):
         if name not in self.probes:
             return
         there = {one.replace(":size=16384", "") for one in self.probes[name].by_hand}
-        taken = text.replace(":size=16384", "") in there and text.startswith("hist")
+        taken = text.replace(":size=16384", "") in there
         try:
             self.watch.armed.add_trigger(self.armed(name), self.entry(name), text)
         except KernelError:

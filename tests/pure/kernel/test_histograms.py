@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
@@ -35,8 +36,11 @@ class OneSession:
         self.outages = ()
         self.gaps = 0
 
-    def mark_gap(self) -> None:
-        self.gaps += 1
+    @contextlib.contextmanager
+    def pause(self, session: Session) -> Iterator[None]:
+        with session.pause.hold():
+            self.gaps += 1
+            yield
 
     @property
     def probes(self) -> tuple[Armed, ...]:

@@ -14,6 +14,7 @@ import pytest
 import kernel.watch.recorder
 from events.batch import Batch, Chunk
 from events.loss_counts import LossCounts
+from events.losses import UNKNOWN_TASK
 from events.recording.reader import Recording
 from events.store.outage_mark import Outage
 from kernel.connection.kernel_info import KernelInfo
@@ -693,3 +694,71 @@ def test_a_probe_that_goes_says_that_no_event_of_others_is_missing(watch):
     watch.tick()
     gaps = [one for one in marks if isinstance(one, Batch) and one.after_gap]
     assert [(one.changed, one.chunks) for one in gaps] == [(True, ())] * 2
+
+
+def test_the_newest_task_is_asked_for_after_each_gap_and_once() -> None:
+    target = Target()
+    target.files |= {
+        "/proc/2/stat": b"2 (kthreadd) S 0 0 0 0 -1 2129984 0",
+        "/proc/stat": b"cpu 1\nprocesses 800\n",
+        "/proc/loadavg": b"0.20 0.18 0.12 1/80 850\n",
+        "/sys/devices/system/cpu/possible": b"0-1\n",
+    }
+    watch = Watch(Anything(KernelInfo(target)))
+    armed = watch.armed.arm(Probe(ProbePlace("vfs_read")), mode=Mode.COUNT)
+    (number,) = armed.formats
+    watch.tick()
+    watch.counts()
+    assert watch.store is not None and watch.queue.entries == [], "nothing was lost"
+    target.event(1000, number)
+    assert watch.session is not None and watch.session.pump.wait(5)
+    watch.tick()
+    watch.queue.entries.append(Batch((), drained=False, after_gap=True))
+    watch.tick()
+    assert watch.store.newest_task(2000) == UNKNOWN_TASK
+    watch.counts()
+    watch.tick()
+    assert watch.store.newest_task(2000) == 850
+    watch.counts()
+    assert watch.queue.entries == [], "once"
+    with watch.armed.pause(watch.session):
+        pass
+    watch.tick()
+    assert watch.store.newest_task(2000) == UNKNOWN_TASK, "the id of before is of no use"
+    target.files["/proc/2/stat"] = b"2 (sh) S 0 0 0 0 -1 4194560 0"
+    watch.counts()
+    watch.tick()
+    assert watch.store.newest_task(2000) == UNKNOWN_TASK, "a container has ids of its own"
+    watch.close()
+
+
+def test_exits_of_calls_that_began_while_a_probe_counted_come_without_entries() -> None:
+    """Then a gap is marked, in which any entry may be missing; a probe that was off follows no calls."""
+    watch = Watch(Anything(KernelInfo(Target())))
+    armed = watch.armed.arm(Probe(ProbePlace("vfs_read"), filter="count > 1"))
+
+    def marks() -> list[tuple[bool, bool]]:
+        watch.tick()
+        watch.armed.switch(armed, Mode.RECORD)
+        return [(one.after_gap, one.changed) for one in watch.queue.entries if isinstance(one, Batch)]
+
+    watch.armed.switch(armed, Mode.COUNT)
+    assert marks() == [(True, False)]
+    watch.armed.switch(armed, Mode.OFF)
+    assert marks() == [(True, True)]
+    watch.armed.add_trigger(armed, armed.plan.events[0], "hist:keys=count")
+    watch.armed.switch(armed, Mode.OFF)
+    assert marks() == [(True, False)], "the trigger keeps the event on"
+    watch.close()
+
+
+def test_a_trigger_with_times_pauses_what_others_record_and_that_is_a_gap() -> None:
+    watch = Watch(Anything(KernelInfo(Target())))
+    armed = watch.armed.arm(Probe(ProbePlace("vfs_read")))
+    watch.tick()
+    watch.armed.add_trigger(armed, armed.plan.events[0], "hist:keys=count")
+    assert [one for one in watch.queue.entries if isinstance(one, Batch)] == []
+    watch.tick()
+    watch.armed.add_trigger(armed, armed.plan.events[0], "hist:keys=common_pid:ts0=common_timestamp")
+    assert [one.after_gap for one in watch.queue.entries if isinstance(one, Batch)] == [True]
+    watch.close()

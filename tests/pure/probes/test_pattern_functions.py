@@ -11,7 +11,7 @@ import pytest
 from probes.check import check_typed
 from probes.corrections.corrections import corrected
 from probes.facts.lookups import UNKNOWN, SymbolCount
-from probes.hist.kept import plan_histograms
+from probes.hist.kept import FIRST_NAMES, INNERMOST, LATENCY, NO_IDLE, notes_on, plan_histograms, untimed_patterns
 from probes.lowering.check_planned import lowered_trigger, trigger_refusal
 from probes.lowering.filters.field_names import renamed
 from probes.plans.json_values import plan_from_dict, plan_to_dict
@@ -233,3 +233,17 @@ def test_the_kernel_counts_by_the_address() -> None:
     counted = plan_histograms(plan, "pw_1_a__1_x", "mono", fields)
     keys = {one.event.at_exit: one.trigger for one in counted.watched if one.value == "func"}
     assert ":keys=__probe_ip:" in keys[False] and ":keys=__probe_func:" in keys[True]
+
+
+def test_calls_of_several_functions_are_not_timed_in_the_kernel_and_that_is_told() -> None:
+    """By thread, a call within another would end the other's time, and have the name of all."""
+    made = plan_histograms(planned("f vfs_read*%both", "7.2"), "pw_1_a__1_x", "mono")
+    assert made.synthetic is None and made.timing == () and all(one.value != LATENCY for one in made.watched)
+    assert untimed_patterns(made.watched) == ["vfs_read*"]
+    notes = list(notes_on(made.watched))
+    assert notes[0].startswith("vfs_read*: calls of several functions are not timed") and NO_IDLE not in notes
+    one = plan_histograms(planned("f vfs_read%both", "7.2"), "pw_1_a__1_x", "mono")
+    assert one.synthetic is not None and untimed_patterns(one.watched) == []
+    assert list(notes_on(one.watched)) == [NO_IDLE, INNERMOST, FIRST_NAMES]
+    entries = plan_histograms(planned("f vfs_read*", "7.2"), "pw_1_a__1_x", "mono")
+    assert list(notes_on(entries.watched)) == [FIRST_NAMES]

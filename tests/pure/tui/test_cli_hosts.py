@@ -100,7 +100,7 @@ def test_text_has_the_host_as_a_column_and_says_what_became_of_each(lan, capsys)
     assert line.split()[1:4] == ["one", "[000]", "<...>-1"]
     assert "probewright: gone: unreachable: ssh://gone: Connection refused\n  check that sshd runs there" in told.err
     assert "probewright: one: armed, Linux 6.12.0-fake x86-64, clock 0 at " in told.err
-    assert "probewright: one: 1 event, lost 0, missed 0, dropped 0, unread 0" in told.err
+    assert "probewright: one: 1 event, lost 0, missed ?, dropped 0, unread 0" in told.err
 
 
 def test_a_host_that_is_silent_as_all_ends_is_not_told_as_whole(lan, capsys):

@@ -104,10 +104,12 @@ def test_a_comparison_with_no_such_field_is_a_text():
 def test_losses_that_only_the_events_tell_of_are_told():
     """As of a recording that was cut before its counts were written, or whose counts are damaged."""
     store = SimpleNamespace(lost_events=3, undecodable=5)
-    watch = SimpleNamespace(store=store, outages=())
-    assert losses_of(watch, None) == LossTotals(lost=3, unread=5)
+    watch = SimpleNamespace(store=store, outages=(), armed=SimpleNamespace(probes=("one",)))
+    assert losses_of(watch, None) == LossTotals(lost=3, unread=5, missed_counted=False)
     zeros = LossCounts(overrun={}, full={}, nmissed={}, dropped=0, dropped_bytes=0, read_errors=0)
     assert losses_of(watch, zeros) == LossTotals(lost=3, unread=5)
+    fprobe = replace(zeros, nmissed={"pw_1/kprobe": 2, "pw_1/fprobe": None})
+    assert losses_of(watch, fprobe).text == "lost 3, missed ≥ 2, dropped 0, unread 5"
 
 
 def test_several_probes_of_one_function_are_told_apart():

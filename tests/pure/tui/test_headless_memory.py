@@ -263,7 +263,8 @@ def test_arming_again_and_again_where_nobody_ticks_holds_no_more() -> None:
     first = watch.armed.arm(parse_armable(SPEC))
     for _ in range(60):
         watch.session.pump.wait(0.05)  # type: ignore[union-attr]
-        watch.armed.mark_gap()
+        with watch.queue.lock:
+            watch.queue.drain(watch.session)  # type: ignore[arg-type]
         waiting = [entry for entry in watch.queue.entries if isinstance(entry, Batch)]
         assert sum(len(chunk.data) for entry in waiting for chunk in entry.chunks) <= SMALL.queued
     counts = watch.counts()

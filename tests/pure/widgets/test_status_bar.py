@@ -5,11 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from events.loss_counts import LossTotals
 from widgets.events.status_bar import live_line, top_line
 from widgets.events.values import LiveState, Status
 from widgets.number_format import rate, short
+from widgets.safe_text import cut_parts, width
 
 STATUS = Status("lab", "Linux 7.2.13 x86-64", 43859, 1)
 LIVE = LiveState(per_second=12_300, row_count=1_204_332)
@@ -87,7 +90,7 @@ def test_the_other_views_stay_in_sight_however_long_the_note_is(note, columns, n
     line = live_line(state, columns).plain
     assert len(line) == columns
     assert all(f"[{name}]" in line if n == view else f" {name} " in line for n, name in enumerate(VIEWS))
-    assert note[:8] in line and (note in line or line.endswith("…"))
+    assert note[:8] in line and (note in line or line.rstrip().endswith("…"))
 
 
 def test_what_is_left_out_is_told_with_what_is_shown():
@@ -123,3 +126,28 @@ def test_an_urgent_note_is_read_whole_before_other_views_are() -> None:
     urgent = live_line(replace(state, urgent=True), 78).plain
     assert "[events]" in urgent and note in urgent
     assert "F8 give up" in live_line(replace(state, urgent=True), 118).plain
+
+
+def test_missed_calls_that_are_not_counted_are_not_told_as_none():
+    losses = LossTotals(missed_counted=False)
+    assert top_line(replace(STATUS, losses=losses), 78).plain.endswith("lost 0  missed ?  dropped 0  unread 0")
+    assert losses.text == "lost 0, missed ?, dropped 0, unread 0"
+    assert (losses + LossTotals(missed=12)).text == "lost 0, missed ≥ 12, dropped 0, unread 0"
+    assert (LossTotals() + LossTotals(missed=12)).text == "lost 0, missed 12, dropped 0, unread 0"
+
+
+def test_parts_of_a_note_that_do_not_fit_are_left_out_whole():
+    note = "1,253 pairs, 472 alone: 454 what came between may be missing, 18 its entry was not seen"
+    assert cut_parts(note, 100) == note
+    assert cut_parts(note, 80) == "1,253 pairs, 472 alone: 454 what came between may be missing …"
+    assert cut_parts(note, 40) == "1,253 pairs, 472 alone …"
+    assert cut_parts(note, 20) == "1,253 pairs …"
+    assert cut_parts(note, 10) == "1,253 …"
+    assert cut_parts(note, 5) == "1,25…"
+    assert cut_parts("840 events, k: count in the kernel", 20) == "840 events …", "a key is no part"
+
+
+@given(st.text("ab1 ,;:é字", max_size=40), st.integers(0, 50))
+def test_a_note_in_parts_is_never_wider_than_its_room(text, columns):
+    found = cut_parts(text, columns)
+    assert width(found) <= columns and (found == text or not columns or found.endswith("…"))

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from widgets.events.summary_rows import Bar, BarRows, Rate, RateRows, sparkline, squeezed
-from widgets.number_format import bar, duration
+from widgets.number_format import bar, duration, short
 from widgets.safe_text import width
 
 
@@ -22,13 +22,26 @@ def test_neighbours_are_put_together_without_loss(counts, columns):
 @given(st.integers(1, 512), st.integers(50, 160), st.sampled_from([50_000_000, 100_000_000, 800_000_000]))
 def test_a_column_of_a_rate_stands_for_the_time_that_is_told(counts, columns, step):
     """Two probes, one with a total of many digits: the lines of both have columns of that time."""
-    rates = RateRows([Rate("vfs_read", (1,) * counts, counts, 1e3), Rate("f", (1,) * counts, 10**13, 1e9)], step)
+    rates = RateRows([Rate("vfs_read", (1,) * counts, counts), Rate("f", (1,) * counts, 10**13)], step)
     lines = [list(rates.pieces(row, columns))[1].text for row in range(2)]
     assert lines[0] == lines[1]
     each = next(n for n in range(1, counts + 1) if -(-counts // n) <= len(lines[0]))
     assert len(lines[0].rstrip()) == -(-counts // each)
-    assert rates.legend(columns) == f", {duration(each * step)} a column"
-    assert RateRows([Rate("vfs_read", (), 5, None)]).legend(columns) == ""
+    assert rates.legend(columns) == f", {duration(each * step)} a column, max: the highest column"
+    assert RateRows([Rate("vfs_read", (), 5)]).legend(columns) == ""
+
+
+@given(st.lists(st.integers(0, 10**6), min_size=1, max_size=512), st.integers(50, 160))
+def test_the_highest_rate_is_that_of_the_highest_column(counts, columns):
+    step = 50_000_000
+    rates = RateRows([Rate("vfs_read", tuple(counts), sum(counts))], step)
+    _, line, figures = rates.pieces(0, columns)
+    each = next(n for n in range(1, len(counts) + 1) if -(-len(counts) // n) <= len(line.text))
+    at = line.text.find("█")
+    highest = sum(counts[at * each : (at + 1) * each]) if any(counts) else 0
+    assert figures.text.endswith(f"  max {short(max(squeezed(counts, len(line.text))) * 1e9 / each / step):>5}/s")
+    # Columns of one level may differ a little.
+    assert max(squeezed(counts, len(line.text))) * 15 / 16 <= highest + 1
 
 
 @given(st.floats(0, 1), st.integers(1, 60))
@@ -45,7 +58,7 @@ def test_a_bar_is_as_long_as_its_share(share, columns):
 )
 def test_no_row_is_wider_than_the_screen_for_what_it_is_named(rows, columns):
     bars = BarRows([Bar(label, hits, error) for label, hits, error in rows], sum(hits for _, hits, _ in rows))
-    rates = RateRows([Rate(label, (hits, 0, 1), hits, float(hits)) for label, hits, _ in rows])
+    rates = RateRows([Rate(label, (hits, 0, 1), hits) for label, hits, _ in rows])
     for number in range(len(rows)):
         text = "".join(piece.text for piece in bars.pieces(number, columns))
         assert f"{rows[number][1]:,}" in text

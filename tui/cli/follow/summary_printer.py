@@ -12,7 +12,7 @@ from events.names.event_names import regrouped_path
 from foreign.count_text import counted
 from kernel.errors import KernelError
 from kernel.watch.watch import Watch
-from probes.hist.kept import LATENCY, NO_IDLE
+from probes.hist.kept import notes_on
 from tui.cli.console.output import emit, line, plain
 from tui.cli.follow.follow import follow
 from tui.present.call_ends import ends_of
@@ -137,8 +137,8 @@ def _summarize_in_kernel(watch: Watch, arguments: argparse.Namespace, events: Co
     reads = watch.histograms.read()
     for found in objects_of_kernel(watch, reads, exact=arguments.json):
         _print(found, as_json=arguments.json)
-    if any(read.watched.value == LATENCY for read in reads):
-        print(f"probewright: {NO_IDLE}", file=sys.stderr)
+    for note in notes_on(read.watched for read in reads):
+        print(plain(f"probewright: {note}"), file=sys.stderr)
 
 
 def _print(found: dict[str, Any], *, as_json: bool) -> None:
@@ -158,7 +158,7 @@ def _lines(found: dict[str, Any]) -> Iterator[str]:
     elif kind == "rate":
         seconds = max(1, len(found["counts"])) * found["step"] / 1e9
         peak = max(found["counts"], default=0) * 1e9 / found["step"]
-        rates = f"{short(found['events'] / seconds)}/s, at most {short(peak)}/s"
+        rates = f"{short(found['events'] / seconds)}/s, at most {short(peak)}/s in {duration(found['step'])}"
         yield f"{_name(found['event'])}: {counted(found['events'], 'event')}, {rates}"
     elif kind == "hits":
         yield f"{_name(found['event'])}: {counted(found['events'], 'hit')} in the kernel"

@@ -32,10 +32,9 @@ def note_of_calls(calls: Calls) -> str:
     """Return the progress of pairing and the number of events without partner, for the line above the calls."""
     if calls.backlog:
         return f"pairing, {counted(calls.backlog, 'event')} to go"
-    alone = "".join(
-        f", {grouped(count)}: {reason.value}"
-        for reason, count in sorted(calls.unpaired_counts.items(), key=_by_count)
-    )
+    reasons = sorted(calls.unpaired_counts.items(), key=_by_count)
+    alone = ", ".join(f"{grouped(count)} {reason.value}" for reason, count in reasons)
+    alone = f", {grouped(calls.unpaired_counts.total())} alone: {alone}" if alone else ""
     unseen = f", {counted(calls.skipped_events, 'event')} dropped before" if calls.skipped_events else ""
     return f"{counted(calls.paired, 'pair')}{alone}{unseen}"
 

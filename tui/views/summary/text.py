@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from events.names.event_names import event_name
 from foreign.count_text import counted
 from kernel.watch.watch import Watch
-from probes.hist.kept import LATENCY
+from probes.hist.kept import LATENCY, untimed_patterns
 from tui.present.call_ends import function_titles
 from tui.present.hist_tables import alike_text
 from tui.present.status import note_of_gap
@@ -34,6 +34,14 @@ if TYPE_CHECKING:
 
 _MOST_LATENCIES: Final = 20
 """Functions whose latencies are shown, those with the largest sum first."""
+_UNTIMED: Final = (
+    "several functions: not timed in the",
+    "kernel, which can't tell calls within",
+    "calls apart. Recorded events have the",
+    "latency of each, and so has one",
+    "function alone",
+)
+"""Reason why a probe on several functions has no latencies in the kernel, in lines for a narrow list."""
 
 
 def bars_of(title: str, shown: list[SummaryValue], total: int) -> Bars:
@@ -61,6 +69,7 @@ def of_events(
         _latencies(watch, summary),
         of_values,
         of_tasks,
+        "k: count in the kernel" if watch.live else "",
     )
 
 
@@ -72,16 +81,14 @@ def _how_many(values: int, events: int, exact: bool) -> str:
 
 def _head(watch: Watch, summary: Summary) -> str:
     parts = [f"on the screen: {counted(summary.counted, 'event')}, {_pairs(summary.pairs)}"]
-    if (alone := sum(summary.calls.unpaired_counts.values())) and summary.counted == summary.of:
-        parts.append(f"{counted(alone, 'end')} alone")
     if summary.skipped_events:
         parts.append(f"{grouped(summary.skipped_events)} dropped before they were counted")
-    if summary.backlog:
-        parts.append(f"{grouped(summary.backlog)} to go")
     if gap := note_of_gap(watch):
         parts.append(gap)
-    if watch.live:
-        parts.append("k: count in the kernel")
+    if (alone := sum(summary.calls.unpaired_counts.values())) and summary.counted == summary.of:
+        parts.append(f"{counted(alone, 'end')} alone")
+    if summary.backlog:
+        parts.append(f"{grouped(summary.backlog)} to go")
     return ", ".join(parts)
 
 
@@ -97,9 +104,7 @@ def _rate_title(summary: Summary) -> str:
 def _rates(summary: Summary) -> Iterable[Rate]:
     line = summary.timeline
     for kind in line.kinds:
-        counts = line.counts(kind)
-        peak = max(counts, default=0) * 1e9 / line.width
-        yield Rate(event_name(kind), tuple(counts), line.total(kind), peak)
+        yield Rate(event_name(kind), tuple(line.counts(kind)), line.total(kind))
 
 
 def _latencies(watch: Watch, summary: Summary) -> Bars:
@@ -153,10 +158,12 @@ def of_kernel(watch: Watch, reads: tuple[HistogramReading, ...], subject: Subjec
     wanted = [r for r in reads if r.watched.value == subject.field and r.watched.event.path == subject.event]
     hits = sum(read.histogram.hits for read in reads if read.watched.is_task)
     dropped = sum(read.histogram.dropped for read in reads)
-    head = f"in the kernel: {counted(hits, 'hit')} since it began, nothing recorded"
+    head = f"in the kernel: {counted(hits, 'hit')} since it began"
     if dropped:
         head += f", {grouped(dropped)} without room"
-    of_tasks = bars_of(f"process  {grouped(len(tasks))} in {counted(hits, 'hit')}", tasks, hits)
+    head += ", nothing recorded"
+    title = f"process (first name)  {grouped(len(tasks))} in {counted(hits, 'hit')}"
+    of_tasks = bars_of(title, tasks, hits)
     values = of_tasks
     if wanted:
         total = sum(read.histogram.hits for read in wanted)
@@ -166,18 +173,17 @@ def of_kernel(watch: Watch, reads: tuple[HistogramReading, ...], subject: Subjec
             values = Bars(subject.label, (Bar(alike_text(alike)),))
     elif subject.field:
         values = Bars(subject.label, (Bar("the kernel has no histogram of such a field"),))
-    return SummaryText(
-        f"{head}, k: record again", "hits", tuple(_kernel_rates(reads)), 0, _kernel_latencies(reads), values, of_tasks
-    )
+    rates, latencies = tuple(_kernel_rates(reads)), _kernel_latencies(reads)
+    return SummaryText(head, "hits", rates, 0, latencies, values, of_tasks, "k: record again")
 
 
 def _kernel_rates(reads: Iterable[HistogramReading]) -> Iterable[Rate]:
     for read in reads:
         if read.watched.is_task:
-            yield Rate(read.watched.event.event, (), read.histogram.hits, None)
+            yield Rate(read.watched.event.event, (), read.histogram.hits)
 
 
-def _kernel_latencies(reads: Iterable[HistogramReading]) -> Bars:
+def _kernel_latencies(reads: Sequence[HistogramReading]) -> Bars:
     bars: list[Bar] = []
     for read in reads:
         if read.watched.value != LATENCY:
@@ -186,9 +192,11 @@ def _kernel_latencies(reads: Iterable[HistogramReading]) -> Bars:
         total = sum(power.hits for power in powers)
         bars += [Bar(f"{read.watched.subject}  {counted(total, 'call')}"), *(kernel_figures(read) if total else ())]
         bars += power_bars((power.exponent, power.hits) for power in powers)
-    return Bars(
-        "latency, by thread; idle tasks are not timed", tuple(bars) or (Bar(f"no probe has both ends: {BOTH_ENDS}"),)
-    )
+    for subject in untimed_patterns(read.watched for read in reads):
+        bars += [Bar(subject, dim=True), *(Bar(f"  {text}", dim=True) for text in _UNTIMED)]
+    timed = any(read.watched.value == LATENCY for read in reads)
+    title = "latency: innermost calls, no idle tasks" if timed else "latency"
+    return Bars(title, tuple(bars) or (Bar(f"no probe has both ends: {BOTH_ENDS}"),))
 
 
 def kernel_figures(read: HistogramReading) -> list[Bar]:
