@@ -52,7 +52,7 @@ def _no_names(record: Record) -> Iterable[tuple[str, str]]:  # noqa: ARG001 - as
     return ()
 
 
-def _no_symbols() -> Symbols | None:
+def _no_symbols(boot: int) -> Symbols | None:  # noqa: ARG001 - as `KernelInfo.symbols_of` is called
     return None
 
 
@@ -101,8 +101,8 @@ class Source:
     """Function that returns name and text of each field as displayed, with values by their names."""
     comm: Callable[[int], str] = _no_comm
     """Function that returns the name of a task by its thread id, as far as known."""
-    symbols: Callable[[], Symbols | None] = _no_symbols
-    """Function that returns the symbols of addresses; None: unknown."""
+    symbols: Callable[[int], Symbols | None] = _no_symbols
+    """Function that returns the symbols of addresses in a boot; None: unknown."""
     title: str = ""
     """Origin of the events, in a few words."""
     time: Callable[[Record], int] = _trace_time
@@ -148,7 +148,7 @@ class Source:
         value = record.values.get(field.name) if field is not None else None
         if not isinstance(value, int):
             return value if isinstance(value, str) else None
-        return function_name(self.symbols(), value, self.of(record.event).pattern)
+        return function_name(self.symbols(record.boot), value, self.of(record.event).pattern)
 
     def exact_values(self, record: Record) -> Mapping[str, Value]:
         """Return the fields of an event by name as `events.export.escape.exact_values`, with a probed function's
@@ -167,7 +167,7 @@ class Source:
         if (function := self.probed_function(record)) is not None:
             return function
         if record.event in EVENTS and isinstance(address := record.values.get("func"), int):
-            symbols = self.symbols()
+            symbols = self.symbols(record.boot)
             return symbols.text(address, offset=False) if symbols else hex(address)
         return self.of(record.event).subject or event_name(record.event)
 

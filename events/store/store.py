@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from events.batch import Batch
+from events.clocks.boots import Boots
 from events.decode import Decoder
 from events.format import EventFormat
 from events.losses import RingLosses
@@ -62,6 +63,7 @@ class Store:
         limit_bytes: int = 64 << 20,
         *,
         clock: Callable[[], float] = time.monotonic,
+        boot: int = 0,
     ) -> None:
         """Take the formats and the maximum bytes to retain.
 
@@ -69,6 +71,7 @@ class Store:
             decoder: the initial formats; `use` adds more.
             limit_bytes: the oldest events are dropped when bytes and rows exceed it.
             clock: monotonic seconds, for the rates.
+            boot: number of the boot that the first events are of.
         """
         self.decoder = decoder
         self.limit_bytes = limit_bytes
@@ -80,9 +83,11 @@ class Store:
         """Calls missed by each probe, by `group/event`, as last read; None: the kernel does not count them."""
         self.clock_resets: tuple[int, ...] = ()
         """Sequence numbers of the rows at which the trace clock was reset."""
+        self.boots = Boots(boot)
+        """Boot of the machine by row."""
         self._clock = clock
         self._blocks = Blocks()
-        self._inflow = Inflow(decoder, self._blocks)
+        self._inflow = Inflow(decoder, self._blocks, boot)
         self._rates = Rates()
         self._floor = 0
         """First visible row; earlier rows may be retained but are hidden."""
@@ -162,13 +167,16 @@ class Store:
         return self._inflow.latest
 
     def begin_anew(self) -> None:
-        """Handle a reset of the trace clock: all later input follows the existing rows, whatever its time stamps."""
+        """Handle a reboot: all later input follows the existing rows, whatever its time stamps, and its addresses
+        have the names of another boot.
+        """
         self.flush()
-        self._inflow.begin_anew()
         if self.next_seq not in self.clock_resets:
+            self.boots.begin(self.next_seq)
             oldest = self._blocks.first_seq
             self.clock_resets = (*(seq for seq in self.clock_resets if seq > oldest), self.next_seq)
             self.cgroups.begin_anew(self.next_seq, oldest)
+        self._inflow.begin_anew(self.boots.latest)
 
     @property
     def held_events(self) -> int:

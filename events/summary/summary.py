@@ -103,6 +103,7 @@ class Summary:
         self._only = only
         self._chosen = chosen
         self._events = StoreScan(store, self._count)
+        self._first_row = store.first_seq
         self._last_reset = -1
         """Last row processed at which the trace clock was reset."""
         self._fields: StoreScan | None = None
@@ -115,6 +116,11 @@ class Summary:
     def skipped_events(self) -> int:
         """Number of events that the store dropped before they were counted."""
         return self._events.skipped_events
+
+    @property
+    def boot(self) -> int | None:
+        """Boot in which all counted events were recorded; None: several, in which an address has no common name."""
+        return self._store.boots.common(self._first_row, max(scan.at for scan in self._scans))
 
     @property
     def backlog(self) -> int:

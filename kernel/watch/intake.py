@@ -19,13 +19,14 @@ from events.loss_counts import LossCounts
 from events.names.event_names import regrouped_path
 from events.store.cgroups import Cgroups
 from events.store.outage_mark import Outage, outage_of_batch
+from kernel.connection.kernel_info import KernelInfo
 from kernel.guards.row_bounds import RowBounds
 from kernel.session.armed import Armed
 from kernel.session.protocol import AnySession
 from kernel.watch.cgroup_lookup import CgroupLookup
 from kernel.watch.clocks.time_of_day import TimeOfDay
 from kernel.watch.event_fields import EventFields
-from kernel.watch.recording_control import RecordingControl
+from kernel.watch.recording_control import Entered, RecordingControl
 from kernel.watch.session_queue import Entry, NewGroup, SessionQueue
 from kernel.watch.storm_guard import StormWatcher
 
@@ -48,10 +49,9 @@ class Intake:
         recording: RecordingControl,
         guard: StormWatcher,
         bounds: RowBounds,
-        *,
-        replayed: bool,
+        info: KernelInfo,
     ) -> None:
-        """Take the parts of a watch; `replayed`: the session is that of a recording."""
+        """Take the parts of a watch, and what is known of its target."""
         self.store: Store | None = None
         """Store of the events; None until a session was opened."""
         self.has_backlog = False
@@ -74,7 +74,8 @@ class Intake:
         self._recording = recording
         self._guard = guard
         self._bounds = bounds
-        self._replayed = replayed
+        self._info = info
+        self._replayed = info.holds_events
         self._forgotten: list[Store] = []
         """Stores before each `forget`, the oldest first: they have the same rows, and those of before."""
 
@@ -91,7 +92,7 @@ class Intake:
 
         formats = self._queue.source.formats
         self.formats |= formats
-        store = Store(Decoder(formats, session.header), self._bounds.rows)
+        store = Store(Decoder(formats, session.header), self._bounds.rows, boot=self._info.boot)
         store.cmdlines = session.cmdlines()
         store.expect_stacks(self._known.with_stacks)
         store.cgroups = Cgroups(self.cgroups.recorded, self._bounds.tasks, self._bounds.moves)
@@ -216,13 +217,14 @@ class Intake:
             self.store.missed_calls = counts.nmissed
 
     @contextlib.contextmanager
-    def entered(self) -> Iterator[tuple[tuple[Armed, ...], Mapping[int, EventFormat]]]:
-        """Armed probes and formats as of the last tick: queued batches were made under no later ones."""
+    def entered(self) -> Iterator[Entered]:
+        """Armed probes, formats and boot as of the last tick: queued batches were made under no later ones."""
         with self.entering, self._queue.lock:
             waiting = {id(entry) for entry in self._queue.entries}
             session = self._queue.session
             probes = session.probes.armed if session is not None else ()
-            yield tuple(armed for armed in probes if id(armed) not in waiting), self.formats
+            armed = tuple(armed for armed in probes if id(armed) not in waiting)
+            yield Entered(armed, self.formats, self.store.boots.latest if self.store is not None else 0)
 
     @contextlib.contextmanager
     def queued(self) -> Iterator[Sequence[Kept]]:

@@ -8,16 +8,16 @@ import errno
 import queue
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 from events.batch import Batch
 from events.format import EventFormat, HeaderPage
 from events.loss_counts import LossCounts
 from events.recording.chunks import Codec
-from events.recording.writer import RecordingWriter
+from events.recording.writer import STACKS, RecordingWriter, boot_name
 from events.store.cgroups import TaskCgroup, pack
 from events.store.outage_mark import Outage, outage_of_batch
 from events.subbuffer import events_in
@@ -42,6 +42,13 @@ _TEXT_SYMBOLS = frozenset(b"tTwW")
 """Symbol types of kallsyms that probes and return addresses use; data symbols would double the file."""
 
 
+class _Kallsyms(NamedTuple):
+    """Symbols of a boot, as in /proc/kallsyms."""
+
+    boot: int
+    data: bytes
+
+
 class Recorder:
     """A recording being written, events by a thread of its own.
 
@@ -63,7 +70,12 @@ class Recorder:
         self._header = HeaderPage()
         self._plans: list[Plan] = []
         self._flushed = time.monotonic()
-        self._work: queue.SimpleQueue[Batch | Armed | Mapping[int, EventFormat] | None] = queue.SimpleQueue()
+        self._work: queue.SimpleQueue[
+            Batch | Armed | Mapping[int, EventFormat] | frozenset[str] | _Kallsyms | None
+        ] = queue.SimpleQueue()
+        self._stack_carriers: frozenset[str] = frozenset()
+        self._named_boots: set[int] = set()
+        """Boots whose symbols are in the file."""
         self._lock = threading.Lock()
         self._most_waiting = most_waiting
         self._waiting = 0
@@ -117,6 +129,18 @@ class Recorder:
         """Record a newly armed probe: its formats apply to the following pages."""
         self._check()
         self._work.put(armed)
+
+    def stacks(self, paths: Set[str]) -> None:
+        """Record the paths of events behind which a trigger records stacks; earlier ones stay."""
+        if not paths <= self._stack_carriers:
+            self._stack_carriers |= paths
+            self._work.put(self._stack_carriers)
+
+    def symbols(self, info: KernelInfo) -> None:
+        """Record the symbols of the present boot, once. Raises TargetLost."""
+        self._check()
+        for found in self._missing_symbols(info):
+            self._work.put(found)
 
     def formats(self, formats: Mapping[int, EventFormat]) -> None:
         """Record formats that apply to the following pages."""
@@ -188,6 +212,10 @@ class Recorder:
                     self._write_pages(entry)
                 elif isinstance(entry, Armed):
                     self._write_armed(entry)
+                elif isinstance(entry, frozenset):
+                    self._writer.meta({STACKS: sorted(entry)})
+                elif isinstance(entry, _Kallsyms):
+                    self._writer.blob("symbols", boot_name(entry.boot), entry.data)
                 else:
                     self._write_formats(entry)
             except OSError as error:
@@ -237,8 +265,18 @@ class Recorder:
             self._writer.blob("facts", name, text.encode())
         with contextlib.suppress(FileRefused):
             self._writer.blob("btf", "", info.target.btf())
-        with contextlib.suppress(FileRefused):
-            self._writer.blob("symbols", "", _text_symbols(info.target.read("/proc/kallsyms")))
+        for found in self._missing_symbols(info):
+            self._writer.blob("symbols", boot_name(found.boot), found.data)
+
+    def _missing_symbols(self, info: KernelInfo) -> Iterator[_Kallsyms]:
+        """Read the symbols of the present boot, and those that a recording has of others, which are not written."""
+        for boot in sorted({info.boot, *info.recorded_boots} - self._named_boots):
+            data = None
+            with contextlib.suppress(FileRefused):
+                data = info.kallsyms_of(boot)
+            self._named_boots.add(boot)
+            if data is not None:
+                yield _Kallsyms(boot, _text_symbols(data))
 
 
 def _events(plan: Plan) -> list[tuple[str, tuple[str, ...]]]:

@@ -73,7 +73,7 @@ class Watch:
         self.armed = ArmedSet(planner, self.queue, self.event_fields, self.losses, limits)
         """Armed probes, and all changes to them."""
         homes = CgroupLookup(target, bounds.tasks)
-        self.recording = RecordingControl(self.info, homes, bounds.unwritten)
+        self.recording = RecordingControl(self.info, homes, self.event_fields, bounds.unwritten)
         """The recording that is being written, if one is wanted."""
         self.intake = Intake(
             self.queue,
@@ -83,7 +83,7 @@ class Watch:
             self.recording,
             self.guard,
             bounds,
-            replayed=self.info.holds_events,
+            self.info,
         )
         """The store of the events, and their way into it."""
         self.losses.on_read = self.intake.take_losses
@@ -93,6 +93,8 @@ class Watch:
         """Text about a lost connection; whoever reconnects says how far that is."""
         self.end_mark: Outage | None = None
         """Outage after which the watch was never reconnected; None: there was none."""
+        self.session_boot = self.info.boot
+        """Boot in which the session was opened."""
         self._histograms: Histograms | None = None
         self._told = False
 
@@ -251,6 +253,7 @@ class Watch:
                 raise ConnectionGone(f"{self.info.target.name} was left meanwhile")
             session, outage = make(old)
             self.queue.replace(old, session, outage)
+            self.session_boot = self.info.boot
             self.losses.follow(session)
             self._told = False
             self.armed.follow(session)
@@ -259,6 +262,10 @@ class Watch:
         if outage.marked:
             self.intake.outages = (*self.outages, outage)
         return outage
+
+    def begin_boot(self) -> None:
+        """Begin another boot of the target, which was seen to have rebooted since the session was opened."""
+        self.info.begin_boot((self.info.boot if self.session is None else self.session_boot) + 1)
 
     def names(self, *, homes: bool = True) -> dict[int, str]:
         """Names of tasks; asks the kernel, and (`cgroups`) looks up the cgroup of each task for a moment."""
@@ -306,6 +313,9 @@ class Watch:
 
     def _opened(self, session: AnySession) -> None:
         self.event_fields.group = session.group
+        self.session_boot = self.info.boot
         self.intake.open_store(session)
         for armed in session.probes.armed:
             self.event_fields.add(armed)
+        if self.info.target.recording is not None:
+            self.event_fields.with_stacks |= self.info.target.recording.stack_carriers

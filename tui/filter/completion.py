@@ -159,7 +159,7 @@ def _enumerators(watch: Watch, store: Store, field: str) -> Iterator[CandidateVa
     unsigned = 8 * fields[0].width if fields and not fields[0].signed else 0
     columns = (column for plan in watch.event_fields.plans for event in plan.events for column in event.columns)
     for kind in dict.fromkeys(column.btf_type for column in columns if column.name == field):
-        for name, number in watch.event_fields.namer.enumerators(kind):
+        for name, number in watch.event_fields.namer().enumerators(kind):
             yield CandidateValue(str(number & ((1 << unsigned) - 1) if unsigned else number), name)
 
 

@@ -105,7 +105,7 @@ def values_of(watch: Watch, counted: FieldValues | None, *, exact: bool = False)
     """Return the most frequent values of a field; `exact`: values whose rounded texts are equal are not merged."""
     if counted is None:
         return []
-    name = _Names(watch, counted.event, counted.field)
+    name = _Names(watch, counted.event, counted.field, counted.boot)
     known = counted.of_numbers
     if name.measured and not exact:
         return name.times(counted.top(SHOWN))
@@ -154,7 +154,7 @@ def by_name(counted: Iterable[tuple[str, int, int, int]], own: Container[str] = 
 class _Names:
     """Names and filter conditions of the values of a field."""
 
-    def __init__(self, watch: Watch, event: str, field: str) -> None:
+    def __init__(self, watch: Watch, event: str, field: str, boot: int | None) -> None:
         columns = (
             column
             for plan in watch.event_fields.plans
@@ -164,7 +164,7 @@ class _Names:
             if column.name == field
         )
         self._column = next(columns, PlanColumn(field, field))
-        self._namer = watch.event_fields.namer
+        self._namer = watch.event_fields.namer(boot)
         self.measured = ValueStyle(watch.event_fields).measured(event, field)
         """True for nanoseconds, which are shown as times."""
         self._event = event_name(event)
@@ -213,7 +213,7 @@ def kernel_values(
     watch: Watch, read: HistogramReading, subject: Subject, *, exact: bool = False
 ) -> list[SummaryValue]:
     """Return the values counted in the kernel, the most frequent first; `exact`: see `values_of`."""
-    name = _Names(watch, subject.event, subject.field)
+    name = _Names(watch, subject.event, subject.field, watch.info.boot)
     field = _field(watch, subject)
     found = []
     for entry in _by_hits(read.histogram.entries):
