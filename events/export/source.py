@@ -16,6 +16,7 @@ from events.names.kallsyms import Symbols
 from events.names.value_names import function_name
 from events.record import Record
 from events.stacks.stack import KERNEL_STACKS, USER_STACKS
+from events.text import UNNAMED
 
 
 class ProbeNote(NamedTuple):
@@ -42,8 +43,6 @@ class CommonField(NamedTuple):
     kind: type[int] | type[str] | type[bool]
 
 
-UNNAMED = "<...>"
-"""Name of a task whose name is unknown: the kernel learns some only later."""
 NO_PROBE_NOTE = ProbeNote()
 """Note for events without a probe."""
 

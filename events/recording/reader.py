@@ -39,6 +39,8 @@ _NAMES = 256
 _MOST_FORMATS = 32 << 20
 """Maximum total raw bytes of the format files."""
 _LARGEST_FORMAT = 1 << 20
+_MOST_NAMES = 64 << 20
+"""Maximum total raw bytes of the names of tasks."""
 _MOST_BOOTS = 10**9
 _BOOT = re.compile("(?:[1-9][0-9]{0,8})?")
 """Name of the symbols of a boot; see `events.recording.writer.boot_name`."""
@@ -258,8 +260,16 @@ class Recording:
 
     @cached_property
     def cmdlines(self) -> dict[int, str]:
-        """Task names by thread id."""
-        return parse_cmdlines(self.blob("cmdlines") or b"")
+        """Task names by thread id: those written meanwhile, and in their place those of the end."""
+        found: dict[int, str] = {}
+        budget = _MOST_NAMES
+        # The name of a task that the kernel forgot is in an earlier blob only.
+        for kind, _, entry, start in self._named.values():
+            if kind == "cmdlines" and entry.raw <= budget:
+                text = self._file.raw(entry, budget)[start:]
+                budget -= len(text)
+                found |= parse_cmdlines(text)
+        return found
 
     def batches(self) -> Iterator[Batch]:
         """Yield the passes in the order recorded.

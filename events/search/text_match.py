@@ -22,7 +22,7 @@ from events.record import Record
 from events.search.number_match import DECIMAL, HEX, NumberPattern, decimal, hexadecimal
 from events.search.search import LineStyle
 from events.store.columns import Columns, FormatTable, Mask, StringBytes, is_number, is_string
-from events.text import FAULT
+from events.text import FAULT, UNNAMED
 
 _MOST_ERRORS = 4095
 _NO_ANCHOR = re.compile(r"\\x?[0-9a-f]{0,2}|[^\x00-\x7f]")
@@ -74,7 +74,8 @@ class TextMatch:
 
     def _rows(self, table: FormatTable) -> Mask:
         fields, line_alignments = self._line_alignments(table.layout.format)
-        found = np.zeros(len(table), np.bool_)
+        # The line of a task without a name has another beginning (`events.store.outage_mark.task_text`).
+        found = _evaluate_distinct(table.pids, lambda pid: self._comm(pid) == UNNAMED)
         for conditions in line_alignments:
             rows = np.ones(len(table), np.bool_)
             for gap, pattern in conditions:

@@ -25,14 +25,16 @@ from events.losses import RingLosses
 from events.record import Record
 from events.store.blocks import Blocks
 from events.store.cgroups import CGROUP_EVENTS, Cgroups
-from events.store.columns import Columns
+from events.store.columns import PIECE, Columns
 from events.store.inflow import Inflow
 from events.store.rates import Rates
 from events.store.row_columns import RowColumns
 from events.subbuffer import WORD_BITS, WORD_MASK, payload
-from events.text import parse_line
+from events.text import UNNAMED, parse_line
 
 _Number = TypeVar("_Number", int, float)
+_MOST_UNNAMED = 1 << 12
+"""Thread ids whose names are requested at a time."""
 
 
 class EventRow(NamedTuple):
@@ -77,6 +79,10 @@ class Store:
         self.limit_bytes = limit_bytes
         self.cmdlines: Mapping[int, str] = {}
         """Task names by thread id (saved_cmdlines)."""
+        self.unnamed: set[int] = set()
+        """Thread ids whose name was requested but is unknown."""
+        self._tasks_until = 0
+        """Row before which `request_names` has looked."""
         self.cgroups = Cgroups()
         """Cgroups of the tasks over time."""
         self.missed_calls: Mapping[str, int | None] = {}
@@ -343,8 +349,21 @@ class Store:
     @property
     def comms(self) -> set[str]:
         """Task names that `comm` may return."""
-        return {*self.cmdlines.values(), "<idle>", "<...>"}
+        return {*self.cmdlines.values(), "<idle>", UNNAMED}
 
     def comm(self, pid: int) -> str:
         """Return the name of a task by its thread id."""
-        return self.cmdlines.get(pid) or ("<idle>" if pid == 0 else "<...>")
+        name = self.cmdlines.get(pid)
+        if name:
+            return name
+        if pid > 0 and len(self.unnamed) < _MOST_UNNAMED:
+            self.unnamed.add(pid)
+        return "<idle>" if pid == 0 else UNNAMED
+
+    def request_names(self) -> None:
+        """Request the names of the tasks of new rows; of many rows the latest."""
+        columns = self.columns(max(self._tasks_until, self.next_seq - PIECE), self.next_seq)
+        for table in columns.tables.values():
+            for pid in np.unique(table.pids).tolist():
+                self.comm(pid)
+        self._tasks_until = self.next_seq

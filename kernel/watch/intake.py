@@ -23,12 +23,13 @@ from kernel.connection.kernel_info import KernelInfo
 from kernel.guards.row_bounds import RowBounds
 from kernel.session.armed import Armed
 from kernel.session.protocol import AnySession
-from kernel.watch.cgroup_lookup import CgroupLookup
 from kernel.watch.clocks.time_of_day import TimeOfDay
 from kernel.watch.event_fields import EventFields
 from kernel.watch.recording_control import Entered, RecordingControl
 from kernel.watch.session_queue import Entry, NewGroup, SessionQueue
 from kernel.watch.storm_guard import StormWatcher
+from kernel.watch.tasks.cgroup_lookup import CgroupLookup
+from kernel.watch.tasks.task_names import TaskNames
 
 if TYPE_CHECKING:
     from events.store.store import Store
@@ -64,6 +65,8 @@ class Intake:
         """Outages, the oldest first; of a recording, as far as it was read."""
         self.forgotten_names = 0
         """Number of task names that were dropped, and that the kernel has forgotten as well."""
+        self.task_names = TaskNames(info.target)
+        """Names of tasks that the kernel's tracer does not know."""
         self.cgroups = cgroups
         """Cgroups of the tasks."""
         self.entering = threading.Lock()
@@ -203,6 +206,10 @@ class Intake:
                 del known[pid]
             self.forgotten_names += len(gone)
             self.store.cmdlines = {**known, **names}
+            self._recording.names(self.store.cmdlines)
+            self.store.unnamed.clear()
+            self.store.request_names()
+            self.task_names.requested = frozenset(self.store.unnamed)
             self.store.cgroups.know(self.cgroups.take(), max(self.store.latest, 0))
             self.cgroups.requested_tasks = frozenset(self.store.cgroups.unknown)
 

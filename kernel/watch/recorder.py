@@ -8,10 +8,11 @@ import errno
 import queue
 import threading
 import time
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Callable, Iterator, Mapping, Set
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 from events.batch import Batch
 from events.format import EventFormat, HeaderPage
@@ -42,13 +43,6 @@ _TEXT_SYMBOLS = frozenset(b"tTwW")
 """Symbol types of kallsyms that probes and return addresses use; data symbols would double the file."""
 
 
-class _Kallsyms(NamedTuple):
-    """Symbols of a boot, as in /proc/kallsyms."""
-
-    boot: int
-    data: bytes
-
-
 class Recorder:
     """A recording being written, events by a thread of its own.
 
@@ -70,9 +64,11 @@ class Recorder:
         self._header = HeaderPage()
         self._plans: list[Plan] = []
         self._flushed = time.monotonic()
-        self._work: queue.SimpleQueue[
-            Batch | Armed | Mapping[int, EventFormat] | frozenset[str] | _Kallsyms | None
-        ] = queue.SimpleQueue()
+        self._work: queue.SimpleQueue[Callable[[], object] | None] = queue.SimpleQueue()
+        """Writes for the thread, in their order; None: the end."""
+        self._names: Mapping[int, str] = {}
+        """Names of tasks that are in the file, or on their way."""
+        self._name_blobs = 0
         self._stack_carriers: frozenset[str] = frozenset()
         self._named_boots: set[int] = set()
         """Boots whose symbols are in the file."""
@@ -128,24 +124,32 @@ class Recorder:
     def armed(self, armed: Armed) -> None:
         """Record a newly armed probe: its formats apply to the following pages."""
         self._check()
-        self._work.put(armed)
+        self._work.put(partial(self._write_armed, armed))
 
     def stacks(self, paths: Set[str]) -> None:
         """Record the paths of events behind which a trigger records stacks; earlier ones stay."""
         if not paths <= self._stack_carriers:
             self._stack_carriers |= paths
-            self._work.put(self._stack_carriers)
+            self._work.put(partial(self._writer.meta, {STACKS: sorted(self._stack_carriers)}))
+
+    def names(self, names: Mapping[int, str]) -> None:
+        """Record the names of all known tasks, of which only new ones are written. Raises OSError."""
+        self._check()
+        new = {pid: name for pid, name in names.items() if self._names.get(pid) != name}
+        self._names = names
+        if new:
+            self._work.put(partial(self._write_names, new))
 
     def symbols(self, info: KernelInfo) -> None:
         """Record the symbols of the present boot, once. Raises TargetLost."""
         self._check()
-        for found in self._missing_symbols(info):
-            self._work.put(found)
+        for boot, data in self._missing_symbols(info):
+            self._work.put(partial(self._writer.blob, "symbols", boot_name(boot), data))
 
     def formats(self, formats: Mapping[int, EventFormat]) -> None:
         """Record formats that apply to the following pages."""
         self._check()
-        self._work.put(formats)
+        self._work.put(partial(self._write_formats, formats))
 
     def pages(self, batch: Batch) -> None:
         """Queue a batch; a truncated file loses no more than the last second. Never waits for the disk."""
@@ -163,7 +167,7 @@ class Recorder:
         if self._after_gap:
             self._after_gap = False
             batch = batch._replace(after_gap=True, changed=False)
-        self._work.put(batch)
+        self._work.put(partial(self._write_pages, batch))
 
     def close(
         self,
@@ -182,8 +186,7 @@ class Recorder:
             self._write_end(cmdlines, counts)
 
     def _write_end(self, cmdlines: Mapping[int, str], counts: LossCounts | None) -> None:
-        names = "".join(f"{pid} {comm}\n" for pid, comm in sorted(cmdlines.items()))
-        self._writer.blob("cmdlines", "", names.encode("utf-8", "surrogateescape"))
+        self._writer.blob("cmdlines", "", _cmdlines(cmdlines))
         if counts is not None:
             dropped = counts.dropped + self.dropped, counts.dropped_bytes + self.dropped_bytes
             total = dataclasses.replace(counts, dropped=dropped[0], dropped_bytes=dropped[1])
@@ -206,18 +209,9 @@ class Recorder:
             raise self._error
 
     def _run(self) -> None:
-        while (entry := self._work.get()) is not None:
+        while (write := self._work.get()) is not None:
             try:
-                if isinstance(entry, Batch):
-                    self._write_pages(entry)
-                elif isinstance(entry, Armed):
-                    self._write_armed(entry)
-                elif isinstance(entry, frozenset):
-                    self._writer.meta({STACKS: sorted(entry)})
-                elif isinstance(entry, _Kallsyms):
-                    self._writer.blob("symbols", boot_name(entry.boot), entry.data)
-                else:
-                    self._write_formats(entry)
+                write()
             except OSError as error:
                 self._error = error
                 return
@@ -253,6 +247,11 @@ class Recorder:
             self._plans[index] = armed.plan
         self._writer.meta({"plans": [plan_to_dict(plan) for plan in self._plans]})
 
+    def _write_names(self, names: Mapping[int, str]) -> None:
+        self._name_blobs += 1
+        self._writer.blob("cmdlines", str(self._name_blobs), _cmdlines(names))
+        self._file.flush()
+
     def _write_formats(self, formats: Mapping[int, EventFormat]) -> None:
         for fmt in formats.values():
             self._writer.blob("format", fmt.path, fmt.source.encode())
@@ -265,10 +264,10 @@ class Recorder:
             self._writer.blob("facts", name, text.encode())
         with contextlib.suppress(FileRefused):
             self._writer.blob("btf", "", info.target.btf())
-        for found in self._missing_symbols(info):
-            self._writer.blob("symbols", boot_name(found.boot), found.data)
+        for boot, data in self._missing_symbols(info):
+            self._writer.blob("symbols", boot_name(boot), data)
 
-    def _missing_symbols(self, info: KernelInfo) -> Iterator[_Kallsyms]:
+    def _missing_symbols(self, info: KernelInfo) -> Iterator[tuple[int, bytes]]:
         """Read the symbols of the present boot, and those that a recording has of others, which are not written."""
         for boot in sorted({info.boot, *info.recorded_boots} - self._named_boots):
             data = None
@@ -276,12 +275,18 @@ class Recorder:
                 data = info.kallsyms_of(boot)
             self._named_boots.add(boot)
             if data is not None:
-                yield _Kallsyms(boot, _text_symbols(data))
+                yield boot, _text_symbols(data)
 
 
 def _events(plan: Plan) -> list[tuple[str, tuple[str, ...]]]:
     """Return the events as created, without their filters."""
     return [(event.path, event.lines) for event in plan.events]
+
+
+def _cmdlines(names: Mapping[int, str]) -> bytes:
+    """Return names of tasks as in saved_cmdlines."""
+    lines = (f"{pid} {comm}\n" for pid, comm in sorted(names.items()))
+    return "".join(lines).encode("utf-8", "surrogateescape")
 
 
 def _text_symbols(kallsyms: bytes) -> bytes:

@@ -16,9 +16,9 @@ from kernel.connection.kernel_info import KernelInfo
 from kernel.errors import KernelError
 from kernel.session.armed import Armed
 from kernel.session.protocol import AnySession
-from kernel.watch.cgroup_lookup import CgroupLookup
 from kernel.watch.event_fields import EventFields
 from kernel.watch.recorder import MOST_WAITING, Recorder
+from kernel.watch.tasks.cgroup_lookup import CgroupLookup
 
 
 class Entered(NamedTuple):
@@ -131,6 +131,13 @@ class RecordingControl:
             self.error = f"{recorder.path}: {error.strerror}; the recording ends here"
             recorder.abandon()
             self.recorder = None
+
+    def names(self, names: Mapping[int, str]) -> None:
+        """Write the names of tasks that are not written yet: a recording that is not ended has them, too."""
+        recorder = self.recorder
+        if recorder is not None:
+            with contextlib.suppress(OSError):  # the next entry reports it
+                recorder.names(names)
 
     def end(
         self,

@@ -24,7 +24,6 @@ from kernel.guards.row_bounds import SCREEN, RowBounds
 from kernel.session.arm_steps import Mode
 from kernel.session.protocol import AnySession
 from kernel.watch.armed_set import ArmedSet
-from kernel.watch.cgroup_lookup import CgroupLookup
 from kernel.watch.clocks.time_of_day import TimeOfDay
 from kernel.watch.counting_states import Phase
 from kernel.watch.event_fields import EventFields
@@ -35,6 +34,7 @@ from kernel.watch.recording_control import RecordingControl
 from kernel.watch.session_queue import SessionQueue
 from kernel.watch.source import ProbeSource, SessionSource
 from kernel.watch.storm_guard import StormWatcher
+from kernel.watch.tasks.cgroup_lookup import CgroupLookup
 
 if TYPE_CHECKING:
     from events.clocks.clock_offset import ClockOffset
@@ -270,6 +270,8 @@ class Watch:
     def names(self, *, homes: bool = True) -> dict[int, str]:
         """Names of tasks; asks the kernel, and (`cgroups`) looks up the cgroup of each task for a moment."""
         names = self.session.cmdlines() if self.session else {}
+        if self.store is not None:
+            names = {**self.intake.task_names.look(tuple(self.store.unnamed), names), **names}
         if homes:
             self.intake.cgroups.look(names)
         return names

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 from events.calls.call_values import EndRole
 from events.export.clocked import with_time_of_day
-from events.export.source import UNNAMED, ProbeNote, Source
+from events.export.source import ProbeNote, Source
 from events.graph.record_ends import EVENTS
 from events.stacks.stack import KERNEL_STACKS
+from events.text import UNNAMED
 from kernel.watch.reconnect import can_be_reached_again
 from kernel.watch.recorder import CUTS
 from probes.plans.plan import Plan, PlannedEvent, titles_of

@@ -11,6 +11,8 @@ from events.format import Field
 from events.names.event_names import event_name
 from events.search.comparison import COMM, PID
 from events.search.condition_parser import free_word, function_clause, quote_value
+from events.store.outage_mark import task_text
+from events.text import UNNAMED
 from kernel.watch.watch import Watch
 from probes.plans.plan import PlanColumn
 from tui.present.value_text import ValueStyle, time_of
@@ -139,14 +141,16 @@ def by_name(counted: Iterable[tuple[str, int, int, int]], own: Container[str] = 
         if len(tasks) == 1:
             pid = tasks[0][0]
             found.append(
-                SummaryValue(f"{name}-{pid}", hits, error, f"{free_word(PID, own)} == {pid}", False, name, (pid,))
+                SummaryValue(
+                    task_text(name, pid, ""), hits, error, f"{free_word(PID, own)} == {pid}", False, name, (pid,)
+                )
             )
         else:
             with_quotes = ""
             with contextlib.suppress(ValueError):
                 with_quotes = f"{free_word(COMM, own)} == {quote_value(name)}"
             pids = tuple(sorted(task[0] for task in tasks))
-            label = f"{name}, {grouped(len(tasks))} tasks"
+            label = f"{'without name' if name == UNNAMED else name}, {grouped(len(tasks))} tasks"
             found.append(SummaryValue(label, hits, error, with_quotes, False, name, pids))
     return sorted(found, key=lambda one: (-one.hits, one.label))
 

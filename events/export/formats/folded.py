@@ -15,12 +15,13 @@ from typing import BinaryIO
 
 from events.calls.call_values import idle_task
 from events.export.catalogue import format_names, left_out_note
-from events.export.source import UNNAMED, Source
+from events.export.source import Source
 from events.export.spans import MOST_WAITING, SpanItem, SpanPart, Spans
 from events.graph.record_ends import measured_duration
 from events.record import Record
 from events.stacks.stack import Frame, field_frames, kernel_frames
 from events.store.outage_mark import Outage, outage_of_record, total_outage_text
+from events.text import UNNAMED
 
 _MOST = 1 << 16
 """Maximum number of distinct stacks; further ones share one line."""

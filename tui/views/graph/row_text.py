@@ -9,6 +9,7 @@ from events.calls.call_values import Call, probe_and_address
 from events.graph.begin_end_columns import RowKind
 from events.graph.decode import is_graph
 from events.graph.tree import CallRow, CallRowFlag
+from events.store.outage_mark import task_text
 from probes.plans.plan import titles_of
 from tui.views.graph.names import GraphNames
 from widgets.events.graph_rows import GraphText
@@ -166,7 +167,7 @@ class GraphRowText:
 
     def task(self, task: int) -> str:
         """Return the name of a task: `cat-812`, or `idle on cpu 1`."""
-        return f"{self._store.comm(task)}-{task}" if task > 0 else f"idle on cpu {max(-1 - task, 0)}"
+        return task_text(self._store.comm(task), task, "") if task > 0 else f"idle on cpu {max(-1 - task, 0)}"
 
 
 def _note(flags: CallRowFlag) -> str:
