@@ -27,6 +27,9 @@ from events.text import FAULT, UNNAMED
 _MOST_ERRORS = 4095
 _NO_ANCHOR = re.compile(r"\\x?[0-9a-f]{0,2}|[^\x00-\x7f]")
 _NO_ANCHOR_FOLDED = re.compile(r"\\x?[0-9a-f]{0,2}|i?[^\x00-\x7f]|k|i$")
+_IN_UNNAMED = re.compile(r"pi?|i|(?:pid|id|d)(?: \d*+(?: .*)?)?| \d++(?: .*)?", re.DOTALL)
+"""Text that begins in front of the number in `pid 812`, the task of a line without its name
+(`events.store.outage_mark.task_text`)."""
 _ESCAPE_END = re.compile("^x?[0-9a-f]{0,2}")
 
 
@@ -74,8 +77,9 @@ class TextMatch:
 
     def _rows(self, table: FormatTable) -> Mask:
         fields, line_alignments = self._line_alignments(table.layout.format)
-        # The line of a task without a name has another beginning (`events.store.outage_mark.task_text`).
-        found = _evaluate_distinct(table.pids, lambda pid: self._comm(pid) == UNNAMED)
+        found = np.zeros(len(table), np.bool_)
+        if _IN_UNNAMED.fullmatch(self._text):
+            found = _evaluate_distinct(table.pids, lambda pid: self._comm(pid) == UNNAMED)
         for conditions in line_alignments:
             rows = np.ones(len(table), np.bool_)
             for gap, pattern in conditions:

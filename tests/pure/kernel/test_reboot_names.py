@@ -6,7 +6,7 @@ import csv
 import io
 import json
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -32,7 +32,7 @@ from tests.pure.events.test_export_calls import STACK
 from tests.pure.kernel.test_ssh_reconnect import BOOT, Side, cut, shown
 from tests.pure.kernel.test_watch import Anything, probe, replay_of
 from tui.filter.filter import Filter
-from tui.output.event_source import source_of
+from tui.output.event_source import source_of_rows
 from tui.present.call_ends import function_titles
 from tui.present.first_rows import first_rows
 from tui.present.status import detail_of
@@ -136,13 +136,13 @@ def store_of(watch: Watch) -> Store:
     return watch.store
 
 
-def exported(watch: Watch, name: str) -> bytes:
+def exported(watch: Watch, name: str, rows: Sequence[int] = (0, 2)) -> bytes:
     form = format_named(name)
     assert form is not None
     out = io.BytesIO()
-    writer = writer_of(form, source_of(watch), out)
+    writer = writer_of(form, source_of_rows(watch), out)
     store = store_of(watch)
-    for seq in (0, 2):
+    for seq in rows:
         writer.take(store.record(seq))
     writer.finish()
     return out.getvalue()

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow.parquet
 import pytest
 
 from events.recording.reader import Recording
@@ -14,11 +17,12 @@ from kernel.session.armed import Armed
 from kernel.watch import reconnect
 from kernel.watch.reconnect import ReconnectAttempt
 from kernel.watch.watch import Watch
-from tests.pure.kernel.test_reboot_names import Kernel, Pattern, id_of_probe, store_of
+from tests.pure.kernel.test_reboot_names import Kernel, Pattern, exported, id_of_probe, store_of
 from tests.pure.kernel.test_ssh_reconnect import cut, shown
 from tests.pure.kernel.test_watch import probe, replay_of
 from tui.output.event_source import have_stacks
 from tui.present.first_rows import first_rows
+from tui.present.status import detail_of
 
 
 @pytest.fixture
@@ -85,3 +89,34 @@ def test_a_trigger_after_a_reconnect(side: Kernel, watch: Watch, tmp_path: Path)
     shown(watch, 2)
     watch.stop_recording()
     assert rows(replay_of(path)) == rows(watch) == [("line_cut", 0), ("vfs_read", 1)]
+
+
+@pytest.mark.parametrize("by_hand", [True, False])
+def test_columns_are_the_same_when_the_recording_is_opened(
+    side: Kernel, watch: Watch, tmp_path: Path, by_hand: bool
+) -> None:
+    if by_hand:
+        with_stacks(watch, watch.armed.arm(probe("vfs_read")))
+    else:
+        watch.armed.arm(probe("vfs_read"), triggers=("stacktrace",))
+    shown(watch, 0)
+    path = tmp_path / "a.pwr"
+    watch.record_to(path)
+    side.hit(1000, id_of_probe(watch))
+    shown(watch, 1)
+    watch.stop_recording()
+    replayed = replay_of(path)
+    live, opened = ([column_names(one, form) for form in ("csv", "parquet")] for one in (watch, replayed))
+    assert live == opened and all("stack" in names for names in live)
+    live_detail, opened_detail = (
+        [row.name for row in detail_of(one, store_of(one).record(0))] for one in (watch, replayed)
+    )
+    assert live_detail == opened_detail and "stack" in live_detail
+    assert exported(watch, "jsonl", (0,)) == exported(replayed, "jsonl", (0,))
+
+
+def column_names(watch: Watch, form: str) -> list[str]:
+    data = exported(watch, form, (0,))
+    if form == "csv":
+        return next(csv.reader(io.StringIO(data.decode())))
+    return list(pyarrow.parquet.read_table(io.BytesIO(data)).column_names)
