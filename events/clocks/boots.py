@@ -7,6 +7,14 @@ from bisect import bisect_right
 import numpy as np
 from numpy.typing import NDArray
 
+ID_BITS = 32
+ID_MASK = (1 << ID_BITS) - 1
+
+
+def task_key(pid: int, boot: int) -> int:
+    """Return a number for a thread id in a boot, as another boot gives ids again; in boot 0 the id itself."""
+    return pid if pid < 0 else boot << ID_BITS | pid
+
 
 class Boots:
     """Boot in which each row of a store was recorded; rows may be dropped, or not added yet."""

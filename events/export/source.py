@@ -55,7 +55,7 @@ def _no_symbols(boot: int) -> Symbols | None:  # noqa: ARG001 - as `KernelInfo.s
     return None
 
 
-def _no_comm(pid: int) -> str:  # noqa: ARG001 - as `Store.comm` is called
+def _no_comm(key: int) -> str:  # noqa: ARG001 - as `Store.comm` is called
     return UNNAMED
 
 
@@ -99,7 +99,7 @@ class Source:
     field_texts: Callable[[Record], Iterable[tuple[str, str]]] = _no_names
     """Function that returns name and text of each field as displayed, with values by their names."""
     comm: Callable[[int], str] = _no_comm
-    """Function that returns the name of a task by its thread id, as far as known."""
+    """Function that returns the name of a task by its `events.clocks.boots.task_key`, as far as known."""
     symbols: Callable[[int], Symbols | None] = _no_symbols
     """Function that returns the symbols of addresses in a boot; None: unknown."""
     title: str = ""

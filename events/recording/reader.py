@@ -39,6 +39,7 @@ _NAMES = 256
 _MOST_FORMATS = 32 << 20
 """Maximum total raw bytes of the format files."""
 _LARGEST_FORMAT = 1 << 20
+_KEY_DIGITS = 20
 _MOST_NAMES = 64 << 20
 """Maximum total raw bytes of the names of tasks."""
 _MOST_BOOTS = 10**9
@@ -260,7 +261,7 @@ class Recording:
 
     @cached_property
     def cmdlines(self) -> dict[int, str]:
-        """Task names by thread id: those written meanwhile, and in their place those of the end."""
+        """Task names by `events.clocks.boots.task_key`: those written meanwhile, replaced by those of the end."""
         found: dict[int, str] = {}
         budget = _MOST_NAMES
         # The name of a task that the kernel forgot is in an earlier blob only.
@@ -291,10 +292,10 @@ class Recording:
 
 
 def parse_cmdlines(data: bytes) -> dict[int, str]:
-    """Parse `saved_cmdlines`: one `PID COMM` per line."""
+    """Parse `saved_cmdlines`: one `PID COMM` per line; a recording has an `events.clocks.boots.task_key` for PID."""
     found = {}
     for line in data.decode("utf-8", "backslashreplace").split("\n"):
         pid, _, comm = line.strip().partition(" ")
-        if pid.isascii() and pid.isdecimal() and len(pid) < 10:
+        if pid.isascii() and pid.isdecimal() and len(pid) < _KEY_DIGITS:
             found[int(pid)] = comm
     return found

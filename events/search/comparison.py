@@ -39,7 +39,7 @@ _ALL_BITS: Final = (1 << 64) - 1
 SymbolSource = Callable[[int], "Symbols | None"]
 """Function that returns the kernel's symbols in a boot; None: they are not loaded."""
 Comm = Callable[[int], str]
-"""Function that returns the task name of a thread id."""
+"""Function that returns the name of a task by its `events.clocks.boots.task_key`."""
 
 LATENCY: Final = "latency"
 """Field name for the nanoseconds from entry to exit of a call; see `events.search.joined_ends`."""
@@ -221,8 +221,8 @@ class TextComparison(Comparison):
             if self.field == "event":
                 return np.full(len(table), self.of_event(fmt.path))
             if self.field in COMM:
-                pids = [pid for pid in np.unique(table.pids).tolist() if self.holds(comm(pid))]
-                return np.isin(table.pids, pids)
+                keys = table.task_keys
+                return np.isin(keys, [key for key in np.unique(keys).tolist() if self.holds(comm(key))])
             return np.zeros(len(table), np.bool_)
         if not is_string(field):
             return np.zeros(len(table), np.bool_)

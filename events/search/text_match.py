@@ -79,7 +79,7 @@ class TextMatch:
         fields, line_alignments = self._line_alignments(table.layout.format)
         found = np.zeros(len(table), np.bool_)
         if _IN_UNNAMED.fullmatch(self._text):
-            found = _evaluate_distinct(table.pids, lambda pid: self._comm(pid) == UNNAMED)
+            found = _evaluate_distinct(table.task_keys, lambda pid: self._comm(pid) == UNNAMED)
         for conditions in line_alignments:
             rows = np.ones(len(table), np.bool_)
             for gap, pattern in conditions:
@@ -117,7 +117,7 @@ class TextMatch:
         if gap == _TASK:
             if not self._any_task_matches(pattern):
                 return np.zeros(len(table), np.bool_)
-            return _evaluate_distinct(table.pids, lambda pid: pattern.holds(self._fold(self._comm(pid))))
+            return _evaluate_distinct(table.task_keys, lambda pid: pattern.holds(self._fold(self._comm(pid))))
         if field is None:
             digits = DECIMAL.fullmatch(pattern.text)
             return decimal(table.pids, pattern) if digits else np.zeros(len(table), np.bool_)

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from events.batch import Batch
-from events.clocks.boots import Boots
+from events.clocks.boots import ID_BITS, ID_MASK, Boots, task_key
 from events.decode import Decoder
 from events.format import EventFormat
 from events.losses import RingLosses
@@ -78,9 +78,9 @@ class Store:
         self.decoder = decoder
         self.limit_bytes = limit_bytes
         self.cmdlines: Mapping[int, str] = {}
-        """Task names by thread id (saved_cmdlines)."""
+        """Task names by `events.clocks.boots.task_key` (saved_cmdlines)."""
         self.unnamed: set[int] = set()
-        """Thread ids whose name was requested but is unknown."""
+        """Thread ids of the latest boot whose name was requested but is unknown."""
         self._tasks_until = 0
         """Row before which `request_names` has looked."""
         self.cgroups = Cgroups()
@@ -179,6 +179,7 @@ class Store:
         self.flush()
         if self.next_seq not in self.clock_resets:
             self.boots.begin(self.next_seq)
+            self.unnamed.clear()
             oldest = self._blocks.first_seq
             self.clock_resets = (*(seq for seq in self.clock_resets if seq > oldest), self.next_seq)
             self.cgroups.begin_anew(self.next_seq, oldest)
@@ -344,26 +345,28 @@ class Store:
         raw = slab.data[start : start + length]
         pid = self.decoder.pid(raw)
         layout = self.decoder.layout(number)
-        return Record(seq, ts, slab.cpu, pid, self.comm(pid), layout.format.path, layout.format, raw, "", layout)
+        comm = self.comm(task_key(pid, layout.format.boot))
+        return Record(seq, ts, slab.cpu, pid, comm, layout.format.path, layout.format, raw, "", layout)
 
     @property
     def comms(self) -> set[str]:
         """Task names that `comm` may return."""
         return {*self.cmdlines.values(), "<idle>", UNNAMED}
 
-    def comm(self, pid: int) -> str:
-        """Return the name of a task by its thread id."""
-        name = self.cmdlines.get(pid)
+    def comm(self, key: int) -> str:
+        """Return the name of a task by its `events.clocks.boots.task_key`: in boot 0 its thread id."""
+        name = self.cmdlines.get(key)
         if name:
             return name
-        if pid > 0 and len(self.unnamed) < _MOST_UNNAMED:
+        boot, pid = key >> ID_BITS, key & ID_MASK
+        if pid and boot == self.boots.latest and len(self.unnamed) < _MOST_UNNAMED:
             self.unnamed.add(pid)
-        return "<idle>" if pid == 0 else UNNAMED
+        return UNNAMED if pid else "<idle>"
 
     def request_names(self) -> None:
         """Request the names of the tasks of new rows; of many rows the latest."""
         columns = self.columns(max(self._tasks_until, self.next_seq - PIECE), self.next_seq)
         for table in columns.tables.values():
-            for pid in np.unique(table.pids).tolist():
-                self.comm(pid)
+            for key in np.unique(table.task_keys).tolist():
+                self.comm(key)
         self._tasks_until = self.next_seq

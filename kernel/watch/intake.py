@@ -13,6 +13,7 @@ from itertools import groupby, islice
 from typing import TYPE_CHECKING, cast
 
 from events.batch import Batch
+from events.clocks.boots import task_key
 from events.decode import Decoder
 from events.format import EventFormat
 from events.loss_counts import LossCounts
@@ -96,7 +97,7 @@ class Intake:
         formats = self._queue.source.formats
         self.formats |= formats
         store = Store(Decoder(formats, session.header), self._bounds.rows, boot=self._info.boot)
-        store.cmdlines = session.cmdlines()
+        store.cmdlines = self._keyed(session.cmdlines(), store)
         store.expect_stacks(self._known.with_stacks)
         store.cgroups = Cgroups(self.cgroups.recorded, self._bounds.tasks, self._bounds.moves)
         self.store = store
@@ -199,7 +200,8 @@ class Intake:
 
     def know_names(self, names: Mapping[int, str]) -> None:
         """Show these names of tasks from now on; belongs to the thread of `tick`."""
-        if self.store is not None:
+        if self.store is not None and (self._replayed or self._info.boot == self.store.boots.latest):
+            names = self._keyed(names, self.store)
             known = {pid: name for pid, name in self.store.cmdlines.items() if pid not in names}
             gone = list(islice(known, max(0, len(known) + len(names) - max(self._bounds.tasks, len(names)))))
             for pid in gone:
@@ -212,6 +214,11 @@ class Intake:
             self.task_names.requested = frozenset(self.store.unnamed)
             self.store.cgroups.know(self.cgroups.take(), max(self.store.latest, 0))
             self.cgroups.requested_tasks = frozenset(self.store.cgroups.unknown)
+
+    def _keyed(self, names: Mapping[int, str], store: Store) -> Mapping[int, str]:
+        """Return names by `events.clocks.boots.task_key`, as recordings have them; of a kernel, of the last boot."""
+        boot = store.boots.latest
+        return names if self._replayed or not boot else {task_key(pid, boot): name for pid, name in names.items()}
 
     def stored_counts(self) -> dict[str, int]:
         """Events of each path that have their row; any thread may ask, for a copy of a dict is one step."""

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from events.batch import Batch
+from events.clocks.boots import task_key
 from events.format import EventFormat
 from events.loss_counts import LossCounts
 from kernel.connection.kernel_info import KernelInfo
@@ -171,6 +172,8 @@ class RecordingControl:
                 if session is not None:
                     names = session.cmdlines()
                     self._homes.look(names)
+                    if not self._info.holds_events:
+                        names = {task_key(pid, self._info.boot): name for pid, name in names.items()}
             lost = total.since(self._before) if (total := counts()) is not None else None
             if (mark := last()) is not None:
                 recorder.pages(mark)

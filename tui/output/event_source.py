@@ -48,7 +48,7 @@ def source_of(watch: Watch, unasked: Mapping[str, frozenset[str]] = _NOTHING) ->
         may_lack_ends=store.may_lack_ends if store is not None else Source.may_lack_ends,
         may_lack_events=store.may_lack_events if store is not None else None,
         field_texts=lambda record: graph.field_texts(record) or watch.event_fields.values(record),
-        comm=lambda pid: watch.store.comm(pid) if watch.store is not None else UNNAMED,
+        comm=lambda key: watch.store.comm(key) if watch.store is not None else UNNAMED,
         symbols=planner.info.symbols_of,
         title=f"{planner.info.target.name} · {planner.info.facts.title}",
     )

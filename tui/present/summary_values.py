@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Collection, Container, Iterable
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from events.clocks.boots import ID_MASK
 from events.decode import Value
 from events.format import Field
 from events.names.event_names import event_name
@@ -126,7 +127,8 @@ def values_of(watch: Watch, counted: FieldValues | None, *, exact: bool = False)
 
 def tasks_of(store: Store, summary: Summary) -> list[SummaryValue]:
     """Return the processes with the most events; tasks of one name are one row."""
-    counted = [(store.comm(one.key), one.key, one.hits, one.error) for one in summary.top_tasks(summary.counted)]
+    top = summary.top_tasks(summary.counted)
+    counted = [(store.comm(one.key), one.key & ID_MASK, one.hits, one.error) for one in top]
     return by_name(counted, {field.name for fmt in store.decoder.formats.values() for field in fmt.fields})[:SHOWN]
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import BinaryIO
 
 from events.calls.call_values import idle_task
+from events.clocks.boots import task_key
 from events.export.catalogue import format_names, left_out_note
 from events.export.source import Source
 from events.export.spans import MOST_WAITING, SpanItem, SpanPart, Spans
@@ -180,7 +181,7 @@ def _frame(frame: Frame) -> str:
 
 
 def _task_frame(record: Record) -> str:
-    return f"{_UNNAMED}{record.pid}" if record.comm == UNNAMED else _clean(record.comm)
+    return f"{_UNNAMED}{task_key(record.pid, record.boot)}" if record.comm == UNNAMED else _clean(record.comm)
 
 
 def _task(record: Record) -> int:

@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow.parquet
 import pytest
 
@@ -19,6 +20,7 @@ from events.calls.call_values import function_key
 from events.export.catalogue import format_named
 from events.export.job import writer_of
 from events.recording.reader import Recording
+from events.search import sorted_rows
 from events.search.text_match import TextMatch
 from events.store.store import Store
 from events.summary.summary import Summary
@@ -28,6 +30,7 @@ from kernel.watch import reconnect
 from kernel.watch.reconnect import ReconnectAbandoned, ReconnectAttempt
 from kernel.watch.watch import Watch
 from probes.plans.plan import Plan, PlanColumn
+from tests.fake_target import ROOT
 from tests.pure.events.test_export_calls import STACK
 from tests.pure.kernel.test_ssh_reconnect import BOOT, Side, cut, shown
 from tests.pure.kernel.test_watch import Anything, probe, replay_of
@@ -36,7 +39,7 @@ from tui.output.event_source import source_of_rows
 from tui.present.call_ends import function_titles
 from tui.present.first_rows import first_rows
 from tui.present.status import detail_of
-from tui.present.summary_values import values_of
+from tui.present.summary_values import tasks_of, values_of
 from tui.present.value_text import ValueStyle
 
 FIELDS = (
@@ -106,6 +109,7 @@ def watch(side: Kernel) -> Iterator[Watch]:
 def reboot(side: Kernel, slide: int = SLIDE) -> None:
     side.files[BOOT] = b"boot %d\n" % slide
     side.files["/proc/kallsyms"] = kallsyms(slide)
+    side.files[f"{ROOT}/saved_cmdlines"] = b"812 sshd\n"
 
 
 def both_boots(side: Kernel, watch: Watch, path: Path | None = None) -> None:
@@ -117,13 +121,16 @@ def both_boots(side: Kernel, watch: Watch, path: Path | None = None) -> None:
         watch.record_to(path)
     side.hit(1000, id_of_probe(watch))
     shown(watch, 1)
+    watch.intake.know_names(watch.names())
     watch.info.load_symbols()
     cut(side, watch)
     reboot(side)
     assert ReconnectAttempt(watch).run().outage.booted
     watch.info.renew_symbols()
+    watch.intake.know_names(watch.names())
     side.hit(10, id_of_probe(watch))
     shown(watch, 3)
+    watch.intake.know_names(watch.names())
 
 
 def id_of_probe(watch: Watch) -> int:
@@ -171,6 +178,9 @@ def assert_named(watch: Watch) -> None:
     store = store_of(watch)
     records = [store.record(seq) for seq in (0, 2)]
     assert [dict(watch.event_fields.values(record))["func"] for record in records] == [FIRST, SECOND]
+    assert [record.comm for record in records] == ["cat", "sshd"]
+    for name, row in (("cat", 0), ("sshd", 2)):
+        assert passing(watch, f"comm == {name}") == found(watch, f"{name}-812") == [row]
     for record, name in zip(records, (FIRST, SECOND), strict=True):
         detail = {row.name: row.value for row in detail_of(watch, record)}
         assert detail["func"].startswith(name) and detail["stack"] == f"{name}+0x8/0x100"
@@ -181,6 +191,7 @@ def assert_named(watch: Watch) -> None:
         assert found(watch, f"func={name}") == [row]
     lines = [json.loads(line) for line in exported(watch, "jsonl").splitlines()]
     assert [line["values"]["func"] for line in lines] == [FIRST, SECOND]
+    assert [line["comm"] for line in lines] == ["cat", "sshd"]
     assert [line["stack"][0]["symbol"] for line in lines] == [f"{name}+0x8/0x100" for name in (FIRST, SECOND)]
     rows = list(csv.DictReader(io.StringIO(exported(watch, "csv").decode())))
     assert [row["func"] for row in rows] == [FIRST, SECOND]
@@ -240,6 +251,31 @@ def test_a_value_counted_in_two_boots_is_a_number(side: Kernel, watch: Watch) ->
     shown(watch, 4)
     later.tick(60)
     assert [(value.label, value.hits) for value in values_of(watch, later.values)] == [(SECOND, 1)]
+
+
+def test_tasks_of_two_boots_are_counted_apart(side: Kernel, watch: Watch) -> None:
+    both_boots(side, watch)
+    store = store_of(watch)
+    summary = Summary(store)
+    summary.tick(60)
+    assert {(one.label, one.hits) for one in tasks_of(store, summary)} == {
+        ("<idle>-0", 1),  # the mark
+        ("cat-812", 1),
+        ("sshd-812", 1),
+    }
+    keys = sorted_keys(watch)
+    assert keys == ["cat-0000000812", "sshd-0000000812"]
+
+
+def sorted_keys(watch: Watch) -> list[int | str]:
+    """Sort keys of the tasks, of rows that are no marks."""
+    store = store_of(watch)
+    tables = store.columns(0, store.next_seq).tables.values()
+    return sorted(
+        key
+        for table in tables
+        for key in sorted_rows._property_keys(table, "task", store.comm, np.arange(len(table)))
+    )
 
 
 def test_before_the_symbols_of_the_new_boot_are_read_only_rows_before_it_are_named(

@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from events.clocks.boots import task_key
 from events.kernel_time import seconds
 from events.text import UNNAMED
 from kernel.connection.planner import Planner
@@ -386,12 +387,17 @@ class _Printer:
         if self._read_names is None or store is None:
             return
         tasks = set(self._model.tree.columns.column("task")[start - self._model.tree.first :].tolist())
-        unnamed = {task for task in tasks - self._nameless if task > 0 and store.comm(task) == UNNAMED}
+        boot = store.boots.latest
+
+        def lacks_name(task: int) -> bool:
+            return task > 0 and store.comm(task_key(task, boot)) == UNNAMED
+
+        unnamed = set(filter(lacks_name, tasks - self._nameless))
         if unnamed:
             self._read_names()
             if len(self._nameless) > _MOST_NAMELESS:
                 self._nameless.clear()
-            self._nameless |= {task for task in unnamed if store.comm(task) == UNNAMED}
+            self._nameless.update(filter(lacks_name, unnamed))
 
     def _roots_from(self, start: int) -> list[int]:
         """Return outermost rows from `start` on: calls, and interrupts, which may contain calls."""

@@ -325,7 +325,7 @@ class GraphModel:
         words += [f"{grouped(count)} {_COUNTED[flag]}" for flag, count in sorted(tree.counts.items()) if count]
         words += [f"{grouped(unseen)} events dropped before" if (unseen := self.live_tree.skipped_events) else ""]
         words *= counting
-        words += [self.lines.task(wanted.task) if wanted.task is not None else ""]
+        words += [self.lines.task(wanted.task, self.store.boots.latest) if wanted.task is not None else ""]
         words += [f"from {duration(wanted.min_duration)} on" if wanted.min_duration else ""]
         words += [f"{wanted.levels} levels" if wanted.levels < VisibleOptions().levels else ""]
         words += [f"slow: {duration(self.slow)}" if self.slow else ""]

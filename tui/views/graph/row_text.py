@@ -6,6 +6,7 @@ import contextlib
 from typing import TYPE_CHECKING, Final
 
 from events.calls.call_values import Call, probe_and_address
+from events.clocks.boots import task_key
 from events.graph.begin_end_columns import RowKind
 from events.graph.decode import is_graph
 from events.graph.tree import CallRow, CallRowFlag
@@ -87,7 +88,7 @@ class GraphRowText:
         note = ", ".join(filter(None, notes))
         line = GraphText(
             row.ts,
-            self.task(row.task),
+            self.task(row.task, self._store.boots.of(row.seq)),
             row.level,
             folded,
             self.name(row),
@@ -146,7 +147,7 @@ class GraphRowText:
             case RowKind.SOFTIRQ:
                 return self._names.softirq(number)
             case RowKind.SWITCH:
-                return f"then {self.task(number)}"
+                return f"then {self.task(number, self._store.boots.of(row.seq))}"
             case RowKind.COMMENT:
                 record = self._record(row.seq)
                 values = self._watch.event_fields.values(record) if record else []
@@ -165,9 +166,13 @@ class GraphRowText:
         plans = self._watch.event_fields.plans
         return titles_of(plans)[probe] if probe < len(plans) else str(probe)
 
-    def task(self, task: int) -> str:
+    def task(self, task: int, boot: int) -> str:
         """Return the name of a task: `cat-812`, or `idle on cpu 1`."""
-        return task_text(self._store.comm(task), task, "") if task > 0 else f"idle on cpu {max(-1 - task, 0)}"
+        return (
+            task_text(self._store.comm(task_key(task, boot)), task, "")
+            if task > 0
+            else f"idle on cpu {max(-1 - task, 0)}"
+        )
 
 
 def _note(flags: CallRowFlag) -> str:
