@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 ID_BITS = 32
 ID_MASK = (1 << ID_BITS) - 1
@@ -40,6 +42,8 @@ class Boots:
 
     def of_rows(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the boot of each of some rows."""
+        import numpy as np
+
         return self._first + np.searchsorted(self._starts, rows, side="right")
 
     def common(self, start: int, stop: int) -> int | None:

@@ -265,9 +265,9 @@ class Recording:
         found: dict[int, str] = {}
         budget = _MOST_NAMES
         # The name of a task that the kernel forgot is in an earlier blob only.
-        for kind, _, entry, start in self._named.values():
-            if kind == "cmdlines" and entry.raw <= budget:
-                text = self._file.raw(entry, budget)[start:]
+        for name in self.names("cmdlines"):
+            if self._blobs["cmdlines", name][0].raw <= budget:
+                text = self.blob("cmdlines", name) or b""
                 budget -= len(text)
                 found |= parse_cmdlines(text)
         return found

@@ -170,7 +170,7 @@ class KernelInfo:
 
     def renew_symbols(self) -> None:
         """Read the symbols of a new boot if those of an earlier boot were read; for a worker."""
-        if self._symbols_wanted and not self.symbols_read:
+        if self._symbols_wanted and not self._symbols_loaded:
             self.load_symbols(by_name=False)
 
     def symbols_of(self, boot: int | None) -> Symbols | None:

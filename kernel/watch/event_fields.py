@@ -105,12 +105,12 @@ class EventFields:
             return [("note", NO_EVENT)]
         fields = {field.name: field for field in record.format.fields} if record.format else {}
         event = exported_name(record.event)
-        columns, namer = self._columns.get(event, {}), self.namer(record.boot)
+        columns = self._columns.get(event, {})
         values = []
         for name, value in record.values.items():
             if name in PROBE_FIELDS or (event, name) in self._frames:
                 continue
-            column = columns.get(name, _UNKNOWN)
+            column, namer = columns.get(name, _UNKNOWN), self.namer(record.boot)
             if column.functions and isinstance(value, int):
                 values.append((name, namer.function(value, column.functions)))
                 continue
