@@ -90,6 +90,8 @@ class EventFormat:
     """Text of the file."""
     function: Field | None = None
     """Field with the probed function, which is no field of the kernel's; None: see `with_function`."""
+    boot: int = field(default=0, compare=False)
+    """Number of the boot in which the events were recorded (`events.clocks.boots`): it names their addresses."""
 
     @property
     def path(self) -> str:

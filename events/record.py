@@ -38,6 +38,11 @@ class Record:
     stacks: tuple[Record, ...] = field(default=(), repr=False, compare=False)
     """Kernel or user stacks recorded after the event; see `events.stacks.stack`."""
 
+    @property
+    def boot(self) -> int:
+        """Number of the boot whose symbols name the addresses."""
+        return self.format.boot if self.format is not None else 0
+
     @cached_property
     def values(self) -> Mapping[str, Value]:
         """Values by field name."""

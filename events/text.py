@@ -15,6 +15,8 @@ from events.format import EventFormat, Field, FieldKind
 from events.print_format import PrintFormat
 
 FAULT = "(fault)"
+UNNAMED = "<...>"
+"""Name of a task whose name is unknown: the kernel learns some only later."""
 
 _TASK_BYTES = 16
 """Width to which a task name is padded (trace_print_context: `%16s-%-7d`)."""

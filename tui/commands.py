@@ -163,6 +163,8 @@ GUARDED_ACTIONS = frozenset({
 triggers one.
 """
 
+KERNEL_ACTIONS = frozenset({"graph", "in_kernel", "record", "remedy", "source", "triggers"})
+"""Names of actions that need a kernel that runs: on a recording no footer offers them; help, and the key, say why."""
 
 WHY_NOT = {
     "reconnect": "F7: no connection to another machine is lost or silent, so there is nothing to reconnect",

@@ -16,7 +16,8 @@ from textual.screen import ModalScreen, Screen
 from textual.widget import Widget
 
 from tui.commands import bindings
-from widgets.dialogs.help import HelpSection, section
+from tui.present.ways_out import RUNNING_KERNEL
+from widgets.dialogs.help import HelpSection, section, shown_key
 
 
 class ScreenNote(NamedTuple):
@@ -126,16 +127,25 @@ def help_of(screen: Screen[object]) -> list[HelpSection]:
     panes = [section(PANES[name].title, named[name]) for name in first]
     others = [section(pane.title, named[name]) for name, pane in PANES.items() if name in named and name not in first]
     if isinstance(screen, ModalScreen):
-        sections = [section(title, own_bindings, intro), *panes, *others]
+        sections = [section(title, own_bindings, intro), *panes, *others, *_without_effect(screen)]
     else:
         sections = [
             section(title, (), intro),
             *panes,
             section("Anywhere on this screen", own_bindings),
             *others,
+            *_without_effect(screen),
+            section("Everywhere", bindings("app"), EVERYWHERE),
         ]
-        sections.append(section("Everywhere", bindings("app"), EVERYWHERE))
     return [item for item in sections if item.keys or item.intro]
+
+
+def _without_effect(screen: Screen[object]) -> Iterator[HelpSection]:
+    """Yield a section on the keys that can never work on this target, with the reason; none: all may."""
+    offers = getattr(screen.app, "offers", None)
+    found = (key for bound in reachable(screen).values() for key in bound if offers and not offers(key.action))
+    if keys := sorted({shown_key(binding) for binding in found}, key=lambda key: (key.lower(), key)):
+        yield HelpSection("Without effect here", (), f"{', '.join(keys)}: no kernel runs here; {RUNNING_KERNEL}.")
 
 
 def _focused_classes(screen: Screen[object]) -> list[str]:

@@ -32,6 +32,8 @@ SOON = 0.01
 """Seconds to the next tick if one was not enough."""
 COUNT_EVERY = 1.0
 """Seconds between two reads of losses and names."""
+NAMES_SOON = 0.25
+"""Seconds after one until the next where new rows are of tasks without a name."""
 
 
 def pause_after(cost: float) -> float:
@@ -90,6 +92,8 @@ class RefreshLoop:
         """True until the first picture of this watch."""
         self._shown = 0.0
         """Time of the last picture, in seconds."""
+        self._counted = 0.0
+        """Time of the last read of losses and names, in seconds."""
 
     def follow(self, watch: Watch | None) -> None:
         """Drive this watch from now on; None: stop."""
@@ -121,10 +125,22 @@ class RefreshLoop:
     def _show(self) -> None:
         self._shown = time.monotonic()
         self._ticked()
+        if self._lacks_names():
+            self.count()
         if self._fresh:
             # A live view stays as long as its watch: scanning it at each collection would delay pictures.
             self._fresh = False
             self._app.call_after_refresh(gc.freeze)
+
+    def _lacks_names(self) -> bool:
+        """Return True if new rows are of tasks whose names were not asked for yet, and some time has passed."""
+        watch = self._watch
+        if watch is None or watch.store is None or not watch.live or self._watch_being_read is watch:
+            return False
+        if time.monotonic() - self._counted < NAMES_SOON:
+            return False
+        watch.store.request_names()
+        return not watch.store.unnamed <= set(watch.intake.task_names.requested)
 
     def count(self) -> None:
         """Read losses and names now, and every second while a probe is armed and connected."""
@@ -132,6 +148,7 @@ class RefreshLoop:
         if watch is None or watch.error is not None:
             self._stop_counting()
             return
+        self._counted = time.monotonic()
         if self._watch_being_read is not watch:  # over a slow connection an answer takes longer than a second
             self._watch_being_read = watch
             self._app.run_worker(lambda: self._read_losses(watch), thread=True, group="count")

@@ -78,8 +78,9 @@ class KeyFooter(Widget):
             return
         found: dict[str, FooterKey] = {}
         last: list[FooterKey] = []
+        offers = getattr(self.app, "offers", None)
         for _, binding, enabled, _ in screen.active_bindings.values():
-            if not binding.show or binding.action in found:
+            if not binding.show or binding.action in found or (offers is not None and not offers(binding.action)):
                 continue
             key = FooterKey(binding.key, self.app.get_key_display(binding), binding.description, enabled)
             # Textual leaves out letters that a text line takes, but does not recognize "slash" as a letter.

@@ -17,6 +17,7 @@ from events.names.kallsyms import Symbols
 from events.names.value_names import function_name
 from events.record import Record
 from events.stacks.stack import KERNEL_STACKS, USER_STACKS
+from events.text import UNNAMED
 
 
 class ProbeNote(NamedTuple):
@@ -43,8 +44,6 @@ class CommonField(NamedTuple):
     kind: type[int] | type[str] | type[bool]
 
 
-UNNAMED = "<...>"
-"""Name of a task whose name is unknown: the kernel learns some only later."""
 NO_PROBE_NOTE = ProbeNote()
 """Note for events without a probe."""
 
@@ -53,11 +52,11 @@ def _no_names(record: Record) -> Iterable[tuple[str, str]]:  # noqa: ARG001 - as
     return ()
 
 
-def _no_symbols() -> Symbols | None:
+def _no_symbols(boot: int) -> Symbols | None:  # noqa: ARG001 - as `KernelInfo.symbols_of` is called
     return None
 
 
-def _no_comm(pid: int) -> str:  # noqa: ARG001 - as `Store.comm` is called
+def _no_comm(key: int) -> str:  # noqa: ARG001 - as `Store.comm` is called
     return UNNAMED
 
 
@@ -104,9 +103,9 @@ class Source:
     field_texts: Callable[[Record], Iterable[tuple[str, str]]] = _no_names
     """Function that returns name and text of each field as displayed, with values by their names."""
     comm: Callable[[int], str] = _no_comm
-    """Function that returns the name of a task by its thread id, as far as known."""
-    symbols: Callable[[], Symbols | None] = _no_symbols
-    """Function that returns the symbols of addresses; None: unknown."""
+    """Function that returns the name of a task by its `events.clocks.boots.task_key`, as far as known."""
+    symbols: Callable[[int], Symbols | None] = _no_symbols
+    """Function that returns the symbols of addresses in a boot; None: unknown."""
     title: str = ""
     """Origin of the events, in a few words."""
     time: Callable[[Record], int] = _trace_time
@@ -152,7 +151,7 @@ class Source:
         value = record.values.get(field.name) if field is not None else None
         if not isinstance(value, int):
             return value if isinstance(value, str) else None
-        return function_name(self.symbols(), value, self.of(record.event).pattern)
+        return function_name(self.symbols(record.boot), value, self.of(record.event).pattern)
 
     def exact_values(self, record: Record) -> Mapping[str, Value]:
         """Return the fields of an event by name as `events.export.escape.exact_values`, with a probed function's
@@ -171,7 +170,7 @@ class Source:
         if (function := self.probed_function(record)) is not None:
             return function
         if record.event in EVENTS and isinstance(address := record.values.get("func"), int):
-            symbols = self.symbols()
+            symbols = self.symbols(record.boot)
             return symbols.text(address, offset=False) if symbols else hex(address)
         return self.of(record.event).subject or event_name(record.event)
 

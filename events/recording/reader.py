@@ -6,6 +6,7 @@ pages of each pass. `events.recording.chunks` describes the layout of the file.
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -26,7 +27,7 @@ from events.recording.chunks import (
     RecordingError,
     unpack_batches,
 )
-from events.recording.writer import RecordingWriter
+from events.recording.writer import STACKS, RecordingWriter, boot_name
 from foreign.document import MOST_BYTES, read_object
 from foreign.files import read_file
 from foreign.refusal import InputRefusal
@@ -38,6 +39,12 @@ _NAMES = 256
 _MOST_FORMATS = 32 << 20
 """Maximum total raw bytes of the format files."""
 _LARGEST_FORMAT = 1 << 20
+_KEY_DIGITS = 20
+_MOST_NAMES = 64 << 20
+"""Maximum total raw bytes of the names of tasks."""
+_MOST_BOOTS = 10**9
+_BOOT = re.compile("(?:[1-9][0-9]{0,8})?")
+"""Name of the symbols of a boot; see `events.recording.writer.boot_name`."""
 _LARGEST_FILE = 8 << 30
 """Maximum bytes of a recording, which is read as a whole."""
 
@@ -99,6 +106,12 @@ class Recording:
         """Plans that were armed, as given to `meta`."""
         plans = self.meta.get("plans", [])
         return plans if isinstance(plans, list) else []
+
+    @cached_property
+    def stack_carriers(self) -> frozenset[str]:
+        """Paths of the events behind which a trigger records stacks, besides those of the plans."""
+        paths = self.meta.get(STACKS, [])
+        return frozenset(path for path in paths if isinstance(path, str)) if isinstance(paths, list) else frozenset()
 
     @cached_property
     def _named(self) -> dict[int, tuple[str, str, ChunkEntry, int]]:
@@ -225,13 +238,39 @@ class Recording:
 
     @cached_property
     def symbols(self) -> Symbols:
-        """Symbols of the recorded kernel; empty if none were recorded."""
-        return Symbols(self.blob("symbols") or b"")
+        """Symbols of the recorded kernel in its first boot; empty if none were recorded."""
+        return Symbols(self.kallsyms(self.boot) or b"")
+
+    @property
+    def boot(self) -> int:
+        """Number of the boot that the first events are of."""
+        with suppress(RecordingError):
+            boot = self.meta.get("boot", 0)
+            return boot if type(boot) is int and 0 <= boot < _MOST_BOOTS else 0
+        return 0
+
+    @cached_property
+    def boots_with_symbols(self) -> tuple[int, ...]:
+        """Numbers of the boots whose symbols were recorded, in ascending order."""
+        names = self.names("symbols")
+        return tuple(sorted(0 if not name else int(name) for name in names if _BOOT.fullmatch(name)))
+
+    def kallsyms(self, boot: int) -> bytes | None:
+        """Return the symbols of a boot as in /proc/kallsyms; None: they were not recorded. Raises RecordingError."""
+        return self.blob("symbols", boot_name(boot))
 
     @cached_property
     def cmdlines(self) -> dict[int, str]:
-        """Task names by thread id."""
-        return parse_cmdlines(self.blob("cmdlines") or b"")
+        """Task names by `events.clocks.boots.task_key`: those written meanwhile, replaced by those of the end."""
+        found: dict[int, str] = {}
+        budget = _MOST_NAMES
+        # The name of a task that the kernel forgot is in an earlier blob only.
+        for name in self.names("cmdlines"):
+            if self._blobs["cmdlines", name][0].raw <= budget:
+                text = self.blob("cmdlines", name) or b""
+                budget -= len(text)
+                found |= parse_cmdlines(text)
+        return found
 
     def batches(self) -> Iterator[Batch]:
         """Yield the passes in the order recorded.
@@ -253,10 +292,10 @@ class Recording:
 
 
 def parse_cmdlines(data: bytes) -> dict[int, str]:
-    """Parse `saved_cmdlines`: one `PID COMM` per line."""
+    """Parse `saved_cmdlines`: one `PID COMM` per line; a recording has an `events.clocks.boots.task_key` for PID."""
     found = {}
     for line in data.decode("utf-8", "backslashreplace").split("\n"):
         pid, _, comm = line.strip().partition(" ")
-        if pid.isascii() and pid.isdecimal() and len(pid) < 10:
+        if pid.isascii() and pid.isdecimal() and len(pid) < _KEY_DIGITS:
             found[int(pid)] = comm
     return found

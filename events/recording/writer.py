@@ -12,6 +12,13 @@ from events.recording.chunks import ChunkKind, Codec, pack_batch, write_chunk, w
 
 _PAGES_AT_ONCE = 1 << 20
 """Raw bytes of pages collected before a chunk is written."""
+STACKS = "stacks"
+"""Key of the paths of events that have stacks in the meta values of a recording."""
+
+
+def boot_name(boot: int) -> str:
+    """Return the name of the symbols of a boot in a recording; the first has none."""
+    return str(boot) if boot else ""
 
 
 class RecordingWriter:
@@ -40,8 +47,8 @@ class RecordingWriter:
 
         Args:
             kind: `btf` (name: module, empty for the kernel), `format` (name: `system/event`), `header_page`,
-                `symbols` (kallsyms), `cmdlines` (saved_cmdlines), `cgroups` (`events.store.cgroups.pack`), or a
-                custom kind.
+                `symbols` (kallsyms; name: `boot_name`), `cmdlines` (saved_cmdlines; with a number as
+                name only new ones), `cgroups` (`events.store.cgroups.pack`), or a custom kind.
             name: name within its kind; a later blob of the same name replaces it.
             data: content.
             codec: overrides the writer's codec.

@@ -36,10 +36,10 @@ NUMERIC: Final[dict[str, Callable[[Any, Any], Any]]] = {
 }
 _ALL_BITS: Final = (1 << 64) - 1
 
-SymbolSource = Callable[[], "Symbols | None"]
-"""Function that returns the kernel's symbols; None: they are not loaded."""
+SymbolSource = Callable[[int], "Symbols | None"]
+"""Function that returns the kernel's symbols in a boot; None: they are not loaded."""
 Comm = Callable[[int], str]
-"""Function that returns the task name of a thread id."""
+"""Function that returns the name of a task by its `events.clocks.boots.task_key`."""
 
 LATENCY: Final = "latency"
 """Field name for the nanoseconds from entry to exit of a call; see `events.search.joined_ends`."""
@@ -221,8 +221,8 @@ class TextComparison(Comparison):
             if self.field == "event":
                 return np.full(len(table), self.of_event(fmt.path))
             if self.field in COMM:
-                pids = [pid for pid in np.unique(table.pids).tolist() if self.holds(comm(pid))]
-                return np.isin(table.pids, pids)
+                keys = table.task_keys
+                return np.isin(keys, [key for key in np.unique(keys).tolist() if self.holds(comm(key))])
             return np.zeros(len(table), np.bool_)
         if not is_string(field):
             return np.zeros(len(table), np.bool_)
@@ -253,6 +253,19 @@ class SymbolComparison(Comparison):
 
     text: str
     symbols: SymbolSource = member(compare=False, repr=False)
+    _unnamed: set[int] = member(default_factory=set, compare=False, repr=False)
+    """Boots of tested events for which there were no symbols yet."""
+
+    @property
+    def named_since(self) -> int:
+        """Number of boots whose symbols became known after events of them were tested."""
+        return sum(self.symbols(boot) is not None for boot in self._unnamed)
+
+    def _symbols(self, boot: int) -> Symbols | None:
+        symbols = self.symbols(boot)
+        if symbols is None:
+            self._unnamed.add(boot)
+        return symbols
 
     @cached_property
     def _glob(self) -> Glob:
@@ -271,20 +284,23 @@ class SymbolComparison(Comparison):
 
     def of_record(self, record: Record) -> bool:
         """Return whether the comparison holds for a record."""
-        value, symbols = record.values.get(self.field), self.symbols()
+        value = record.values.get(self.field)
         if record.format is not None and not _is_function(record, self.field):
             return False
         if isinstance(value, str):  # a record that was received as text
             return self.holds(value)
+        symbols = self._symbols(record.boot) if isinstance(value, int) else None
         return symbols is not None and isinstance(value, int) and self._holds_at(value, symbols)
 
     def of_table(self, table: FormatTable, comm: Comm) -> Mask:  # noqa: ARG002 - of all
         """Return a boolean mask of the rows that satisfy the comparison."""
         import numpy as np
 
-        symbols = self.symbols()
-        field = next((candidate for candidate in table.layout.format.fields if candidate.name == self.field), None)
-        if field is None or symbols is None or value_kind(field) is not ValueKind.SYMBOL:
+        fmt = table.layout.format
+        field = next((candidate for candidate in fmt.fields if candidate.name == self.field), None)
+        is_symbol = field is not None and value_kind(field) is ValueKind.SYMBOL
+        symbols = self._symbols(fmt.boot) if is_symbol else None
+        if field is None or symbols is None:
             return np.zeros(len(table), np.bool_)
         values, missing = table.column(field)
         addresses, places = np.unique(values, return_inverse=True)

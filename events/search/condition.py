@@ -135,13 +135,11 @@ class Condition:
         events.
 
         For comparisons of task names: (number of the comparison, matching thread id). For those of cgroups: (-1,
-        revision). For those of functions: (-2, 1) with symbols, (-2, 0) without.
+        revision). For those of functions: (-2, number of boots whose symbols became known since).
         """
         parts = [part for part in self.term.parts() if isinstance(part, TextComparison) and part.field in COMM]
         matching = {(n, pid) for n, part in enumerate(parts) for pid, name in names.items() if part.holds(name)}
-        symbols = {
-            (-2, int(part.symbols() is not None)) for part in self.term.parts() if isinstance(part, SymbolComparison)
-        }
+        symbols = {(-2, part.named_since) for part in self.term.parts() if isinstance(part, SymbolComparison)}
         return frozenset(matching | {(-1, part.cgroups.revision) for part in self.of_cgroups} | symbols)
 
     @cached_property

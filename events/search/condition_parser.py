@@ -197,7 +197,7 @@ def parse_condition(
     fields: Mapping[str, ValueKind],
     comm: Comm,
     cgroups: Cgroups | None = None,
-    symbols: SymbolSource = lambda: None,
+    symbols: SymbolSource = lambda _: None,
 ) -> Condition:
     """Parse a condition.
 

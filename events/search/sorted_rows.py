@@ -89,7 +89,8 @@ def _property_keys(table: FormatTable, property_name: str, comm: Comm, rows: Int
     if property_name == "event":
         return [event_name(table.layout.format.path)] * len(rows)
     if property_name == "task":
-        return [_task(comm(pid), pid) for pid in table.pids[rows].tolist()]
+        keys, pids = table.task_keys[rows].tolist(), table.pids[rows].tolist()
+        return [_task(comm(key), pid) for key, pid in zip(keys, pids, strict=True)]
     return ()
 
 

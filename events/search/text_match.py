@@ -22,11 +22,14 @@ from events.record import Record
 from events.search.number_match import DECIMAL, HEX, NumberPattern, decimal, hexadecimal
 from events.search.search import LineStyle
 from events.store.columns import Columns, FormatTable, Mask, StringBytes, is_number, is_string
-from events.text import FAULT
+from events.text import FAULT, UNNAMED
 
 _MOST_ERRORS = 4095
 _NO_ANCHOR = re.compile(r"\\x?[0-9a-f]{0,2}|[^\x00-\x7f]")
 _NO_ANCHOR_FOLDED = re.compile(r"\\x?[0-9a-f]{0,2}|i?[^\x00-\x7f]|k|i$")
+_IN_UNNAMED = re.compile(r"pi?|i|(?:pid|id|d)(?: \d*+(?: .*)?)?| \d++(?: .*)?", re.DOTALL)
+"""Text that begins in front of the number in `pid 812`, the task of a line without its name
+(`events.store.outage_mark.task_text`)."""
 _ESCAPE_END = re.compile("^x?[0-9a-f]{0,2}")
 
 
@@ -75,6 +78,8 @@ class TextMatch:
     def _rows(self, table: FormatTable) -> Mask:
         fields, line_alignments = self._line_alignments(table.layout.format)
         found = np.zeros(len(table), np.bool_)
+        if _IN_UNNAMED.fullmatch(self._text):
+            found = _evaluate_distinct(table.task_keys, lambda pid: self._comm(pid) == UNNAMED)
         for conditions in line_alignments:
             rows = np.ones(len(table), np.bool_)
             for gap, pattern in conditions:
@@ -112,7 +117,7 @@ class TextMatch:
         if gap == _TASK:
             if not self._any_task_matches(pattern):
                 return np.zeros(len(table), np.bool_)
-            return _evaluate_distinct(table.pids, lambda pid: pattern.holds(self._fold(self._comm(pid))))
+            return _evaluate_distinct(table.task_keys, lambda pid: pattern.holds(self._fold(self._comm(pid))))
         if field is None:
             digits = DECIMAL.fullmatch(pattern.text)
             return decimal(table.pids, pattern) if digits else np.zeros(len(table), np.bool_)

@@ -13,8 +13,9 @@ if TYPE_CHECKING:
     from events.names.kallsyms import Symbols
     from events.record import Record
 
-SymbolReader = Callable[[], "Symbols | None"]
-"""Function that reads the kernel's symbols, possibly from a remote host: called only if there is a stack."""
+SymbolReader = Callable[[int], "Symbols | None"]
+"""Function that returns the kernel's symbols in a boot, possibly read from a remote host: called only if there is a
+stack."""
 KERNEL_STACKS: Final = ("ftrace/kernel_stack", "kernel_stack")
 USER_STACKS: Final = ("ftrace/user_stack", "user_stack")
 """Paths of the events that a trigger or a tracing option records after other events; a line of text names no
@@ -57,12 +58,12 @@ def kernel_frames(record: Record, symbols: SymbolReader) -> tuple[Frame, ...] | 
 
 def user_frames(record: Record) -> tuple[Frame, ...] | None:
     """Return the user-space frames of an event, or of a stack that is a row; None: none were recorded."""
-    return _frames(record, USER_STACKS, lambda: None)
+    return _frames(record, USER_STACKS, lambda _: None)
 
 
 def field_frames(record: Record, symbols: SymbolReader) -> tuple[tuple[Frame, ...], ...]:
     """Return the frames of each stack that is a field of an event."""
-    return tuple(_resolve(stack, symbols()) for stack in stacks_in(record))
+    return tuple(_resolve(stack, symbols(record.boot)) for stack in stacks_in(record))
 
 
 def stack_values(record: Record, symbols: SymbolReader) -> Mapping[str, tuple[str, ...]]:
@@ -77,7 +78,7 @@ def _frames(record: Record, paths: Sequence[str], symbols: SymbolReader) -> tupl
         return None
     if stack.text:
         return _without_tracer_frames([_parse_frame(line) for line in _LINE.findall(stack.text)])
-    return _resolve(stack_event_addresses(stack) or (), symbols())
+    return _resolve(stack_event_addresses(stack) or (), symbols(stack.boot))
 
 
 def _resolve(addresses: Iterable[int], symbols: Symbols | None) -> tuple[Frame, ...]:

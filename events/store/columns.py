@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from events.clocks.boots import ID_BITS
 from events.decode import Decoder, Layout, Value
 from events.format import ByteOrder, Field, FieldKind, FieldLocation
 from events.store.blocks import Slab
@@ -118,6 +119,12 @@ class FormatTable:
     def _records(self) -> tuple[Ints, Ints]:
         """Record offsets and lengths in bytes, as `events.subbuffer.payload` returns them for one event."""
         return record_places(self.data, self._columns.at.take(self.places), self.layout.byteorder)
+
+    @property
+    def task_keys(self) -> NDArray[Any]:
+        """Results of `events.clocks.boots.task_key` for the thread ids."""
+        boot = self.layout.format.boot
+        return np.where(self.pids < 0, -1, self.pids.astype(np.int64) | boot << ID_BITS) if boot else self.pids
 
     @cached_property
     def pids(self) -> NDArray[np.int32]:

@@ -18,9 +18,9 @@ from events.store.row_columns import EMPTY, RowColumns, concatenate_rows
 class Inflow:
     """Input side of a `Store`: indexes batches, merges the CPUs, and notes gaps."""
 
-    def __init__(self, decoder: Decoder, blocks: Blocks) -> None:
-        """Take the decoder with the formats and the blocks that store the bytes."""
-        self.intake = Intake(decoder, blocks)
+    def __init__(self, decoder: Decoder, blocks: Blocks, boot: int = 0) -> None:
+        """Take the decoder with the formats, the blocks that store the bytes, and the number of the boot."""
+        self.intake = Intake(decoder, blocks, boot)
         self.changes = Gaps()
         """Time spans in which probes were removed or changed: ends of their calls are missing, but no other events.
         """
@@ -71,12 +71,12 @@ class Inflow:
         early = self._merger.merge([contents.run for contents in all_contents], ends, ends, True)
         return self._count_late(concatenate_rows([early, self._merger.flush()]))
 
-    def begin_anew(self) -> None:
-        """Handle a reset of the trace clock: later input uses a new clock. Call `flush` first."""
+    def begin_anew(self, boot: int) -> None:
+        """Handle a reboot: later input uses a new clock. Call `flush` first."""
         self._merger = Merger()
         self._last_ts = 0
         self._gap_start = None  # a reboot counts as a gap anyway
-        self.intake.begin_anew()
+        self.intake.begin_anew(boot)
         self.changes.begin_anew()
 
     def forget(self, ts: int) -> None:

@@ -58,7 +58,8 @@ class _PlacedChunk(NamedTuple):
 class Intake:
     """Indexer that stores the bytes in `blocks` and returns the rows in the order of their CPU."""
 
-    def __init__(self, decoder: Decoder, blocks: Blocks) -> None:
+    def __init__(self, decoder: Decoder, blocks: Blocks, boot: int = 0) -> None:
+        decoder.formats |= {number: _of_boot(fmt, boot) for number, fmt in decoder.formats.items()}
         self.lines = LineIndex(decoder.formats)
         self.overrun: Counter[int] = Counter()
         self.overrun_unknown: Counter[int] = Counter()
@@ -74,27 +75,31 @@ class Intake:
         """Collects `_PlacedChunk.missing` for the current chunk."""
         self._decoder = decoder
         self._blocks = blocks
+        self._boot = boot
         self._renumbered: dict[int, int] = {}
         """Own format number by kernel id, for ids that the kernel reused."""
 
     def use(self, formats: Mapping[int, EventFormat]) -> None:
         """Take formats for later input; see `Store.use`."""
         all_formats = self._decoder.formats
-        for number, fmt in formats.items():
+        for number, given in formats.items():
+            fmt = _of_boot(given, self._boot)
             current = self._number(number, fmt)
             all_formats.setdefault(current, fmt)
             self.lines.use(current, fmt)
 
     def _number(self, number: int, fmt: EventFormat) -> int:
-        """Return the own number for a format: that of an equal format, else the kernel's id if unused, else a new
-        number.
+        """Return the own number for a format: that of an equal format of the same boot, else the kernel's id if
+        unused, else a new number.
         """
         formats = self._decoder.formats
         usual = self._renumbered.get(number, number)
         equal = (
             candidate
             for candidate in (usual, *formats)
-            if candidate in formats and replace(formats[candidate], id=fmt.id) == fmt
+            if candidate in formats
+            and formats[candidate].boot == fmt.boot
+            and replace(formats[candidate], id=fmt.id) == fmt
         )
         found = next(equal, number if number not in formats else FIRST_OWN_ID + len(formats))
         self._renumbered.pop(number, None)
@@ -113,12 +118,16 @@ class Intake:
         self._renumbered = {raw: own for raw, own in self._renumbered.items() if own not in of_group}
         formats |= of_group
 
-    def begin_anew(self) -> None:
-        """Handle a reset of the trace clock: later input uses a new clock."""
+    def begin_anew(self, boot: int) -> None:
+        """Handle a reboot: later input uses a new clock, and formats of this boot."""
         self._read_to.clear()
         self.lines.begin_anew()
         self.gaps.begin_anew()
         self.owners.begin_anew()
+        if boot != self._boot:
+            self._boot, formats = boot, self._decoder.formats
+            own = {number: number for number in formats if number < FIRST_OWN_ID} | self._renumbered
+            self.use({number: formats[current] for number, current in own.items()})
 
     def take(self, batches: Sequence[Batch]) -> list[ChunkContents]:
         """Return the contents of each chunk of some passes."""
@@ -271,3 +280,8 @@ class Intake:
         keep = ~np.isin(run.ids, unknown)
         self.undecodable += len(run.ids) - int(keep.sum())
         return run.of(keep)
+
+
+def _of_boot(fmt: EventFormat, boot: int) -> EventFormat:
+    """Return a format as that of a boot's events."""
+    return fmt if fmt.boot == boot else replace(fmt, boot=boot)

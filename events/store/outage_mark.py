@@ -18,7 +18,7 @@ from events.decode import Value
 from events.durations import seconds_text
 from events.kernel_time import seconds
 from events.record import Record
-from events.text import parse_line
+from events.text import UNNAMED, parse_line
 
 OUTAGE_EVENT: Final = "line_cut"
 """Event name of the mark; it has no group and no format."""
@@ -140,8 +140,12 @@ def task_name(record: Record) -> str:
 
 
 def task_text(comm: str, pid: int, event: str) -> str:
-    """Return a task as tables and lines show it, `cat-812`; for a mark the text in its place, without a thread id."""
-    return comm if event == OUTAGE_EVENT or pid < 0 else f"{comm}-{pid}"
+    """Return a task as tables and lines show it, `cat-812`, or `pid 812` without a name; for a mark the text in its
+    place, without a thread id.
+    """
+    if event == OUTAGE_EVENT or pid < 0:
+        return comm
+    return f"pid {pid}" if comm == UNNAMED else f"{comm}-{pid}"
 
 
 def mark_values(record: Record) -> dict[str, Value | float]:

@@ -18,20 +18,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from events.batch import Batch
+from events.clocks.boots import ID_BITS, ID_MASK, Boots, task_key
 from events.decode import Decoder
 from events.format import EventFormat
 from events.losses import NewestTask, RingLosses
 from events.record import Record
 from events.store.blocks import Blocks
 from events.store.cgroups import CGROUP_EVENTS, Cgroups
-from events.store.columns import Columns
+from events.store.columns import PIECE, Columns
 from events.store.inflow import Inflow
 from events.store.rates import Rates
 from events.store.row_columns import RowColumns
 from events.subbuffer import WORD_BITS, WORD_MASK, payload
-from events.text import parse_line
+from events.text import UNNAMED, parse_line
 
 _Number = TypeVar("_Number", int, float)
+_MOST_UNNAMED = 1 << 12
+"""Thread ids whose names are requested at a time."""
 
 
 class EventRow(NamedTuple):
@@ -62,6 +65,7 @@ class Store:
         limit_bytes: int = 64 << 20,
         *,
         clock: Callable[[], float] = time.monotonic,
+        boot: int = 0,
     ) -> None:
         """Take the formats and the maximum bytes to retain.
 
@@ -69,20 +73,27 @@ class Store:
             decoder: the initial formats; `use` adds more.
             limit_bytes: the oldest events are dropped when bytes and rows exceed it.
             clock: monotonic seconds, for the rates.
+            boot: number of the boot that the first events are of.
         """
         self.decoder = decoder
         self.limit_bytes = limit_bytes
         self.cmdlines: Mapping[int, str] = {}
-        """Task names by thread id (saved_cmdlines)."""
+        """Task names by `events.clocks.boots.task_key` (saved_cmdlines)."""
+        self.unnamed: set[int] = set()
+        """Thread ids of the latest boot whose name was requested but is unknown."""
+        self._tasks_until = 0
+        """Row before which `request_names` has looked."""
         self.cgroups = Cgroups()
         """Cgroups of the tasks over time."""
         self.missed_calls: Mapping[str, int | None] = {}
         """Calls missed by each probe, by `group/event`, as last read; None: the kernel does not count them."""
         self.clock_resets: tuple[int, ...] = ()
         """Sequence numbers of the rows at which the trace clock was reset."""
+        self.boots = Boots(boot)
+        """Boot of the machine by row."""
         self._clock = clock
         self._blocks = Blocks()
-        self._inflow = Inflow(decoder, self._blocks)
+        self._inflow = Inflow(decoder, self._blocks, boot)
         self._rates = Rates()
         self._floor = 0
         """First visible row; earlier rows may be retained but are hidden."""
@@ -169,13 +180,17 @@ class Store:
         return self._inflow.latest
 
     def begin_anew(self) -> None:
-        """Handle a reset of the trace clock: all later input follows the existing rows, whatever its time stamps."""
+        """Handle a reboot: all later input follows the existing rows, whatever its time stamps, and its addresses
+        have the names of another boot.
+        """
         self.flush()
-        self._inflow.begin_anew()
         if self.next_seq not in self.clock_resets:
+            self.boots.begin(self.next_seq)
+            self.unnamed.clear()
             oldest = self._blocks.first_seq
             self.clock_resets = (*(seq for seq in self.clock_resets if seq > oldest), self.next_seq)
             self.cgroups.begin_anew(self.next_seq, oldest)
+        self._inflow.begin_anew(self.boots.latest)
 
     @property
     def held_events(self) -> int:
@@ -352,13 +367,28 @@ class Store:
         raw = slab.data[start : start + length]
         pid = self.decoder.pid(raw)
         layout = self.decoder.layout(number)
-        return Record(seq, ts, slab.cpu, pid, self.comm(pid), layout.format.path, layout.format, raw, "", layout)
+        comm = self.comm(task_key(pid, layout.format.boot))
+        return Record(seq, ts, slab.cpu, pid, comm, layout.format.path, layout.format, raw, "", layout)
 
     @property
     def comms(self) -> set[str]:
         """Task names that `comm` may return."""
-        return {*self.cmdlines.values(), "<idle>", "<...>"}
+        return {*self.cmdlines.values(), "<idle>", UNNAMED}
 
-    def comm(self, pid: int) -> str:
-        """Return the name of a task by its thread id."""
-        return self.cmdlines.get(pid) or ("<idle>" if pid == 0 else "<...>")
+    def comm(self, key: int) -> str:
+        """Return the name of a task by its `events.clocks.boots.task_key`: in boot 0 its thread id."""
+        name = self.cmdlines.get(key)
+        if name:
+            return name
+        boot, pid = key >> ID_BITS, key & ID_MASK
+        if pid and boot == self.boots.latest and len(self.unnamed) < _MOST_UNNAMED:
+            self.unnamed.add(pid)
+        return UNNAMED if pid else "<idle>"
+
+    def request_names(self) -> None:
+        """Request the names of the tasks of new rows; of many rows the latest."""
+        columns = self.columns(max(self._tasks_until, self.next_seq - PIECE), self.next_seq)
+        for table in columns.tables.values():
+            for key in np.unique(table.task_keys).tolist():
+                self.comm(key)
+        self._tasks_until = self.next_seq

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Container, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,7 +87,7 @@ class Summary:
         self.timeline = Timeline()
         """Counts over time by event path."""
         self.tasks = FrequentValues(limit)
-        """Counts by thread id."""
+        """Counts by `events.clocks.boots.task_key`."""
         self.values: FieldValues | None = None
         """Counts of the chosen field's values."""
         self.calls = CallMatching(store, most_open)
@@ -103,6 +103,7 @@ class Summary:
         self._only = only
         self._chosen = chosen
         self._events = StoreScan(store, self._count)
+        self._first_row = store.first_seq
         self._last_reset = -1
         """Last row processed at which the trace clock was reset."""
         self._fields: StoreScan | None = None
@@ -115,6 +116,11 @@ class Summary:
     def skipped_events(self) -> int:
         """Number of events that the store dropped before they were counted."""
         return self._events.skipped_events
+
+    @property
+    def boot(self) -> int | None:
+        """Boot in which all counted events were recorded; None: several, in which an address has no common name."""
+        return self._store.boots.common(self._first_row, max(scan.at for scan in self._scans))
 
     @property
     def backlog(self) -> int:
@@ -169,7 +175,7 @@ class Summary:
         return dict(sorted(found, key=lambda one: (probe_and_address(one[0])[0], -one[1].total)))
 
     def top_tasks(self, number: int) -> list[ValueCount]:
-        """Return the thread ids with the most events."""
+        """Return the `events.clocks.boots.task_key` of the tasks with the most events."""
         return self.tasks.top(number)
 
     def tick(self, budget: float = 0.01) -> None:
@@ -242,7 +248,7 @@ class Summary:
                 else:
                     self.timeline.add_at(place, path, len(table))
                 self.counted += len(table)
-            self.tasks.add(_keys(np.concatenate([table.pids for table in tables])))
+            self.tasks.add(_keys(np.concatenate([table.task_keys for table in tables])))
         wanted = [record for record in texts if self._is_requested(record.event)]
         for record in wanted:
             self.timeline.add(record.event, np.array([record.ts], np.int64))
@@ -269,5 +275,6 @@ class Summary:
         return self._latencies.setdefault(function, Distribution())
 
 
-def _keys(pids: NDArray[np.int32]) -> Keys:
-    return pids.view(np.uint32).astype(np.uint64)
+def _keys(tasks: NDArray[Any]) -> Keys:
+    """Return task keys, or thread ids, as keys; -1 is one of 32 bits."""
+    return (tasks.view(np.uint32) if tasks.dtype == np.int32 else tasks).astype(np.uint64)

@@ -36,6 +36,12 @@ class FieldValues:
         self._mixed = False
         """True if formats of the event differ in the field: then a key alone does not determine its value."""
         self._values: dict[int, Value] = {}
+        self._boots: set[int] = set()
+
+    @property
+    def boot(self) -> int | None:
+        """Boot in which all counted events were recorded; None: several, in which an address has no common name."""
+        return next(iter(self._boots)) if len(self._boots) == 1 else None
 
     @property
     def of_numbers(self) -> Field | None:
@@ -50,6 +56,7 @@ class FieldValues:
             # A format without the field is of an earlier probe of this name.
             if table.layout.format.path == self.event and field is not None:
                 self._learn(field)
+                self._boots.add(table.layout.format.boot)
                 self._add(field_keys(table, field))
         if values := [r.values[self.field] for r in texts if r.event == self.event and self.field in r.values]:
             self._add(value_keys(values))

@@ -267,7 +267,7 @@ class Host:
                 clock = Clock()
                 with contextlib.suppress(TargetLost):  # disconnected again; the pump reports it
                     clock.add(tuple(read_clock(trying.watch.session, now, _FIRST_READINGS)))
-                    _load_symbols(trying.watch, reconnected)
+                    trying.watch.info.renew_symbols()
                 with self._busy:
                     self.clock = clock
                     self._set_reconnected(trying.watch, reconnected)
@@ -359,11 +359,3 @@ def _rejection_text(error: ProbeRefused) -> str:
         return str(error)
     token = f": {error_detail.token}" if error_detail.token else ""
     return f"{error.verdict.command}: {error_detail.clause if token else error_detail.message}{token}"
-
-
-def _load_symbols(watch: Watch, reconnected: Reconnected) -> None:
-    """Reload symbols after a reboot, which changes their addresses."""
-    if reconnected.outage.booted and (
-        watch.event_fields.with_stacks or any(map(watch.event_fields.wants_symbols, watch.armed.probes))
-    ):
-        watch.info.load_symbols()

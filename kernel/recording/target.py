@@ -11,6 +11,7 @@ from functools import cached_property
 from pathlib import Path
 
 from events.recording.reader import Recording, RecordingError
+from events.recording.writer import boot_name
 from foreign.archive import read_tar
 from foreign.files import files_below, read_file
 from foreign.refusal import InputRefusal
@@ -99,7 +100,7 @@ class RecordingTarget(OfflineTarget):
 
     def read(self, path: str, limit: int = _LARGEST_FILE, offset: int = 0) -> bytes:
         if path == "/proc/kallsyms":
-            return self._blob("symbols", "", path)[offset : offset + limit]
+            return self._blob("symbols", boot_name(self.recording.boot), path)[offset : offset + limit]
         raise FileRefused(path, errno.ENOENT)
 
     def list(self, path: str) -> Sequence[str]:

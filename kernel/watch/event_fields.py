@@ -28,10 +28,10 @@ _UNKNOWN = PlanColumn("", "")
 class EventFields:
     """Names for the values of events; grows with each armed probe."""
 
-    def __init__(self, namer: Callable[[], Namer]) -> None:
-        """Take the source of names; it is called when the first value is to be named."""
+    def __init__(self, namer: Callable[[int | None], Namer]) -> None:
+        """Take the source of the names in a boot; it is called when its first value is to be named."""
         self._make_namer = namer
-        self._namer: Namer | None = None
+        self._namers: dict[int | None, Namer] = {}
         self._columns: dict[str, dict[str, PlanColumn]] = {}
         """Columns by event name without our group, as the group changes with a reconnect."""
         self._plans: list[Plan] = []
@@ -48,15 +48,16 @@ class EventFields:
         """Plans of all probes ever armed, oldest first; their events may still be in the store."""
         return tuple(self._plans)
 
-    @property
-    def namer(self) -> Namer:
-        """Names of values; empty if disconnected before the first was requested."""
-        if self._namer is None:
+    def namer(self, boot: int | None = None) -> Namer:
+        """Return the names of values in a boot; empty if disconnected before the first was requested. None: of any
+        boot, without the names of addresses.
+        """
+        if boot not in self._namers:
             try:
-                self._namer = self._make_namer()
+                self._namers[boot] = self._make_namer(boot)
             except TargetLost:  # events are shown all the same
                 return Namer()
-        return self._namer
+        return self._namers[boot]
 
     def add(self, armed: Armed) -> None:
         """Take the plan of a probe that was just armed."""
@@ -85,7 +86,9 @@ class EventFields:
         """
         with self._changing:
             self._plans[:] = dict.fromkeys(with_group(plan, old, new) for plan in self._plans)
-        self.with_stacks = {regrouped_path(path, old, new) for path in self.with_stacks}
+        paths = {regrouped_path(path, old, new) for path in self.with_stacks}
+        self.with_stacks |= paths  # the store asks this set
+        self.with_stacks &= paths
         self.group = new
 
     def add_trigger(self, event: PlannedEvent, text: str) -> None:
@@ -107,12 +110,12 @@ class EventFields:
         for name, value in record.values.items():
             if name in PROBE_FIELDS or (event, name) in self._frames:
                 continue
-            column = columns.get(name, _UNKNOWN)
+            column, namer = columns.get(name, _UNKNOWN), self.namer(record.boot)
             if column.functions and isinstance(value, int):
-                values.append((name, self.namer.function(value, column.functions)))
+                values.append((name, namer.function(value, column.functions)))
                 continue
             kind, is_retval = column.btf_type, column.is_retval
-            values.append((name, self.namer.text(value, kind, is_retval, fields.get(name), is_call=column.is_call)))
+            values.append((name, namer.text(value, kind, is_retval, fields.get(name), is_call=column.is_call)))
         return values
 
     def text(self, record: Record) -> str:
@@ -126,10 +129,10 @@ class EventFields:
 
     def reading(self, fmt: EventFormat, field: Field) -> NumberFormat:
         """Return the number format of a field in that line."""
-        column = self._columns.get(exported_name(fmt.path), {}).get(field.name, _UNKNOWN)
+        column, namer = self._columns.get(exported_name(fmt.path), {}).get(field.name, _UNKNOWN), self.namer(fmt.boot)
         if column.functions:
-            return NumberFormat(names=lambda address: self.namer.function(address, column.functions))
-        return self.namer.reading(column.btf_type, column.is_retval, field, is_call=column.is_call)
+            return NumberFormat(names=lambda address: namer.function(address, column.functions))
+        return namer.reading(column.btf_type, column.is_retval, field, is_call=column.is_call)
 
     def wants_symbols(self, armed: Armed) -> bool:
         """Return whether values of a probe are addresses, which only symbols can name."""
@@ -139,5 +142,5 @@ class EventFields:
         """Return whether values of an event are addresses, which only symbols can name."""
         columns = self._columns.get(exported_name(fmt.path), {})
         return any(
-            self.namer.names_addresses(columns.get(field.name, _UNKNOWN).btf_type, field) for field in fmt.arguments
+            self.namer().names_addresses(columns.get(field.name, _UNKNOWN).btf_type, field) for field in fmt.arguments
         )

@@ -13,6 +13,7 @@ from itertools import groupby, islice
 from typing import TYPE_CHECKING, cast
 
 from events.batch import Batch
+from events.clocks.boots import task_key
 from events.decode import Decoder
 from events.format import EventFormat
 from events.loss_counts import LossCounts
@@ -20,15 +21,17 @@ from events.losses import NewestTask
 from events.names.event_names import regrouped_path
 from events.store.cgroups import Cgroups
 from events.store.outage_mark import Outage, outage_of_batch
+from kernel.connection.kernel_info import KernelInfo
 from kernel.guards.row_bounds import RowBounds
 from kernel.session.armed import Armed
 from kernel.session.protocol import AnySession
-from kernel.watch.cgroup_lookup import CgroupLookup
 from kernel.watch.clocks.time_of_day import TimeOfDay
 from kernel.watch.event_fields import EventFields
-from kernel.watch.recording_control import RecordingControl
+from kernel.watch.recording_control import Entered, RecordingControl
 from kernel.watch.session_queue import Entry, NewGroup, SessionQueue
 from kernel.watch.storm_guard import StormWatcher
+from kernel.watch.tasks.cgroup_lookup import CgroupLookup
+from kernel.watch.tasks.task_names import TaskNames
 
 if TYPE_CHECKING:
     from events.store.store import Store
@@ -49,10 +52,9 @@ class Intake:
         recording: RecordingControl,
         guard: StormWatcher,
         bounds: RowBounds,
-        *,
-        replayed: bool,
+        info: KernelInfo,
     ) -> None:
-        """Take the parts of a watch; `replayed`: the session is that of a recording."""
+        """Take the parts of a watch, and what is known of its target."""
         self.store: Store | None = None
         """Store of the events; None until a session was opened."""
         self.has_backlog = False
@@ -67,6 +69,8 @@ class Intake:
         """Number of task names that were dropped, and that the kernel has forgotten as well."""
         self.lacks_newest_task = False
         """Events were lost since the newest task was last asked for, as of the last tick."""
+        self.task_names = TaskNames(info.target)
+        """Names of tasks that the kernel's tracer does not know."""
         self.cgroups = cgroups
         """Cgroups of the tasks."""
         self.entering = threading.Lock()
@@ -77,7 +81,8 @@ class Intake:
         self._recording = recording
         self._guard = guard
         self._bounds = bounds
-        self._replayed = replayed
+        self._info = info
+        self._replayed = info.holds_events
         self._forgotten: list[Store] = []
         """Stores before each `forget`, the oldest first: they have the same rows, and those of before."""
 
@@ -94,8 +99,8 @@ class Intake:
 
         formats = self._queue.source.formats
         self.formats |= formats
-        store = Store(Decoder(formats, session.header), self._bounds.rows)
-        store.cmdlines = session.cmdlines()
+        store = Store(Decoder(formats, session.header), self._bounds.rows, boot=self._info.boot)
+        store.cmdlines = self._keyed(session.cmdlines(), store)
         store.expect_stacks(self._known.with_stacks)
         store.cgroups = Cgroups(self.cgroups.recorded, self._bounds.tasks, self._bounds.moves)
         self.store = store
@@ -202,15 +207,25 @@ class Intake:
 
     def know_names(self, names: Mapping[int, str]) -> None:
         """Show these names of tasks from now on; belongs to the thread of `tick`."""
-        if self.store is not None:
+        if self.store is not None and (self._replayed or self._info.boot == self.store.boots.latest):
+            names = self._keyed(names, self.store)
             known = {pid: name for pid, name in self.store.cmdlines.items() if pid not in names}
             gone = list(islice(known, max(0, len(known) + len(names) - max(self._bounds.tasks, len(names)))))
             for pid in gone:
                 del known[pid]
             self.forgotten_names += len(gone)
             self.store.cmdlines = {**known, **names}
+            self._recording.names(self.store.cmdlines)
+            self.store.unnamed.clear()
+            self.store.request_names()
+            self.task_names.requested = frozenset(self.store.unnamed)
             self.store.cgroups.know(self.cgroups.take(), max(self.store.latest, 0))
             self.cgroups.requested_tasks = frozenset(self.store.cgroups.unknown)
+
+    def _keyed(self, names: Mapping[int, str], store: Store) -> Mapping[int, str]:
+        """Return names by `events.clocks.boots.task_key`, as recordings have them; of a kernel, of the last boot."""
+        boot = store.boots.latest
+        return names if self._replayed or not boot else {task_key(pid, boot): name for pid, name in names.items()}
 
     def stored_counts(self) -> dict[str, int]:
         """Events of each path that have their row; any thread may ask, for a copy of a dict is one step."""
@@ -223,13 +238,14 @@ class Intake:
             self.store.missed_calls = counts.nmissed
 
     @contextlib.contextmanager
-    def entered(self) -> Iterator[tuple[tuple[Armed, ...], Mapping[int, EventFormat]]]:
-        """Armed probes and formats as of the last tick: queued batches were made under no later ones."""
+    def entered(self) -> Iterator[Entered]:
+        """Armed probes, formats and boot as of the last tick: queued batches were made under no later ones."""
         with self.entering, self._queue.lock:
             waiting = {id(entry) for entry in self._queue.entries}
             session = self._queue.session
             probes = session.probes.armed if session is not None else ()
-            yield tuple(armed for armed in probes if id(armed) not in waiting), self.formats
+            armed = tuple(armed for armed in probes if id(armed) not in waiting)
+            yield Entered(armed, self.formats, self.store.boots.latest if self.store is not None else 0)
 
     @contextlib.contextmanager
     def queued(self) -> Iterator[Sequence[Kept]]:

@@ -156,7 +156,7 @@ class ReconnectAttempt:
         """Start of the next attempt, by time.monotonic(); in the past: an attempt is in progress."""
         link = watch.info.target.link
         self._heard = link.last_received if link is not None else self.since
-        self._booted = False
+        self._booted = watch.session is not None and watch.info.boot != watch.session_boot
         self._until = self.since + patience if patience is not None else float("inf")
         self._changed = changed
         self._over = threading.Event()
@@ -245,7 +245,9 @@ class ReconnectAttempt:
         target = self.watch.info.target
         if target.link is None:
             raise ConnectionGone(f"{target.name} can't be reached again")
-        self._booted |= target.link.reconnect(self._over, asking=asking)
+        if target.link.reconnect(self._over, asking=asking):
+            self._booted = True
+            self.watch.begin_boot()
         session = self.watch.session
         named = session is not None and any(has_chosen_name(one.plan, session.group) for one in session.probes.armed)
         with contextlib.suppress(FileRefused):  # looked at again when the watch is closed, and told then
@@ -303,9 +305,9 @@ class ReconnectAttempt:
             return session, known[0]._replace(missing=recorded)
 
         outage = self.watch.exchange(make)
-        if self._booted:
-            self.watch.info.forget_symbols()
         self.watch.armed.on_comeback()
+        with contextlib.suppress(KernelError, OSError):  # the pump, or the recording, reports it
+            self.watch.recording.add_symbols()
         return Reconnected(outage, tuple(again), tuple(refused))
 
 

@@ -8,7 +8,8 @@ import errno
 import queue
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Set
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -17,7 +18,7 @@ from events.batch import Batch
 from events.format import EventFormat, HeaderPage
 from events.loss_counts import LossCounts
 from events.recording.chunks import Codec
-from events.recording.writer import RecordingWriter
+from events.recording.writer import STACKS, RecordingWriter, boot_name
 from events.store.cgroups import TaskCgroup, pack
 from events.store.outage_mark import Outage, outage_of_batch
 from events.subbuffer import events_in
@@ -63,7 +64,14 @@ class Recorder:
         self._header = HeaderPage()
         self._plans: list[Plan] = []
         self._flushed = time.monotonic()
-        self._work: queue.SimpleQueue[Batch | Armed | Mapping[int, EventFormat] | None] = queue.SimpleQueue()
+        self._work: queue.SimpleQueue[Callable[[], object] | None] = queue.SimpleQueue()
+        """Writes for the thread, in their order; None: the end."""
+        self._names: Mapping[int, str] = {}
+        """Names of tasks that are in the file, or on their way."""
+        self._name_blobs = 0
+        self._stack_carriers: frozenset[str] = frozenset()
+        self._named_boots: set[int] = set()
+        """Boots whose symbols are in the file."""
         self._lock = threading.Lock()
         self._most_waiting = most_waiting
         self._waiting = 0
@@ -116,12 +124,32 @@ class Recorder:
     def armed(self, armed: Armed) -> None:
         """Record a newly armed probe: its formats apply to the following pages."""
         self._check()
-        self._work.put(armed)
+        self._work.put(partial(self._write_armed, armed))
+
+    def stacks(self, paths: Set[str]) -> None:
+        """Record the paths of events behind which a trigger records stacks; earlier ones stay."""
+        if not paths <= self._stack_carriers:
+            self._stack_carriers |= paths
+            self._work.put(partial(self._writer.meta, {STACKS: sorted(self._stack_carriers)}))
+
+    def names(self, names: Mapping[int, str]) -> None:
+        """Record the names of all known tasks, of which only new ones are written. Raises OSError."""
+        self._check()
+        new = {pid: name for pid, name in names.items() if self._names.get(pid) != name}
+        self._names = names
+        if new:
+            self._work.put(partial(self._write_names, new))
+
+    def symbols(self, info: KernelInfo) -> None:
+        """Record the symbols of the present boot, once. Raises TargetLost."""
+        self._check()
+        for boot, data in self._missing_symbols(info):
+            self._work.put(partial(self._writer.blob, "symbols", boot_name(boot), data))
 
     def formats(self, formats: Mapping[int, EventFormat]) -> None:
         """Record formats that apply to the following pages."""
         self._check()
-        self._work.put(formats)
+        self._work.put(partial(self._write_formats, formats))
 
     def pages(self, batch: Batch) -> None:
         """Queue a batch; a truncated file loses no more than the last second. Never waits for the disk."""
@@ -139,7 +167,7 @@ class Recorder:
         if self._after_gap:
             self._after_gap = False
             batch = batch._replace(after_gap=True, changed=False)
-        self._work.put(batch)
+        self._work.put(partial(self._write_pages, batch))
 
     def close(
         self,
@@ -158,8 +186,7 @@ class Recorder:
             self._write_end(cmdlines, counts)
 
     def _write_end(self, cmdlines: Mapping[int, str], counts: LossCounts | None) -> None:
-        names = "".join(f"{pid} {comm}\n" for pid, comm in sorted(cmdlines.items()))
-        self._writer.blob("cmdlines", "", names.encode("utf-8", "surrogateescape"))
+        self._writer.blob("cmdlines", "", _cmdlines(cmdlines))
         if counts is not None:
             dropped = counts.dropped + self.dropped, counts.dropped_bytes + self.dropped_bytes
             total = dataclasses.replace(counts, dropped=dropped[0], dropped_bytes=dropped[1])
@@ -182,14 +209,9 @@ class Recorder:
             raise self._error
 
     def _run(self) -> None:
-        while (entry := self._work.get()) is not None:
+        while (write := self._work.get()) is not None:
             try:
-                if isinstance(entry, Batch):
-                    self._write_pages(entry)
-                elif isinstance(entry, Armed):
-                    self._write_armed(entry)
-                else:
-                    self._write_formats(entry)
+                write()
             except OSError as error:
                 self._error = error
                 return
@@ -225,6 +247,11 @@ class Recorder:
             self._plans[index] = armed.plan
         self._writer.meta({"plans": [plan_to_dict(plan) for plan in self._plans]})
 
+    def _write_names(self, names: Mapping[int, str]) -> None:
+        self._name_blobs += 1
+        self._writer.blob("cmdlines", str(self._name_blobs), _cmdlines(names))
+        self._file.flush()
+
     def _write_formats(self, formats: Mapping[int, EventFormat]) -> None:
         for fmt in formats.values():
             self._writer.blob("format", fmt.path, fmt.source.encode())
@@ -237,13 +264,29 @@ class Recorder:
             self._writer.blob("facts", name, text.encode())
         with contextlib.suppress(FileRefused):
             self._writer.blob("btf", "", info.target.btf())
-        with contextlib.suppress(FileRefused):
-            self._writer.blob("symbols", "", _text_symbols(info.target.read("/proc/kallsyms")))
+        for boot, data in self._missing_symbols(info):
+            self._writer.blob("symbols", boot_name(boot), data)
+
+    def _missing_symbols(self, info: KernelInfo) -> Iterator[tuple[int, bytes]]:
+        """Read the symbols of the present boot, and those that a recording has of others, which are not written."""
+        for boot in sorted({info.boot, *info.recorded_boots} - self._named_boots):
+            data = None
+            with contextlib.suppress(FileRefused):
+                data = info.kallsyms_of(boot)
+            self._named_boots.add(boot)
+            if data is not None:
+                yield boot, _text_symbols(data)
 
 
 def _events(plan: Plan) -> list[tuple[str, tuple[str, ...]]]:
     """Return the events as created, without their filters."""
     return [(event.path, event.lines) for event in plan.events]
+
+
+def _cmdlines(names: Mapping[int, str]) -> bytes:
+    """Return names of tasks as in saved_cmdlines."""
+    lines = (f"{pid} {comm}\n" for pid, comm in sorted(names.items()))
+    return "".join(lines).encode("utf-8", "surrogateescape")
 
 
 def _text_symbols(kallsyms: bytes) -> bytes:

@@ -7,23 +7,37 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from events.batch import Batch
+from events.clocks.boots import task_key
 from events.format import EventFormat
 from events.loss_counts import LossCounts
 from kernel.connection.kernel_info import KernelInfo
 from kernel.errors import KernelError
 from kernel.session.armed import Armed
 from kernel.session.protocol import AnySession
-from kernel.watch.cgroup_lookup import CgroupLookup
+from kernel.watch.event_fields import EventFields
 from kernel.watch.recorder import MOST_WAITING, Recorder
+from kernel.watch.tasks.cgroup_lookup import CgroupLookup
+
+
+class Entered(NamedTuple):
+    """State under which the next entry is given to a recording."""
+
+    armed: tuple[Armed, ...]
+    formats: Mapping[int, EventFormat]
+    """Formats by event id."""
+    boot: int
+    """Number of the boot; see `kernel.connection.kernel_info.KernelInfo.boot`."""
 
 
 class RecordingControl:
     """Control of the recording of a watch, one at a time."""
 
-    def __init__(self, info: KernelInfo, homes: CgroupLookup, most_waiting: int = MOST_WAITING) -> None:
+    def __init__(
+        self, info: KernelInfo, homes: CgroupLookup, known: EventFields, most_waiting: int = MOST_WAITING
+    ) -> None:
         """Take what is recorded, and how many bytes may wait for the file."""
         self.recorder: Recorder | None = None
         """Recorder in use; None: nothing is recorded."""
@@ -31,6 +45,7 @@ class RecordingControl:
         """Why a recording ended by itself; empty: none did."""
         self._info = info
         self._homes = homes
+        self._known = known
         self._ready: Recorder | None = None
         """Recorder that was prepared, and to which nothing is written yet."""
         self._most_waiting = most_waiting
@@ -60,7 +75,7 @@ class RecordingControl:
         self,
         path: Path,
         session: AnySession,
-        known: Callable[[], AbstractContextManager[tuple[tuple[Armed, ...], Mapping[int, EventFormat]]]],
+        known: Callable[[], AbstractContextManager[Entered]],
         counts: Callable[[], LossCounts | None],
         meta: Mapping[str, Any],
     ) -> None:
@@ -84,9 +99,16 @@ class RecordingControl:
                 recorder, self._ready = self._ready, None
             else:
                 recorder = Recorder(path, self._info, self._most_waiting)
-            with known() as (armed, formats):
-                recorder.begin(session.header, armed, formats, meta)
+            with known() as (armed, formats, boot):
+                recorder.begin(session.header, armed, formats, {**meta, **({"boot": boot} if boot else {})})
+                recorder.stacks(self._known.with_stacks)
                 self.recorder = recorder
+
+    def add_symbols(self) -> None:
+        """Write the symbols of the present boot, if they are wanted and not written. Raises OSError, TargetLost."""
+        recorder = self.recorder
+        if recorder is not None:
+            recorder.symbols(self._info)
 
     def write(self, entry: Batch | Mapping[int, EventFormat] | Armed) -> None:
         """Write what came, if it is wanted, and the recording before does not have it."""
@@ -105,10 +127,18 @@ class RecordingControl:
                 recorder.armed(entry)
             else:
                 recorder.formats(entry)
+            recorder.stacks(self._known.with_stacks)
         except OSError as error:  # a full disk ends the recording, not the watching
             self.error = f"{recorder.path}: {error.strerror}; the recording ends here"
             recorder.abandon()
             self.recorder = None
+
+    def names(self, names: Mapping[int, str]) -> None:
+        """Write the names of tasks that are not written yet: a recording that is not ended has them, too."""
+        recorder = self.recorder
+        if recorder is not None:
+            with contextlib.suppress(OSError):  # the next entry reports it
+                recorder.names(names)
 
     def end(
         self,
@@ -142,6 +172,8 @@ class RecordingControl:
                 if session is not None:
                     names = session.cmdlines()
                     self._homes.look(names)
+                    if not self._info.holds_events:
+                        names = {task_key(pid, self._info.boot): name for pid, name in names.items()}
             lost = total.since(self._before) if (total := counts()) is not None else None
             if (mark := last()) is not None:
                 recorder.pages(mark)

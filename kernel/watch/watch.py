@@ -24,7 +24,6 @@ from kernel.guards.row_bounds import SCREEN, RowBounds
 from kernel.session.arm_steps import Mode
 from kernel.session.protocol import AnySession
 from kernel.watch.armed_set import ArmedSet
-from kernel.watch.cgroup_lookup import CgroupLookup
 from kernel.watch.clocks.time_of_day import TimeOfDay
 from kernel.watch.counting_states import Phase
 from kernel.watch.event_fields import EventFields
@@ -35,6 +34,7 @@ from kernel.watch.recording_control import RecordingControl
 from kernel.watch.session_queue import SessionQueue
 from kernel.watch.source import ProbeSource, SessionSource
 from kernel.watch.storm_guard import StormWatcher
+from kernel.watch.tasks.cgroup_lookup import CgroupLookup
 
 if TYPE_CHECKING:
     from events.clocks.clock_offset import ClockOffset
@@ -73,7 +73,7 @@ class Watch:
         self.armed = ArmedSet(planner, self.queue, self.event_fields, self.losses, limits)
         """Armed probes, and all changes to them."""
         homes = CgroupLookup(target, bounds.tasks)
-        self.recording = RecordingControl(self.info, homes, bounds.unwritten)
+        self.recording = RecordingControl(self.info, homes, self.event_fields, bounds.unwritten)
         """The recording that is being written, if one is wanted."""
         self.intake = Intake(
             self.queue,
@@ -83,7 +83,7 @@ class Watch:
             self.recording,
             self.guard,
             bounds,
-            replayed=self.info.holds_events,
+            self.info,
         )
         """The store of the events, and their way into it."""
         self.losses.on_read = self.intake.take_losses
@@ -93,6 +93,8 @@ class Watch:
         """Text about a lost connection; whoever reconnects says how far that is."""
         self.end_mark: Outage | None = None
         """Outage after which the watch was never reconnected; None: there was none."""
+        self.session_boot = self.info.boot
+        """Boot in which the session was opened."""
         self._histograms: Histograms | None = None
         self._told = False
 
@@ -255,6 +257,7 @@ class Watch:
                 raise ConnectionGone(f"{self.info.target.name} was left meanwhile")
             session, outage = make(old)
             self.queue.replace(old, session, outage)
+            self.session_boot = self.info.boot
             self.losses.follow(session)
             self._told = False
             self.armed.follow(session)
@@ -264,9 +267,15 @@ class Watch:
             self.intake.outages = (*self.outages, outage)
         return outage
 
+    def begin_boot(self) -> None:
+        """Begin another boot of the target, which was seen to have rebooted since the session was opened."""
+        self.info.begin_boot((self.info.boot if self.session is None else self.session_boot) + 1)
+
     def names(self, *, homes: bool = True) -> dict[int, str]:
         """Names of tasks; asks the kernel, and (`cgroups`) looks up the cgroup of each task for a moment."""
         names = self.session.cmdlines() if self.session else {}
+        if self.store is not None:
+            names = {**self.intake.task_names.look(tuple(self.store.unnamed), names), **names}
         if homes:
             self.intake.cgroups.look(names)
         return names
@@ -310,6 +319,9 @@ class Watch:
 
     def _opened(self, session: AnySession) -> None:
         self.event_fields.group = session.group
+        self.session_boot = self.info.boot
         self.intake.open_store(session)
         for armed in session.probes.armed:
             self.event_fields.add(armed)
+        if self.info.target.recording is not None:
+            self.event_fields.with_stacks |= self.info.target.recording.stack_carriers

@@ -156,9 +156,9 @@ def _feed_stacks(data: bytes) -> None:
     store.flush()
     for seq in range(store.first_seq, min(store.next_seq, store.first_seq + 20)):
         record = store.record(seq)
-        kernel_frames(record, lambda: real.symbols)
+        kernel_frames(record, lambda _: real.symbols)
         user_frames(record)
-        field_frames(record, lambda: real.symbols)
+        field_frames(record, lambda _: real.symbols)
 
 
 def _text(*whole: str, repeated: bool = False) -> Any:

@@ -89,9 +89,9 @@ async def test_states_side_by_side_and_one_list(lan, monkeypatch):
         assert re.search(r"±\d\S*[µm]?s *$", rows[1]), "the clock"
         before = fleet.clock() - SECOND
         lan.hosts["web1"].event(fleet.clock(), pid=11)
-        await until(lambda: re.search(r"\d\d:\d\d:\d\d\.\d{6} +web1 +0 +\S+-11 +vfs_read", text(app)), pilot)
+        await until(lambda: re.search(r"\d\d:\d\d:\d\d\.\d{6} +web1 +0 +pid 11 +vfs_read", text(app)), pilot)
         lan.hosts["web2.example.com"].event(before, pid=22)
-        await until(lambda: re.search(r"web2.*\(late\) +0 +\S+-22", text(app)), pilot)
+        await until(lambda: re.search(r"web2.*\(late\) +0 +pid 22", text(app)), pilot)
         await until(lambda: app.screen._line.state.row_count == 2, pilot)
         with monkeypatch.context() as patch:
             patch.setattr(type(fleet.events), "first_seq", 1)
@@ -144,12 +144,14 @@ async def test_a_host_that_dies_is_marked_and_the_others_go_on(lan):
         fleet.arm(ArmRequest(("f vfs_read",)))
         await until(lambda: "2 of 2 armed" in text(app), pilot)
         lan.hosts["web1"].event(fleet.clock(), pid=1)
-        await until(lambda: "-1 " in text(app), pilot)
+        await until(lambda: "pid 1 " in text(app), pilot)
         lan.hosts["web1"].lost = True
         await until(lambda: "✗ lost" in text(app) and "the connection was lost" in text(app), pilot)
         assert "web1 is lost: the connection was lost; r tries again, the others go on" in " ".join(text(app).split())
         lan.hosts["web2.example.com"].event(fleet.clock(), pid=2)
-        await until(lambda: re.search(r"web2\S+(?: \(late\))? +0 +\S+-2 ", text(app)) and "-1 " in text(app), pilot)
+        await until(
+            lambda: re.search(r"web2\S+(?: \(late\))? +0 +pid 2 ", text(app)) and "pid 1 " in text(app), pilot
+        )
         dead, lan.hosts["web1"] = lan.hosts["web1"], FakeHost("web1")
         await pilot.press("r")
         await until(lambda: "2 of 2 armed" in text(app), pilot)
@@ -171,12 +173,12 @@ async def test_a_host_whose_line_is_cut_is_tried_again_and_its_gap_is_a_row(lan,
         await until(lambda: "again in 3" in text(app) and "F8 gives up: no route to web1" in text(app), pilot)
         assert all(len(row) <= 80 for row in text(app).splitlines())
         lan.hosts["web2.example.com"].event(fleet.clock(), pid=2)
-        await until(lambda: re.search(r"web2\S+(?: \(late\))? +0 +\S+-2 ", text(app)), pilot)
+        await until(lambda: re.search(r"web2\S+(?: \(late\))? +0 +pid 2 ", text(app)), pilot)
         web1.refuse = None
         await pilot.press("f7")
         await until(lambda: "2 of 2 armed" in text(app) and "line_cut" in text(app), pilot)
         web1.event(fleet.clock(), pid=3)
-        await until(lambda: re.search(r"web1 +0 +\S+-3 ", text(app)), pilot)
+        await until(lambda: re.search(r"web1 +0 +pid 3 ", text(app)), pilot)
         assert "! gap " in text(app) and not app.check_action("give_up", ()), text(app)
         web1.cut(TargetUnusable("no route to web1"))
         await until(lambda: web1.tried == 3 and app.check_action("give_up", ()), pilot)
@@ -359,20 +361,20 @@ async def test_a_pause_holds_a_picture_that_has_room_below_its_rows(lan):
         fleet.arm(ArmRequest(("f vfs_read",)))
         await until(lambda: "1 of 1 armed" in text(app), pilot)
         lan.hosts["web1"].event(fleet.clock(), pid=11)
-        await until(lambda: "-11 " in text(app), pilot)
+        await until(lambda: "pid 11 " in text(app), pilot)
         await pilot.press("space")
         lan.hosts["web1"].event(fleet.clock(), pid=22)
         table = app.screen.query_one(TailTable)
         await until(lambda: table.follow.new == 1, pilot)
-        assert "-22 " not in text(app) and "-11 " in text(app)
+        assert "pid 22 " not in text(app) and "pid 11 " in text(app)
         with pytest.MonkeyPatch.context() as patch:  # a field comes with the first probe that records one
             patch.setattr(app.screen._shown, "fields", lambda: ("count",))
             app.screen.tick()
-        assert not table.following and table.follow.new == 1 and "-22 " not in text(app)
+        assert not table.following and table.follow.new == 1 and "pid 22 " not in text(app)
         await pilot.press("down")
-        await until(lambda: "-22 " in text(app), pilot)
+        await until(lambda: "pid 22 " in text(app), pilot)
         await pilot.press("up")
-        assert "-22 " in text(app), "once seen it stays"
+        assert "pid 22 " in text(app), "once seen it stays"
         await pilot.press("space")
         assert table.following
 

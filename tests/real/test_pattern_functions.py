@@ -95,7 +95,7 @@ def test_latencies_and_counts_are_by_function(guest: Guest, watch: Watch) -> Non
     summary.use(ends_of(watch.event_fields.plans))
     while summary.backlog:
         summary.tick(1.0)
-    titles = function_titles(watch, summary.latencies)
+    titles = function_titles(watch, summary.latencies, summary.boot)
     timed = {titles[function]: counts.count for function, counts in summary.latencies.items()}
     assert timed.keys() == names.keys()
     assert all(CALLS.get(name, 0) <= timed[name] <= names[name] for name in names)

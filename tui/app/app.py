@@ -11,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import events, on
+from textual.actions import parse
 from textual.app import App, SystemCommand
 from textual.binding import BindingType
 from textual.notifications import SeverityLevel
@@ -27,7 +28,7 @@ from tui.app.recorder_control import RecorderControl
 from tui.app.target_control import TargetControl
 from tui.app.trace_control import TraceControl
 from tui.app.undo_list import TakeBackList
-from tui.commands import WHY_NOT, bindings, why_not_bindings
+from tui.commands import KERNEL_ACTIONS, WHY_NOT, bindings, why_not_bindings
 from tui.dialogs import dialogs
 from tui.messages import PartMessage
 from tui.notifications import Notices
@@ -304,6 +305,11 @@ class Probewright(App[None]):
             return self.reconnect.can_try or self.reconnect.silent or (self.hosts is not None and self.hosts.can_try)
         of_graph = self.tracing.begins or self.tracing.end_is_told
         return self.reconnect.trying or of_graph or of_hosts if action == "give_up" else True
+
+    def offers(self, action: str) -> bool:
+        """Return False for an action, with its parameters, that can never work on this target: a recording."""
+        target = self.planner.info.target if self.planner is not None else None
+        return target is None or target.is_kernel or parse(action)[1] not in KERNEL_ACTIONS
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         from tui.app.palette import commands_of

@@ -159,7 +159,7 @@ def _enumerators(watch: Watch, store: Store, field: str) -> Iterator[CandidateVa
     unsigned = 8 * fields[0].width if fields and not fields[0].signed else 0
     columns = (column for plan in watch.event_fields.plans for event in plan.events for column in event.columns)
     for kind in dict.fromkeys(column.btf_type for column in columns if column.name == field):
-        for name, number in watch.event_fields.namer.enumerators(kind):
+        for name, number in watch.event_fields.namer().enumerators(kind):
             yield CandidateValue(str(number & ((1 << unsigned) - 1) if unsigned else number), name)
 
 
@@ -171,7 +171,7 @@ def _values_of_any_event(store: Store, field: str) -> tuple[CandidateValue, ...]
         names = [event_name(store.event(number)) for number, count in store.totals.items() if count]
     else:
         tables = store.columns(store.next_seq - _ROWS, store.next_seq).tables.values()
-        names = [store.comm(pid) for table in tables for pid in sorted(set(table.pids.tolist()))]
+        names = [store.comm(key) for table in tables for key in sorted(set(table.task_keys.tolist()))]
     found = (_value(name, "") for name in sorted(dict.fromkeys(names)) if not name.startswith("<"))
     return tuple(one for one in found if one is not None)
 

@@ -133,9 +133,10 @@ class Filter:
         return _selected(self._parse(text, watch, store), watch, store)
 
     def _parse(self, text: str, watch: Watch, store: Store) -> Condition:
-        symbols = lambda: watch.info.loaded_symbols  # noqa: E731
         with _explained_by(watch):
-            return parse_condition(text.strip(), self.sorts(watch), store.comm, store.cgroups, symbols)
+            return parse_condition(
+                text.strip(), self.sorts(watch), store.comm, store.cgroups, watch.info.loaded_symbols_of
+            )
 
     def names_changed(self, watch: Watch) -> None:
         """Check all events again if new names or cgroups of tasks, or new kinds of fields, change the result."""

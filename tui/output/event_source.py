@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 from events.calls.call_values import EndRole
 from events.export.clocked import with_time_of_day
-from events.export.source import UNNAMED, ProbeNote, Source
+from events.export.source import ProbeNote, Source
 from events.graph.record_ends import EVENTS
 from events.stacks.stack import KERNEL_STACKS
+from events.text import UNNAMED
 from kernel.watch.reconnect import can_be_reached_again
 from kernel.watch.recorder import CUTS
 from probes.plans.plan import Plan, PlannedEvent, titles_of
@@ -48,8 +49,8 @@ def source_of(watch: Watch, unasked: Mapping[str, frozenset[str]] = _NOTHING) ->
         may_lack_events=store.may_lack_events if store is not None else None,
         newest_task=store.newest_task if store is not None else Source.newest_task,
         field_texts=lambda record: graph.field_texts(record) or watch.event_fields.values(record),
-        comm=lambda pid: watch.store.comm(pid) if watch.store is not None else UNNAMED,
-        symbols=lambda: planner.info.symbols,
+        comm=lambda key: watch.store.comm(key) if watch.store is not None else UNNAMED,
+        symbols=planner.info.symbols_of,
         title=f"{planner.info.target.name} · {planner.info.facts.title}",
     )
 

@@ -148,7 +148,7 @@ class HotSpotsTable(EventsTable):
             passing = passing_rows(graph.tree, graph.chosen)(slice(None)) if graph.chosen is not None else None
             self._rows = [
                 {
-                    "function": graph.lines.name_of(spot.function),
+                    "function": graph.lines.name_of(spot.function, graph.boot),
                     "calls": spot.calls,
                     "self": spot.self_time,
                     "total": spot.total,

@@ -13,12 +13,13 @@ if TYPE_CHECKING:
     from kernel.watch.watch import Watch
 
 
-def function_titles(watch: Watch, functions: Iterable[int]) -> dict[int, str]:
+def function_titles(watch: Watch, functions: Iterable[int], boot: int | None) -> dict[int, str]:
     """Return a title for each function, given as a result of `events.calls.call_values.function_key`.
 
     The name of the function, with the title of the probe where several probes are on it; else the title of the probe.
+    `boot`: that of all calls; None: several, in which an address has no common name.
     """
-    plans, name_of = watch.event_fields.plans, watch.event_fields.namer.function
+    plans, name_of = watch.event_fields.plans, watch.event_fields.namer(boot).function
     titles = titles_of(plans)
     found = {function: probe_and_address(function) for function in functions}
     names = {

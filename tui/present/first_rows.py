@@ -44,12 +44,14 @@ def first_rows(target: Target) -> FirstRows:
     recording = target.recording
     if recording is None:
         raise TargetUnusable(f"{target.name} is no recording")
-    store = Store(Decoder({}, recording.header), limit_bytes=_STORE_BYTES)
+    store = Store(Decoder({}, recording.header), limit_bytes=_STORE_BYTES, boot=recording.boot)
     store.cmdlines = recording.cmdlines
-    known = EventFields(KernelInfo(target).namer)
+    info = KernelInfo(target)
+    known = EventFields(info.namer)
     plans = recorded_plans(recording)
     for plan in plans:
         known.add_plan(plan)
+    known.with_stacks |= recording.stack_carriers
     store.expect_stacks(known.with_stacks)
     complete, gap = _read(recording, store)
     values = ValueStyle(known)

@@ -170,7 +170,7 @@ def detail_of(watch: Watch, record: Record) -> tuple[DetailField, ...]:
         field = one.field
         if field.name in unshown:
             continue
-        value = named.get(field.name) or watch.event_fields.namer.text(one.value, field=field)
+        value = named.get(field.name) or watch.event_fields.namer(record.boot).text(one.value, field=field)
         number = show(one.value)
         # An address has only one form, and the name of a system call already has its number behind it.
         alone = number in (value, "") or value.startswith(("0x", f"{number} "))

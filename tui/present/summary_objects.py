@@ -66,7 +66,7 @@ def objects_of(
             "counts": line.counts(kind),
         }
     latencies = summary.latencies
-    titles = function_titles(watch, latencies)
+    titles = function_titles(watch, latencies, summary.boot)
     for function, found in latencies.items():
         yield {
             "summary": "latency",

@@ -6,11 +6,14 @@ import contextlib
 from collections.abc import Collection, Container, Iterable
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from events.clocks.boots import ID_MASK
 from events.decode import Value
 from events.format import Field
 from events.names.event_names import event_name
 from events.search.comparison import COMM, PID
 from events.search.condition_parser import free_word, function_clause, quote_value
+from events.store.outage_mark import task_text
+from events.text import UNNAMED
 from foreign.count_text import counted
 from kernel.watch.watch import Watch
 from probes.plans.plan import PlanColumn
@@ -105,7 +108,7 @@ def values_of(watch: Watch, counted: FieldValues | None, *, exact: bool = False)
     """Return the most frequent values of a field; `exact`: values whose rounded texts are equal are not merged."""
     if counted is None:
         return []
-    name = _Names(watch, counted.event, counted.field)
+    name = _Names(watch, counted.event, counted.field, counted.boot)
     known = counted.of_numbers
     if name.measured and not exact:
         return name.times(counted.top(SHOWN))
@@ -124,7 +127,8 @@ def values_of(watch: Watch, counted: FieldValues | None, *, exact: bool = False)
 
 def tasks_of(store: Store, summary: Summary) -> list[SummaryValue]:
     """Return the processes with the most events; tasks of one name are one row."""
-    counted = [(store.comm(one.key), one.key, one.hits, one.error) for one in summary.top_tasks(summary.counted)]
+    top = summary.top_tasks(summary.counted)
+    counted = [(store.comm(one.key), one.key & ID_MASK, one.hits, one.error) for one in top]
     return by_name(counted, {field.name for fmt in store.decoder.formats.values() for field in fmt.fields})[:SHOWN]
 
 
@@ -139,14 +143,16 @@ def by_name(every_task: Iterable[tuple[str, int, int, int]], own: Container[str]
         if len(tasks) == 1:
             pid = tasks[0][0]
             found.append(
-                SummaryValue(f"{name}-{pid}", hits, error, f"{free_word(PID, own)} == {pid}", False, name, (pid,))
+                SummaryValue(
+                    task_text(name, pid, ""), hits, error, f"{free_word(PID, own)} == {pid}", False, name, (pid,)
+                )
             )
         else:
             with_quotes = ""
             with contextlib.suppress(ValueError):
                 with_quotes = f"{free_word(COMM, own)} == {quote_value(name)}"
             pids = tuple(sorted(task[0] for task in tasks))
-            label = f"{name}, {counted(len(tasks), 'task')}"
+            label = f"{'without name' if name == UNNAMED else name}, {counted(len(tasks), 'task')}"
             found.append(SummaryValue(label, hits, error, with_quotes, False, name, pids))
     return sorted(found, key=lambda one: (-one.hits, one.label))
 
@@ -154,7 +160,7 @@ def by_name(every_task: Iterable[tuple[str, int, int, int]], own: Container[str]
 class _Names:
     """Names and filter conditions of the values of a field."""
 
-    def __init__(self, watch: Watch, event: str, field: str) -> None:
+    def __init__(self, watch: Watch, event: str, field: str, boot: int | None) -> None:
         columns = (
             column
             for plan in watch.event_fields.plans
@@ -164,7 +170,7 @@ class _Names:
             if column.name == field
         )
         self._column = next(columns, PlanColumn(field, field))
-        self._namer = watch.event_fields.namer
+        self._namer = watch.event_fields.namer(boot)
         self.measured = ValueStyle(watch.event_fields).measured(event, field)
         """True for nanoseconds, which are shown as times."""
         self._event = event_name(event)
@@ -213,7 +219,7 @@ def kernel_values(
     watch: Watch, read: HistogramReading, subject: Subject, *, exact: bool = False
 ) -> list[SummaryValue]:
     """Return the values counted in the kernel, the most frequent first; `exact`: see `values_of`."""
-    name = _Names(watch, subject.event, subject.field)
+    name = _Names(watch, subject.event, subject.field, watch.info.boot)
     field = _field(watch, subject)
     found = []
     for entry in _by_hits(read.histogram.entries):

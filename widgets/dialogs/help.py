@@ -45,12 +45,15 @@ def section(title: str, bindings: Iterable[BindingType], intro: str = "") -> Hel
     for binding in Binding.make_bindings(bindings):
         text = binding.tooltip or binding.description
         if text and not binding.system:
-            lines.setdefault(text, []).append(
-                binding.key_display or _NAMES.get(binding.key) or format_key(binding.key)
-            )
+            lines.setdefault(text, []).append(shown_key(binding))
     return HelpSection(
         title, tuple(HelpKey(_keys(list(dict.fromkeys(keys))), text) for text, keys in lines.items()), intro
     )
+
+
+def shown_key(binding: Binding) -> str:
+    """Return the key of a binding as people write it."""
+    return binding.key_display or _NAMES.get(binding.key) or format_key(binding.key)
 
 
 class HelpScreen(Dialog[None]):

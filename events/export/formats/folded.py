@@ -14,13 +14,15 @@ from dataclasses import dataclass
 from typing import BinaryIO
 
 from events.calls.call_values import idle_task
+from events.clocks.boots import task_key
 from events.export.catalogue import format_names, left_out_note
-from events.export.source import UNNAMED, Source
+from events.export.source import Source
 from events.export.spans import MOST_WAITING, SpanItem, SpanPart, Spans
 from events.graph.record_ends import measured_duration
 from events.record import Record
 from events.stacks.stack import Frame, field_frames, kernel_frames
 from events.store.outage_mark import Outage, outage_of_record, total_outage_text
+from events.text import UNNAMED
 
 _MOST = 1 << 16
 """Maximum number of distinct stacks; further ones share one line."""
@@ -185,7 +187,7 @@ def _frame(frame: Frame) -> str:
 
 
 def _task_frame(record: Record) -> str:
-    return f"{_UNNAMED}{record.pid}" if record.comm == UNNAMED else _clean(record.comm)
+    return f"{_UNNAMED}{task_key(record.pid, record.boot)}" if record.comm == UNNAMED else _clean(record.comm)
 
 
 def _task(record: Record) -> int:

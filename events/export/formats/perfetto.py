@@ -21,12 +21,13 @@ from events.calls.call_values import idle_task
 from events.decode import Scalar, Value
 from events.export.formats.protobuf import content, double, number, string
 from events.export.hosts import HostRecord
-from events.export.source import UNNAMED, Source, is_name
+from events.export.source import Source, is_name
 from events.export.spans import MOST_WAITING, SpanItem, SpanPart, Spans
 from events.names.event_names import event_name
 from events.record import Record
 from events.stacks.stack import stack_values
 from events.store.outage_mark import is_mark, mark_values, outage_of_record
+from events.text import UNNAMED
 
 _TRACE_PACKET = 1
 _TIMESTAMP, _SEQUENCE_ID, _TRACK_EVENT, _SEQUENCE_FLAGS, _TRACK_DESCRIPTOR, _FIRST_PACKET = 8, 10, 11, 13, 60, 87

@@ -100,7 +100,7 @@ class KernelText:
             lines = (f" => {frame.function if frame.symbol else f'{frame.address or 0:x}'}" for frame in frames)
             return "\n".join(["<stack trace>" if kernel else "<user stack trace>", *lines])
         about = self._source.of(record.event)
-        return kernel_text(record, self._source.symbols(), about.attached, about.user)
+        return kernel_text(record, self._source.symbols(record.boot), about.attached, about.user)
 
     def finish(self) -> None:
         """Write nothing: every line is complete."""

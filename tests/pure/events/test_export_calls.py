@@ -332,7 +332,7 @@ def stack_record(addresses: list[int], seq: int = 0, comm: str = "sh", size: int
 
 def test_kernel_stacks_are_counted_outermost_first():
     symbols = Symbols(b"1000 T do_syscall\n2000 T vfs_read\n3000 T ext4_read\n4000 T end_of_it\n")
-    source = Source(symbols=lambda: symbols)
+    source = Source(symbols=lambda _: symbols)
     deep = [0x3004] + [0x2008] * 10 + [0x1004]  # more than the eight that the format declares
     assert stack_event_addresses(stack_record(deep)) == tuple(deep)
     records = [stack_record(deep, 0), stack_record([0x2008, 0x1004], 1), stack_record([0x2008, 0x1004, 2**64 - 1], 2)]

@@ -28,7 +28,7 @@ ALONE = replace(stack_record([0x2009]), seq=2)
 ALL = (PLAIN, EVENT, ALONE)
 TEXTS = ["vfs_read+0x9/0x1000", "ksys_read+0x1/0x1000"]
 assert EVENT.format is not None
-SOURCE = Source(formats=(EVENT.format, STACK), symbols=lambda: SYMBOLS, stacks=True)
+SOURCE = Source(formats=(EVENT.format, STACK), symbols=lambda _: SYMBOLS, stacks=True)
 
 
 def written(name: str) -> bytes:

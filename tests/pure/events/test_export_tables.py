@@ -201,7 +201,7 @@ def test_every_format_writes_the_events_of_a_kernel():
     """In steps of no time at all: what is written does not depend on when one looks at the clock."""
     taken = captured("7.2", "mixed")
     store = store_of(taken.decoder, taken.raw)
-    source = Source(formats=tuple(taken.decoder.formats.values()), symbols=lambda: taken.symbols)
+    source = Source(formats=tuple(taken.decoder.formats.values()), symbols=lambda _: taken.symbols)
     lines = {"jsonl": 0, "csv": 1, "text": 0}
     for name in EVENT_FORMATS:
         form = format_named(name)

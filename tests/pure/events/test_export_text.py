@@ -36,7 +36,7 @@ def of_one_cpu(taken: Captured, kernel: str, name: str, cpu: int) -> Store:
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_lines_of_probes_are_the_kernels_lines(kernel):
     taken = captured(kernel, "my")
-    source = Source(symbols=lambda: taken.symbols)
+    source = Source(symbols=lambda _: taken.symbols)
     for cpu, expected in taken.text.items():
         made = text_of(of_one_cpu(taken, kernel, "my", cpu), source)
         assert made == [line.encode() for line in expected]
@@ -48,7 +48,7 @@ def test_lines_of_probes_are_the_kernels_lines(kernel):
 def test_what_stands_before_an_event_is_the_kernels_for_every_kind(kernel, name):
     """Flags, CPU and time of interrupts, timers and switches too; whole lines of probes."""
     taken = captured(kernel, name)
-    source = Source(symbols=lambda: taken.symbols)
+    source = Source(symbols=lambda _: taken.symbols)
     seen: set[str] = set()
     for cpu, expected in taken.text.items():
         made = text_of(of_one_cpu(taken, kernel, name, cpu), source)

@@ -39,6 +39,7 @@ def _printed(inner: int, *, gives: bool = True) -> tuple[_Printer, list[dict[str
         arguments=lambda *_: "(values)",
         enters_interrupt=lambda _: False,
     )
+    names.of = lambda _: names
     shown = GraphModel(watching, store, names, limit=_MOST_ROWS)
     wanted = argparse.Namespace(functions=[], count=None, seconds=None, json=True, slower=0)
     printer = _Printer(watching, shown, wanted, lambda _: None)

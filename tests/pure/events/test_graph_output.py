@@ -131,6 +131,7 @@ def _shown(steps: list[tuple[int, str, int, bool, bool]]) -> GraphModel:
         arguments=lambda *_: "",
         enters_interrupt=lambda _: False,
     )
+    names.of = lambda _: names
     shown = GraphModel(watching, store, names)
     while shown.tick(1.0, True)[0]:
         pass

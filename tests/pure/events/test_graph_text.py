@@ -238,7 +238,7 @@ def test_arguments_have_values_of_their_types() -> None:
 )
 def test_only_addresses_are_shortened_in_the_tree(function: str, registers: tuple[int, ...], text: str) -> None:
     btf = Btf.load(stored("btf-7.2"))
-    names = GraphNames(SimpleNamespace(btf=btf, namer=lambda: Namer(btf), loaded_symbols=None))  # type: ignore[arg-type]
+    names = GraphNames(SimpleNamespace(btf=btf, namer=lambda _: Namer(btf)))  # type: ignore[arg-type]
     record = SimpleNamespace(values={"args": registers})
     assert names.arguments(function, record) == text  # type: ignore[arg-type]
 

@@ -186,3 +186,26 @@ def test_few_records_are_decoded(needle):
     match = TextMatch(needle, style, store.comm, store.comms)
     candidates = match.candidates(store.columns(0, store.next_seq))
     assert 0 < candidates.sum() <= 3 + sum(needle in style.text(store.record(seq)) for seq in range(len(store)))
+
+
+@pytest.mark.parametrize(
+    ("text", "seen"),
+    [
+        ("pid", True),
+        ("d 8", True),
+        ("pid 8 g", True),
+        ("8 g", True),
+        ("id 9", False),
+        ("<...>", False),
+        ("-8", False),
+    ],
+)
+def test_a_task_without_a_name_is_found_by_its_id(text: str, seen: bool) -> None:
+    store = Store(Decoder({700: EV}, HeaderPage()))
+    made = event(entry(700, 8, made_record(random.Random(1))), 0)
+    store.feed(Batch((Chunk(0, page(100, made, HeaderPage())),), True))
+    store.flush()
+    match = TextMatch(text, PLAIN, store.comm, store.comms)
+    assert plain_text(store.record(0)).startswith("pid 8 g")
+    assert match(store.record(0)) == seen
+    assert bool(match.candidates(store.columns(0, 1))[0]) or not seen

@@ -261,7 +261,7 @@ def test_stacks_in_text_are_of_their_events_wherever_it_is_cut(at):
         store.feed(Batch((Chunk(-1, text.encode(), text=True),), drained=True))
     store.flush()
     rows = [store.record(seq) for seq in range(len(store))]
-    texts = [[frame.text for frame in kernel_frames(row, lambda: None) or ()] for row in rows]
+    texts = [[frame.text for frame in kernel_frames(row, lambda _: None) or ()] for row in rows]
     assert texts == [["vfs_read", "ksys_read"], ["vfs_read", "irq"], ["lone"]]
     assert [is_stack(row) for row in rows] == [False, False, True]
 
@@ -302,8 +302,8 @@ def test_the_tracers_own_frames_are_left_out_at_the_inner_end_alone(seen):
 
 def test_frames_have_whole_addresses_and_symbols():
     symbols = Symbols(b"1000 T kprobe_ftrace_handler\n2000 T vfs_read\n3000 T ksys_read\n4000 T end\n")
-    frames = kernel_frames(stack_record([0x1004, 0x9999_9999, 0x2009, 0x3001]), lambda: symbols)
+    frames = kernel_frames(stack_record([0x1004, 0x9999_9999, 0x2009, 0x3001]), lambda _: symbols)
     assert frames == (Frame(0x2009, "vfs_read+0x9/0x1000"), Frame(0x3001, "ksys_read+0x1/0x1000"))
     assert [frame.function for frame in frames] == ["vfs_read", "ksys_read"]
-    assert kernel_frames(stack_record([0x2009]), lambda: None) == (Frame(0x2009),)
-    assert [frame.text for frame in kernel_frames(stack_record([0x2009]), lambda: None) or ()] == ["0x2009"]
+    assert kernel_frames(stack_record([0x2009]), lambda _: None) == (Frame(0x2009),)
+    assert [frame.text for frame in kernel_frames(stack_record([0x2009]), lambda _: None) or ()] == ["0x2009"]

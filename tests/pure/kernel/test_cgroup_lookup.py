@@ -8,8 +8,8 @@ import pytest
 
 from events.store.cgroups import TaskCgroup
 from kernel.errors import FileRefused
-from kernel.watch import cgroup_lookup
-from kernel.watch.cgroup_lookup import CgroupLookup
+from kernel.watch.tasks import cgroup_lookup
+from kernel.watch.tasks.cgroup_lookup import CgroupLookup
 
 
 class Proc:

@@ -97,7 +97,7 @@ def test_text_has_the_host_as_a_column_and_says_what_became_of_each(lan, capsys)
     told = capsys.readouterr()
     assert status == 4
     (line,) = told.out.splitlines()
-    assert line.split()[1:4] == ["one", "[000]", "<...>-1"]
+    assert line.split()[1:5] == ["one", "[000]", "pid", "1"]
     assert "probewright: gone: unreachable: ssh://gone: Connection refused\n  check that sshd runs there" in told.err
     assert "probewright: one: armed, Linux 6.12.0-fake x86-64, clock 0 at " in told.err
     assert "probewright: one: 1 event, lost 0, missed ?, dropped 0, unread 0" in told.err

@@ -98,13 +98,13 @@ def test_functions_of_two_probes_are_told_apart(recording):
     assert offered and {one.text for one in offered} <= set(FUNCTIONS), "those of the newest events"
     plans = [plan.probe.subject for plan in watch.event_fields.plans]
     first, second = function_key(0, address), function_key(1, address)
-    assert function_titles(watch, [first, function_key(1)]) == {first: "vfs_write", function_key(1): plans[1]}
-    assert function_titles(watch, [first, second]) == {
+    assert function_titles(watch, [first, function_key(1)], 0) == {first: "vfs_write", function_key(1): plans[1]}
+    assert function_titles(watch, [first, second], 0) == {
         first: f"vfs_write ({plans[0]})",
         second: f"vfs_write ({plans[1]})",
     }
     unknown = function_key(0, 1 << 12)
-    assert function_titles(watch, [unknown]) == {unknown: "0x1000"}
+    assert function_titles(watch, [unknown], 0) == {unknown: "0x1000"}
     watch.close()
 
 

@@ -13,7 +13,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from events.clocks.boots import task_key
 from events.kernel_time import seconds
+from events.text import UNNAMED
 from kernel.connection.planner import Planner
 from kernel.errors import TargetLost
 from kernel.local.allocator import give_back_memory
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
 _PATIENCE: Final = 0.2
 """Seconds between two checks for new events."""
 _NAMES_EVERY: Final = 1.0
+_MOST_NAMELESS: Final = 1 << 12
 _MOST_ROWS: Final = 1 << 16
 """Rows kept of calls on a live kernel: a call that has not returned is kept until it has."""
 
@@ -237,6 +240,11 @@ class GraphPrinter:
             self._watch.tick(0.0)  # new calls are printed before later events could displace them
             return self._print()
 
+    def _read_names(self) -> None:
+        """Read the names of tasks now: a call that is to be printed is of a task without one."""
+        with contextlib.suppress(TargetLost):
+            self._watch.intake.know_names(self._watch.names(homes=False))
+
     def _print(self) -> bool:
         store = self._watch.store
         if self._printer is None and store is not None and len(store):
@@ -253,7 +261,9 @@ class GraphPrinter:
             names = GraphNames(self._watch.info, whole=self._arguments.json)
             model = GraphModel(self._watch, store, names, calls, most)
             levels = 0 if live else self._arguments.depth  # the tracer itself records no deeper levels
-            self._printer = _Printer(self._watch, model, self._arguments, self._print_outages, levels)
+            self._printer = _Printer(
+                self._watch, model, self._arguments, self._print_outages, levels, self._read_names if live else None
+            )
             if not live and self._watch.graph_plan is not None:
                 print_line(f"recorded of {self._watch.graph_plan}")
             if model.lacks_returns:
@@ -305,12 +315,17 @@ class _Printer:
         arguments: argparse.Namespace,
         before: Callable[[int], None],
         levels: int = 0,
+        read_names: Callable[[], None] | None = None,
     ) -> None:
         """Set what to print; `before` is called with the time of each call, in nanoseconds, before the call is
         printed.
 
-        `levels`: levels of calls to print, the outermost included; 0: all.
+        `levels`: levels of calls to print, the outermost included; 0: all. `read_names` reads the names of tasks,
+        where some may be learned.
         """
+        self._read_names = read_names
+        self._nameless: set[int] = set()
+        """Tasks without a name when it was asked for."""
         self._bounds = GraphBounds(levels, arguments.slower * 1000)
         self.printed = 0
         self.rows_without_values = 0
@@ -345,7 +360,9 @@ class _Printer:
 
         tree = self._model.tree
         self._dropped += max(0, tree.first - self._next)
-        self._roots += self._roots_from(max(self._next, tree.first))
+        new = max(self._next, tree.first)
+        self._learn_names(new)
+        self._roots += self._roots_from(new)
         self._next = tree.next
         waiting = []
         for root in self._roots:
@@ -363,6 +380,24 @@ class _Printer:
                 self._print(row)
         self._roots = waiting
         self._model.live_tree.let_go(waiting[0] if waiting else tree.next)
+
+    def _learn_names(self, start: int) -> None:
+        """Read the names of tasks if those of rows from `start` on lack one; once for each task."""
+        store = self._watch.store
+        if self._read_names is None or store is None:
+            return
+        tasks = set(self._model.tree.columns.column("task")[start - self._model.tree.first :].tolist())
+        boot = store.boots.latest
+
+        def lacks_name(task: int) -> bool:
+            return task > 0 and store.comm(task_key(task, boot)) == UNNAMED
+
+        unnamed = set(filter(lacks_name, tasks - self._nameless))
+        if unnamed:
+            self._read_names()
+            if len(self._nameless) > _MOST_NAMELESS:
+                self._nameless.clear()
+            self._nameless.update(filter(lacks_name, unnamed))
 
     def _roots_from(self, start: int) -> list[int]:
         """Return outermost rows from `start` on: calls, and interrupts, which may contain calls."""

@@ -8,10 +8,10 @@ from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING
 
 from events.export.filtered import ExportFilter
-from events.export.source import UNNAMED
 from events.record import Record
 from events.stacks.stack import is_stack
 from events.store.outage_mark import is_mark
+from events.text import UNNAMED
 from kernel.errors import TargetLost
 from kernel.watch.watch import Watch
 from tui.cli.follow.signals import signals_deferred

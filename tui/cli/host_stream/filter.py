@@ -6,9 +6,9 @@ import time
 from collections import Counter
 from typing import Final
 
-from events.export.source import UNNAMED
 from events.search.condition_parser import ConditionError
 from events.stacks.stack import is_stack
+from events.text import UNNAMED
 from foreign.count_text import counted
 from kernel.hosts.fleet import Fleet
 from kernel.hosts.merged_events import MergedEvent

@@ -55,8 +55,8 @@ def detail_of_call(
     last = leave or entry
     if last is None:
         raise IndexError
+    task = task_text(last.comm, last.pid, last.event)
     if is_mark(last):
-        task = task_text(last.comm, last.pid, last.event)
         return f"{seconds(last.ts)}  {last.event} of {task}", tuple(detail_of(watch, last))
     ends = (("entry", entry), ("exit", leave))
     end_fields = [(end, field) for end, record in ends if record for field in detail_of(watch, record)]
@@ -66,7 +66,7 @@ def detail_of_call(
     if took < 0 and entry and leave:
         took = leave.ts - entry.ts
     time = f", {duration(took)}" if took >= 0 else ""
-    return f"{seconds(last.ts)}  {last.event} of {last.comm}-{last.pid}{time}", tuple(fields)
+    return f"{seconds(last.ts)}  {last.event} of {task}{time}", tuple(fields)
 
 
 def detail_of_loss(loss: Loss) -> tuple[str, tuple[DetailField, ...]]:
@@ -221,7 +221,7 @@ class CallTexts:
         alone = call.unpaired_reason
         return CallText(
             last.ts,
-            f"{last.comm}-{last.pid}",
+            task_text(last.comm, last.pid, last.event),
             function,
             leave.ts - entry.ts if entry and leave else None,
             text,

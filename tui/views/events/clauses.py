@@ -12,11 +12,9 @@ from events.names.event_names import event_name
 from events.record import Record
 from events.search.comparison import COMM, CPU
 from events.search.condition_parser import free_word, function_clause, quote_value
-from events.text import FAULT
+from events.text import FAULT, UNNAMED
 from widgets.events.event_rows import EventColumn
 
-UNNAMED: Final = "<...>"
-"""Name of a task whose name is unknown."""
 _SECONDS: Final = re.compile(r"([+-]?)(\d{1,12})(?:\.(\d{1,9}))?")
 
 

@@ -102,7 +102,7 @@ class EventItems:
         """Return a condition, or the text if it is none."""
         try:
             fields, store, watch = self._filter.sorts(self._watch), self._store, self._watch
-            return parse_condition(text, fields, store.comm, store.cgroups, lambda: watch.info.loaded_symbols)
+            return parse_condition(text, fields, store.comm, store.cgroups, watch.info.loaded_symbols_of)
         except ConditionError:
             return text
 

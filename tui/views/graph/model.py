@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -18,7 +18,18 @@ from foreign.count_text import counted
 from tui.present.call_ends import ends_of
 from tui.views.graph.names import GraphNames
 from tui.views.graph.row_text import GraphRowText
-from tui.views.graph.search import NO_RESULT, Wanting, either, named, passing_rows, reading, returning, scan, slower
+from tui.views.graph.search import (
+    NO_RESULT,
+    Wanting,
+    by_boot,
+    either,
+    named,
+    passing_rows,
+    reading,
+    returning,
+    scan,
+    slower,
+)
 from widgets.events.graph_rows import GraphText
 from widgets.number_format import duration, grouped
 
@@ -80,6 +91,12 @@ class GraphModel:
     def tree(self) -> CallTree:
         """All calls."""
         return self.live_tree.tree
+
+    @property
+    def boot(self) -> int | None:
+        """Boot of all calls; None: of several, in which an address has no common name."""
+        seqs = self.tree.columns.column("seq")
+        return self.store.boots.common(int(seqs.min()), int(seqs.max()) + 1) if len(seqs) else None
 
     @property
     def first(self) -> int:
@@ -265,13 +282,15 @@ class GraphModel:
         """Match calls whose text contains `text`: values are read only for functions whose names and types may
         match.
         """
-        tree, lines, name = self.tree, self.lines, self.lines.name_of
+        return self._passing(by_boot(self.tree, self.store.boots, lambda boot: self._matching_in(text, boot)))
+
+    def _matching_in(self, text: str, boot: int) -> Wanting:
+        """Match calls of one boot, by the names that functions have in it."""
+        tree, lines, names = self.tree, self.lines, self.lines.names(boot)
+        name = partial(lines.name_of, boot=boot)
         in_name = named(tree, lambda function: text in name(function).lower())
         if not self.live_tree.traced:
-            return self._passing(
-                either(in_name, reading(tree, lambda _: True, lambda row: lines.has(tree.row(row), text)))
-            )
-        names = lines.names
+            return either(in_name, reading(tree, lambda _: True, lambda row: lines.has(tree.row(row), text)))
 
         def returns(function: int, result: int) -> bool:
             return text in names.result(name(function), result)[0].lower()
@@ -284,7 +303,7 @@ class GraphModel:
             return names.may_give(name(function), text)
 
         given = reading(tree, gives, lambda row: text in lines.arguments_text(tree.row(row)).lower())
-        return self._passing(either(in_name, returning(tree, type_of, returns), given))
+        return either(in_name, returning(tree, type_of, returns), given)
 
     def _passing(self, wanted: Wanting) -> Wanting:
         """Restrict a match to rows that pass the filter."""
@@ -307,7 +326,7 @@ class GraphModel:
         words += [f"{grouped(count)} {_COUNTED[flag]}" for flag, count in sorted(tree.counts.items()) if count]
         words += [f"{counted(unseen, 'event')} dropped before" if (unseen := self.live_tree.skipped_events) else ""]
         words *= counting
-        words += [self.lines.task(wanted.task) if wanted.task is not None else ""]
+        words += [self.lines.task(wanted.task, self.store.boots.latest) if wanted.task is not None else ""]
         words += [f"from {duration(wanted.min_duration)} on" if wanted.min_duration else ""]
         words += [f"{counted(wanted.levels, 'level')}" if wanted.levels < VisibleOptions().levels else ""]
         words += [f"slow: {duration(self.slow)}" if self.slow else ""]

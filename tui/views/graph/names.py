@@ -53,15 +53,20 @@ class ArgumentValues(NamedTuple):
 
 
 class GraphNames:
-    """Names of one target. Functions are addresses until the target's symbols are loaded."""
+    """Names of one boot of a target. Functions are addresses until its symbols are loaded."""
 
-    def __init__(self, info: KernelInfo, *, whole: bool = False) -> None:
-        """Set the connection; `whole`: pointers have all their digits, for output without a screen."""
+    def __init__(self, info: KernelInfo, *, whole: bool = False, boot: int | None = 0) -> None:
+        """Set the connection; `whole`: pointers have all their digits, for output without a screen.
+
+        `boot`: None: several, in which an address has no common name.
+        """
+        self._boot, self._whole = boot, whole
+        self._other_boots: dict[int | None, GraphNames] = {}
         self._short: Callable[[int], str] = hex if whole else _short
         self._more = "..." if whole else "…"
         self._most = None if whole else _MOST_UNNAMED
         self._info = info
-        self._namer = info.namer()
+        self._namer = info.namer(boot)
         self._types = ArgumentTypes(info.btf) if info.btf else None
         self.function = lru_cache(maxsize=_MOST_NAMES)(self._function)
         """Return the name of the function at an address, `name [module]` for a module's."""
@@ -71,10 +76,19 @@ class GraphNames:
     @property
     def symbols(self) -> Symbols | None:
         """Symbols; None: not loaded, or hidden by the kernel."""
-        return self._info.loaded_symbols
+        return self._info.loaded_symbols_of(self._boot)
+
+    def of(self, boot: int | None) -> GraphNames:
+        """Return the names of a boot."""
+        if boot == self._boot:
+            return self
+        if boot not in self._other_boots:
+            self._other_boots[boot] = GraphNames(self._info, whole=self._whole, boot=boot)
+        return self._other_boots[boot]
 
     def forget(self) -> None:
         """Clear cached names after symbols were loaded."""
+        self._other_boots.clear()
         self.function.cache_clear()
         self._irqs = None
 

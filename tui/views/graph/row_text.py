@@ -6,9 +6,11 @@ import contextlib
 from typing import TYPE_CHECKING, Final
 
 from events.calls.call_values import Call, probe_and_address
+from events.clocks.boots import task_key
 from events.graph.begin_end_columns import RowKind
 from events.graph.decode import is_graph
 from events.graph.tree import CallRow, CallRowFlag
+from events.store.outage_mark import task_text
 from probes.plans.plan import titles_of
 from tui.views.graph.names import GraphNames
 from widgets.events.graph_rows import GraphText
@@ -45,13 +47,20 @@ class GraphRowText:
         """
         self._watch = watch
         self._store = store
-        self.names = names
-        """Names of functions and values."""
+        self._names = names
         self._call_text = call_text
         self._traced = traced
         formats = store.decoder.formats.values()
         self._gives = any("args" in fmt.names for fmt in formats if is_graph(fmt))
         """True if the tracer records arguments of calls."""
+
+    def names(self, boot: int | None) -> GraphNames:
+        """Return the names of functions and values in a boot; None: in several."""
+        return self._names.of(boot)
+
+    def names_of(self, row: CallRow) -> GraphNames:
+        """Return the names of functions and values in the boot in which a row was recorded."""
+        return self._names.of(self._store.boots.of(row.seq))
 
     def records(self, row: CallRow) -> tuple[Record | None, Record | None]:
         """Return the first and last event of a row; None: not received, or dropped."""
@@ -79,7 +88,7 @@ class GraphRowText:
         note = ", ".join(filter(None, notes))
         line = GraphText(
             row.ts,
-            self.task(row.task),
+            self.task(row.task, self._store.boots.of(row.seq)),
             row.level,
             folded,
             self.name(row),
@@ -96,15 +105,16 @@ class GraphRowText:
         """Add the arguments and the result of a call."""
         if not self._traced:
             return self._with_pair(line, row)
-        returned, failed = self.names.returned(line.name, row)
+        names = self.names_of(row)
+        returned, failed = names.returned(line.name, row)
         given = self.arguments_text(row)
-        kind = "interrupt" if self.names.enters_interrupt(row.function) else ""
+        kind = "interrupt" if names.enters_interrupt(row.function) else ""
         return line._replace(arguments=given, returned=returned, failed=failed, kind=kind)
 
     def arguments_text(self, row: CallRow) -> str:
         """Return the arguments of a call that the tracer recorded, with brackets; empty: it recorded none."""
         first = None if row.flags & CallRowFlag.NO_ENTRY else self._record(row.seq)
-        return self.names.arguments(self.name(row), first) if first else ""
+        return self.names_of(row).arguments(self.name(row), first) if first else ""
 
     def has(self, row: CallRow, text: str) -> bool:
         """Return True if the arguments or the result of a call contain a lower-case text."""
@@ -133,32 +143,36 @@ class GraphRowText:
         number = row.function
         match row.kind:
             case RowKind.CALL:
-                return self.name_of(number)
+                return self.name_of(number, self._store.boots.of(row.seq))
             case RowKind.SOFTIRQ:
-                return self.names.softirq(number)
+                return self._names.softirq(number)
             case RowKind.SWITCH:
-                return f"then {self.task(number)}"
+                return f"then {self.task(number, self._store.boots.of(row.seq))}"
             case RowKind.COMMENT:
                 record = self._record(row.seq)
                 values = self._watch.event_fields.values(record) if record else []
                 return " ".join((self._store.event(number), *(f"{name}={value}" for name, value in values)))
         return str(number) if number < 1 << 63 else ""
 
-    def name_of(self, number: int) -> str:
+    def name_of(self, number: int, boot: int | None) -> str:
         """Return the name of a function by its address, or by the number of
-        `events.calls.call_values.function_key`.
+        `events.calls.call_values.function_key`; `boot`: None: of calls of several.
         """
         if self._traced:
-            return self.names.function(number)
+            return self.names(boot).function(number)
         probe, address = probe_and_address(number)
         if address:
-            return self.names.function(address)
+            return self.names(boot).function(address)
         plans = self._watch.event_fields.plans
         return titles_of(plans)[probe] if probe < len(plans) else str(probe)
 
-    def task(self, task: int) -> str:
+    def task(self, task: int, boot: int) -> str:
         """Return the name of a task: `cat-812`, or `idle on cpu 1`."""
-        return f"{self._store.comm(task)}-{task}" if task > 0 else f"idle on cpu {max(-1 - task, 0)}"
+        return (
+            task_text(self._store.comm(task_key(task, boot)), task, "")
+            if task > 0
+            else f"idle on cpu {max(-1 - task, 0)}"
+        )
 
 
 def _note(flags: CallRowFlag) -> str:

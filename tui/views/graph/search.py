@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Hashable
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from events.clocks.boots import Boots
 from events.graph.begin_end_columns import RowKind
 from events.graph.tree import CallRowFlag, CallTree
 from events.search.filtered_rows import FilteredRows
@@ -57,6 +58,20 @@ def named(tree: CallTree, decide: Callable[[int], bool]) -> Wanting:
         numbers, places = np.unique(tree.columns.column("function")[part], return_inverse=True)
         hits = np.array([hit(number) for number in numbers.tolist()], np.bool_)
         found: NDArray[np.bool_] = hits[places] & (tree.columns.column("kind")[part] == RowKind.CALL)
+        return found
+
+    return wanted
+
+
+def by_boot(tree: CallTree, boots: Boots, make: Callable[[int], Wanting]) -> Wanting:
+    """Match rows by a condition that depends on the boot in which they were recorded; `make` returns that of one."""
+    condition = cache(make)
+
+    def wanted(part: slice) -> NDArray[np.bool_]:
+        of_rows = boots.of_rows(tree.columns.column("seq")[part])
+        found = np.zeros(len(of_rows), np.bool_)
+        for boot in np.unique(of_rows).tolist():
+            found |= condition(boot)(part) & (of_rows == boot)
         return found
 
     return wanted

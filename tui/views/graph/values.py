@@ -27,7 +27,8 @@ class GraphValues:
             return []
         from tui.views.graph.names import GraphNames  # imports numpy
 
-        names = self._names = self._names or GraphNames(self._watch.info, whole=True)
+        self._names = self._names or GraphNames(self._watch.info, whole=True)
+        names = self._names.of(record.boot)
         values = record.values
         address, result = values.get("func"), values.get("retval")
         function = names.function(address) if isinstance(address, int) else ""

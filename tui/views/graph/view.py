@@ -4,6 +4,7 @@ ends.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from foreign.count_text import counted
@@ -101,7 +102,7 @@ class GraphView(TableView):
         if self._hot_spots.ask(shown.tree, shown.visible.options.task, shown.chosen):
             self.pane.set_timer(_LOOK, self._count, name="hot")
         if (spots := self._hot_spots.take()) is not None:
-            name = shown.lines.name_of
+            name = partial(shown.lines.name_of, boot=shown.boot)
             self._hot_calls = sum(spot.calls for spot in spots)
             self.pane.post_message(TailTable.Followed(True))  # the status lines show their number
             self.pane.hot.count([_hot_text(name(spot.function), spot) for spot in spots])

@@ -110,7 +110,7 @@ def _rates(summary: Summary) -> Iterable[Rate]:
 def _latencies(watch: Watch, summary: Summary) -> Bars:
     latencies = summary.latencies
     shown = list(latencies)[:_MOST_LATENCIES]
-    titles = function_titles(watch, shown)
+    titles = function_titles(watch, shown, summary.boot)
     bars: list[Bar] = []
     for function in shown:
         found = latencies[function]
