@@ -20,7 +20,7 @@ _MISSING_IF = re.compile(
 )
 _IN_SLASHES = re.compile(r" /([^/]+)/ *$")
 _WITH_UNIT = re.compile(r"(\d+)([kKMG])(?:iB?)?(?!\w)")
-_PATH = re.compile(r"[A-Za-z_]\w*(?:->\w+)(?:(?:->|\.)\w+)*")
+_PATH = re.compile(r"(?<!\w)[A-Za-z_]\w*+->\w++(?:(?:->|\.)\w++)*+")
 _POWERS: Final = {"k": 1, "K": 1, "M": 2, "G": 3}
 _OPERATORS: Final = (("===", "=="), (r"(?<![=!<>])=(?![=<>])", "=="), ("=>", ">="), ("=<", "<="), ("<>", "!="))
 

@@ -37,8 +37,9 @@ WALKING = {"up", "down", "left", "right", "pageup", "pagedown", "home", "end", "
 """Each means one thing, move, take or leave, of what the keyboard is in."""
 
 
-BY_FOCUS = {"enter", "esc", "tab", "↑", "↓", "/"}
-"""Keys that help explains for each pane of a screen by itself: they choose, leave, move and search within it."""
+BY_FOCUS = {"enter", "esc", "tab", "↑", "↓", "/", "end"}
+"""Keys that help explains for each pane of a screen by itself: they choose, leave, move and search within it; a table
+of events follows from its end on, which a list of hosts beside it does not."""
 
 
 @pytest.mark.parametrize("kind", classes(), ids=lambda kind: kind.__name__)

@@ -65,11 +65,11 @@ async def test_a_hist_trigger_has_its_table_and_counting_in_the_kernel_is_told(l
         assert app.current_watch.session.probes.mode(armed) is Mode.COUNT
         living.hit(event.path)
         await until(lambda: said(app, "in the kernel: 1 hit since it began"), pilot)
-        for answer, hits in (("enter", 1), ("y", 0)):  # it can't be taken back, so Enter means no
+        for answer, hits in (("enter", "1 hit"), ("y", "0 hits")):  # it can't be taken back, so Enter means no
             await pilot.press("c")
             await until(lambda: said(app, "Count from 0 on?"), pilot)
             await pilot.press(answer)
-            await until(partial(said, app, f"in the kernel: {hits} hits since it began"), pilot)
+            await until(partial(said, app, f"in the kernel: {hits} since it began"), pilot)
         await pilot.press("e")
         await until(lambda: said(app, "[events]") and said(app, "■ counting in the kernel"), pilot)
         await pilot.press("b")

@@ -16,7 +16,9 @@ from probes.remedies import FILTER_SHOWN
 from probes.rules.messages.hints import hint_for
 from probes.verdict import Refusal
 
-_COMPARISON = re.compile(r"""(?:\.function)?\s*(?P<operator>[=!<>~&]+)\s*(?P<value>"[^"]*"|'[^']*'|[^\s&|()]*)""")
+_COMPARISON = re.compile(
+    r"""(?:\.function)?\s*+(?P<operator>[=!<>~&]++)\s*+(?P<value>"[^"]*+"|'[^']*+'|[^\s&|()]*+)"""
+)
 
 
 def check_function_filter(probe: Probe, field: str, functions: Collection[str], facts: TargetFacts) -> None:

@@ -15,7 +15,7 @@ FUNCTION = "func"
 _SHOWN_ONLY = ("latency", "event", *CGROUP)
 """Fields of filters of the events shown that no event records."""
 _IN_EACH_EVENT = {"pid": "common_pid", "tid": "common_pid", "tgid": "common_pid"}
-_PATH = re.compile(r"[A-Za-z_]\w*(?:(?:->|\.)\w+)+")
+_PATH = re.compile(r"(?<!\w)[A-Za-z_]\w*+(?:(?:->|\.)\w++)++")
 
 Explanation = Callable[[str], str]
 """Function that returns the hint on a name; empty: nothing is known of it."""

@@ -18,6 +18,7 @@ from kernel.connection.open_target import choose, shipped_recording
 from kernel.connection.planner import Planner
 from kernel.hosts.arm_request import check_specification
 from probes.command import CommandText, parse_armable
+from probes.remedies import COUNT_HITS
 from probes.syntax.parse_error import ParseError
 from probes.translation import bpftrace
 from probes.translation.scan import closing, opening, pieces
@@ -25,6 +26,7 @@ from probes.translation.translate import translate
 from tui.__main__ import main
 from tui.cli.follow.translation import machine_of
 from tui.compose import specification
+from tui.present.option_keys import WHERE_BUILT
 
 WHOLE = [
     ('kprobe:vfs_read { printf("%d", arg2); }', "p vfs_read arg2=$arg3", ""),
@@ -100,7 +102,7 @@ IN_PART = [
     ('kprobe:vfs_read /@s[tid]/ { printf("%d", arg2); }', ("p vfs_read arg2=$arg3",), "/@s[tid]/"),
     ("kprobe:vfs_read /uid == 0/ { }", ("p vfs_read",), "/uid == 0/"),
     ("kprobe:vfs_read /arg2 & 5 == 4/ { }", ("p vfs_read",), "/arg2 & 5 == 4/"),
-    ("kprobe:vfs_read { @ = count(); }", ("p vfs_read",), "--count-only"),
+    ("kprobe:vfs_read { @ = count(); }", ("p vfs_read",), COUNT_HITS),
     ("kprobe:vfs_read { @[comm] = avg(arg2); }", ("p vfs_read $comm",), "avg"),
     ("kprobe:vfs_read { @s[tid] = nsecs; }", ("p vfs_read",), "@s[tid] = nsecs"),
     (
@@ -208,7 +210,7 @@ def test_what_is_not_is_said(planner: Planner, text: str, probes: tuple[str, ...
     assert found.probes == probes
     assert missing in found.notes_text
     shown = specification.typed(planner, CommandText.parse(text)).shown.verdict
-    assert shown is not None and shown.error is not None and missing in shown.error.hint
+    assert shown is not None and shown.error is not None and WHERE_BUILT.text(missing) in shown.error.hint
 
 
 def written_probes() -> list[str]:
