@@ -15,7 +15,7 @@ from kernel.connection.event_kinds import kind_of, reason_for_number
 from kernel.connection.function_list import read_function_list
 from kernel.connection.kernel_info import KernelInfo
 from kernel.connection.pattern_notes import with_pattern_notes
-from kernel.connection.probe_means import MeansChooser, ProbeMeans
+from kernel.connection.probe_means import MeansChooser, ProbeMeans, is_several
 from kernel.connection.symbol_addresses import symbol_at_offset, symbol_environment, with_function_name
 from kernel.errors import KernelError
 from kernel.recording.plans import readable_plans
@@ -162,7 +162,9 @@ class Planner:
 
     def lower_like(self, plan: Plan, probe: Armable, group: str) -> Plan:
         """Return the plan of a probe by the means of another plan. Raises CannotLower."""
-        return Planner(self.info, Via.BPF if plan.programs else Via.TRACEFS).lower(probe, group)
+        via = Via.BPF if plan.programs else Via.TRACEFS
+        planner = self if self._means_of(probe).via is via else Planner(self.info, via)
+        return planner.lower(probe, group)
 
     def _lowered(self, probe: Armable, group: str, means: ProbeMeans) -> tuple[Plan, Environment]:
         """Lower a probe, and tell by which lookups.
@@ -189,6 +191,8 @@ class Planner:
             return ProbeMeans(Via.TRACEFS)
         if self.via is not Via.AUTO:
             return ProbeMeans(self.via)
+        if not is_several(known):
+            return ProbeMeans(Via.TRACEFS)
         return self._chooser.choose(known, self.types_of(known), self._around(known))
 
     @refused_if_damaged()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
 from btf.btf import Btf
 from events.names.function_choice import is_choice
@@ -31,20 +31,23 @@ class ProbeMeans(NamedTuple):
         return replace(plan, losses=(*notes[:1], self.reason, *notes[1:])) if self.reason else plan
 
 
+def is_several(probe: Armable) -> TypeGuard[Probe]:
+    """Return whether a probe is on functions of which there may be several."""
+    return isinstance(probe, Probe) and is_function(probe) and is_choice(probe.place.symbol)
+
+
 class MeansChooser:
     """Choice between tracefs and programs for one kernel, where no person chose."""
 
     def __init__(self, info: KernelInfo) -> None:
         self._info = info
-        self._last: tuple[Armable, ProbeMeans] | None = None
+        self._last: tuple[Probe, ProbeMeans] | None = None
 
-    def choose(self, probe: Armable, btf: Btf | None, around: Environment) -> ProbeMeans:
-        """Return tracefs, or programs for several functions of which tracefs can't record what is asked.
+    def choose(self, probe: Probe, btf: Btf | None, around: Environment) -> ProbeMeans:
+        """Return tracefs, or programs for a probe on several functions which tracefs can't record.
 
         Whether this kernel attaches programs is tried. Raises TargetLost.
         """
-        if not isinstance(probe, Probe) or not is_function(probe) or not is_choice(probe.place.symbol):
-            return ProbeMeans(Via.TRACEFS)
         if self._last is None or self._last[0] != probe or around.function_list is not None:  # a file may change
             self._last = probe, self._chosen(probe, btf, around)
         return self._last[1]

@@ -87,7 +87,7 @@ def _of_choice(info: KernelInfo, text: str) -> SignatureText:
     tree = info.tree(text)
     roots = tree.roots()
     values = "" if is_type(text) else "$arg1, $arg2, …, "
-    told = f"several functions: {text} (of each: {values}{', '.join(node.label for node in roots)})"
+    told = f"all functions that fit {text} (of each: {values}{', '.join(node.label for node in roots)})"
     return SignatureText(text, told, [SignatureNode(tree, node) for node in roots])
 
 
