@@ -63,7 +63,7 @@ def test_of_ticks_that_are_not_enough_few_are_shown_and_the_last_always(monkeypa
         watching.intake.has_backlog = watching.intake.unsettled = left[0] > 0
 
     watching = SimpleNamespace(
-        intake=SimpleNamespace(has_backlog=False, unsettled=False), queue=SimpleNamespace(), tick=tick
+        intake=SimpleNamespace(has_backlog=False, unsettled=False), queue=SimpleNamespace(), tick=tick, store=None
     )
     app = SimpleNamespace(
         set_timer=lambda wait, work: due.append((wait, work)), call_after_refresh=lambda _: None, screen_stack=["one"]
