@@ -43,6 +43,8 @@ class Pump:
         """Number of the last read that emptied the buffers of all data present at its start; plus 1: of all present
         at its end.
         """
+        self._asked = 0
+        """Number of times that an answer of a remote host was required."""
         self._stop = False
         self._thread: threading.Thread | None = None
         self.received_bytes = 0
@@ -96,15 +98,31 @@ class Pump:
             self._changed.wait_for(lambda: bool(self._queue) or not self._alive(), timeout)
             return bool(self._queue)
 
-    def settle(self, timeout: float = 0.5) -> bool:
+    def settle(self, timeout: float = 0.5, patience: float = 0.0) -> bool:
         """Wait until everything in the buffers now has been read; False: `timeout` seconds passed.
 
-        Two reads prove it: one that ends from now on without data, and a batch whose read began after this call and
-        found every CPU's buffer empty at its end.
+        Two reads prove it: one that ends from now on without data (where a remote host has to be asked, one that
+        begins from now on), and a batch whose read began after this call and found every CPU's buffer empty at its
+        end.
+
+        Args:
+            timeout: seconds.
+            patience: seconds that a remote host from which nothing comes has beyond that.
         """
+        asked = self._stream.require_answer() if self._alive() else False
         with self._changed:
-            first_read = self._reads
-            return self._changed.wait_for(lambda: self._quiet > first_read or not self._alive(), timeout)
+            self._asked += asked
+            first_read, received = self._reads, self.received_bytes
+
+            def is_over() -> bool:
+                return self._quiet > first_read or not self._alive()
+
+            if self._changed.wait_for(is_over, timeout):
+                return True
+            if not patience or self.received_bytes > received:
+                return False
+            self._changed.wait_for(lambda: is_over() or self.received_bytes > received, patience)
+            return self._changed.wait_for(is_over, timeout)
 
     def close(self) -> None:
         """Stop the stream and the thread. Safe to call twice and from any thread; what is queued stays."""
@@ -121,6 +139,7 @@ class Pump:
 
     def _run(self) -> None:
         while not self._stop:
+            asked = self._asked
             try:
                 batch = self._stream.read(_PATIENCE)
             except KernelError as error:
@@ -130,9 +149,10 @@ class Pump:
                 # A stream that breaks in an unforeseen way must end the session, not silently the thread.
                 self._fail(TargetLost(f"the stream broke: {error!r}"))
                 return
-            self._take(batch)
+            self._take(batch, asked)
 
-    def _take(self, batch: Batch | None) -> None:
+    def _take(self, batch: Batch | None, asked: int) -> None:
+        """Queue what a read gave; `asked`: the answers required when it began."""
         has_data = batch is not None and bool(batch.chunks)
         first, dropped = self._queue_up(batch) if batch is not None and has_data else (False, [])
         # Counting is slow: callers of drain() must not wait for it.
@@ -140,7 +160,7 @@ class Pump:
         with self._changed:
             self.dropped_events += events
             if batch is None or batch.drained:
-                self._quiet = self._reads + (batch is None)
+                self._quiet = self._reads + (batch is None and asked == self._asked)
             self._reads += 1  # under the lock, lest settle() now takes the read that has ended for the running one
             self._changed.notify_all()
         if first:

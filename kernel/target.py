@@ -79,6 +79,12 @@ class Stream(Protocol):
     def read(self, timeout: float) -> Batch | None:
         """Wait up to `timeout` seconds for data; None: timeout. Raises TargetLost, StreamClosed."""
 
+    def require_answer(self) -> bool:
+        """Let the reads that begin from now on return None only once a remote host has looked into its buffers again.
+
+        Returns False where None always means that they are empty, or nobody can be asked.
+        """
+
     def add_rings(self, number: int, record: int, maps: Sequence[RingMap]) -> None:
         """Read BPF ring buffers too, whose chunks get a number (`Chunk.ring`). Raises FileRefused, TargetLost.
 

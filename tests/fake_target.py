@@ -71,6 +71,9 @@ class FakeStream:
         self.closed.wait(min(timeout, 0.01))
         return None
 
+    def require_answer(self) -> bool:
+        return False
+
     def add_rings(self, number: int, record: int, maps: Sequence[RingMap]) -> None:
         raise FileRefused("bpf(2)", errno.ENOSYS)
 

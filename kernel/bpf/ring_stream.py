@@ -37,6 +37,9 @@ class ConvertedStream:
         batch = self._stream.read(timeout)
         return self._converter.converted(batch) if batch is not None and self._converter is not None else batch
 
+    def require_answer(self) -> bool:
+        return self._stream.require_answer()
+
     def add_rings(self, number: int, record: int, maps: Sequence[RingMap]) -> None:
         from events.bpf_records import RecordConverter  # and numpy, which sessions of tracefs events need later
 

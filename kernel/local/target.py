@@ -83,6 +83,9 @@ class LocalStream:
                 self._pause_until = time.monotonic() + _PERIOD
             return Batch(tuple(chunks), drained) if chunks else None
 
+    def require_answer(self) -> bool:
+        return False
+
     def add_rings(self, number: int, record: int, maps: Sequence[RingMap]) -> None:
         os.eventfd_write(self._wake, 1)
         with self._busy:

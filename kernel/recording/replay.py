@@ -31,7 +31,7 @@ class ReplayPump:
         self.done = False
         """True once all batches are read."""
 
-    def settle(self) -> bool:
+    def settle(self, *, patience: float = 0.0) -> bool:  # noqa: ARG002 - as of a kernel
         """Return at once, as no data is in transit."""
         return True
 

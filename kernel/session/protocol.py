@@ -34,8 +34,11 @@ class AnyPump(Protocol):
     def error(self) -> KernelError | None:
         """Error because of which no more data will arrive."""
 
-    def settle(self) -> bool:
-        """Wait until everything in the buffers now can be drained; False: timeout."""
+    def settle(self, *, patience: float = 0.0) -> bool:
+        """Wait until everything in the buffers now can be drained; False: timeout.
+
+        `patience`: more seconds for a remote host from which nothing comes.
+        """
 
     def close(self) -> None:
         """Stop reading; queued batches stay."""

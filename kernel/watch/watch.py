@@ -21,6 +21,7 @@ from kernel.connection.planner import Planner
 from kernel.errors import ConnectionGone, KernelError, TargetLost
 from kernel.guards.limits import Limits
 from kernel.guards.row_bounds import SCREEN, RowBounds
+from kernel.remote.answer_limit import CHECK_INTERVAL, ENDING_LIMIT
 from kernel.session.arm_steps import Mode
 from kernel.session.protocol import AnySession
 from kernel.watch.armed_set import ArmedSet
@@ -191,9 +192,12 @@ class Watch:
         return self.intake.tick(budget)
 
     def end_reading(self) -> None:
-        """Read what is in the buffers now, up to 0.5 s, then no more; ticks bring in what is queued by then."""
+        """Read what is in the buffers now, up to 0.5 s, then no more; ticks bring in what is queued by then.
+
+        A remote host from which nothing comes is waited for until it answers, or counts as lost.
+        """
         if self.session is not None and not self.session.pump.done:
-            self.session.pump.settle()
+            self.session.pump.settle(patience=ENDING_LIMIT + CHECK_INTERVAL)
             self.session.pump.close()
 
     def mark_end(self, offset: ClockOffset | None = None, now: int | None = None) -> None:

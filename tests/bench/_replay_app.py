@@ -63,6 +63,9 @@ class RateStream:
         self._due = 0.0
         self._closed = threading.Event()
 
+    def require_answer(self) -> bool:
+        return False
+
     def read(self, timeout: float) -> Batch | None:
         now = time.perf_counter()
         self._began = self._began or now

@@ -51,6 +51,9 @@ class Held:
             return None
         return self._stream.read(timeout)
 
+    def require_answer(self) -> bool:
+        return False
+
     def add_rings(self, number: int, record: int, maps: Sequence[RingMap]) -> None:
         self.let_go()
         if self._stream is not None:

@@ -137,16 +137,18 @@ def test_what_a_killed_agent_left_is_gone_once_another_one_serves(guest: Guest, 
         ready = f'(cd "$one" && [ "$(cat {files})" = "$(printf "1\\n1\\n1")" ] || echo no) 2>/dev/null'
         return guest.run(f'cd {TRACEFS}/instances; for one in *; do echo "$one"; {ready}; done').decode().split()
 
+    found, first, replaced = list[str](), "", False
     try:
         assert until(lambda: len(sessions()) == 1)
         (first,) = sessions()
         guest.run(f"kill -9 {first.removeprefix('probewright-').partition('_')[0]}")
-        assert until(lambda: len(found := sessions()) == 1 and first not in found)
-        assert first.removeprefix("probewright-") not in left(guest)
+        replaced = until(lambda: len(sessions()) == 1 and first not in sessions())
+        found = [*sessions(), *left(guest).split()]
         guest.run(ONCE)
     finally:
         process.terminate()
         done = command.finish(process)
+    assert replaced and first.removeprefix("probewright-") not in found, (first, found, done)
     assert done.status == 0, done
     assert [one["event"] for one in done.objects if "summary" not in one] == [OUTAGE_EVENT, "slow"], done
     assert "left behind" not in done.err and "not armed again" not in done.err

@@ -39,7 +39,9 @@ class AgentStream:
         self._passes: queue.SimpleQueue[tuple[Batch, int] | None] = queue.SimpleQueue()
         self._owed = 0
         self._received_bytes = self._consumed_bytes = 0  # bytes; each is counted by one thread only
-        self._synced_at = client.performed
+        self._required = 0
+        self._synced = self._wanted
+        """What the agent had read after when it was last asked."""
         self._behind = False  # the last batch did not empty the buffers
         self._closed = False
         self._closing = threading.Lock()
@@ -47,18 +49,18 @@ class AgentStream:
     def read(self, timeout: float) -> Batch | None:
         """Wait up to `timeout` seconds for a batch; see `kernel.target.Stream`.
 
-        After an effect on this connection (a probe disabled, say), None and `drained` are returned only once the
-        agent has read the buffers again: they hold for all earlier events. None is not returned either while a slow
-        remote host has more to send than its last batch held.
+        After an effect on this connection (a probe disabled, say) and after `require_answer`, None and `drained` are
+        returned only once the agent has read the buffers again: they hold for all earlier events. None is not
+        returned either while a slow remote host has more to send than its last batch held.
         """
-        synced = self._client.performed == self._synced_at
+        synced = self._wanted == self._synced
         item = self._get(timeout if synced else min(timeout, _SOON))
-        performed = self._client.performed
-        synced = performed == self._synced_at  # an effect may have been performed meanwhile
+        wanted = self._wanted
+        synced = wanted == self._synced  # an effect may have been performed meanwhile
         if item is None and (self._behind or not synced):
             with contextlib.suppress(FileRefused):  # closed meanwhile
                 if self._client.request(frames.SYNC, b"%d" % self._ident) == [b"1"]:
-                    self._synced_at = performed
+                    self._synced = wanted
             item = self._get(0)
         if item is None:
             return None
@@ -85,6 +87,15 @@ class AgentStream:
                 raise StreamClosed
             self._client.check()
         return item
+
+    @property
+    def _wanted(self) -> tuple[int, int]:
+        """Effects performed and answers required so far: the agent has to read the buffers after them."""
+        return self._client.performed, self._required
+
+    def require_answer(self) -> bool:
+        self._required += 1
+        return True
 
     def add_rings(self, number: int, record: int, maps: Sequence[RingMap]) -> None:
         fields = [b"%d" % one for ring in maps for one in (ring.cpu, ring.fd, ring.size)]

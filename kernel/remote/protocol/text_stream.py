@@ -103,6 +103,9 @@ class TextStream:
         """Give up the connection for a reason: the next `read` raises TargetLost."""
         self._lost = self._lost or reason
 
+    def require_answer(self) -> bool:
+        return False
+
     def add_rings(self, number: int, record: int, maps: Sequence[RingMap]) -> None:  # noqa: ARG002
         """Raise FileRefused: a shell maps no memory."""
         raise FileRefused("bpf(2)", errno.ENOSYS)

@@ -268,5 +268,59 @@ def test_local_target_holds_until_its_folder_goes(tmp_path):
 def test_a_read_that_ended_before_says_nothing_of_the_buffers_now():
     pump = Pump(FakeStream([]))
     pump._thread = threading.current_thread()  # between two reads
-    pump._take(None)
+    pump._take(None, 0)
     assert not pump.settle(0.01)
+
+
+class FarAway(FakeStream):
+    """Has an event on its way, which comes once the host has been asked and lets it go."""
+
+    def __init__(self) -> None:
+        super().__init__([])
+        self.asked = False
+        self.answers = threading.Event()
+
+    def require_answer(self) -> bool:
+        self.asked = True
+        return True
+
+    def read(self, timeout: float) -> Batch | None:
+        if not self.asked:
+            return super().read(min(timeout, 0.01))
+        if not self.answers.wait(0.01):
+            return Batch((), drained=False)
+        self.asked = False
+        return batch(b"z")
+
+
+def test_a_remote_host_is_asked_before_its_buffers_count_as_empty():
+    stream = FarAway()
+    pump = Pump(stream)
+    pump.start()
+    assert not pump.settle(0.1)
+    stream.answers.set()
+    assert pump.settle(60)
+    assert {found.chunks[0].data[:1] for found in pump.drain() if found.chunks} == {b"z"}
+    pump.close()
+
+
+def test_a_host_from_which_nothing_comes_is_waited_for():
+    stream = FarAway()
+    pump = Pump(stream)
+    pump.start()
+    later = threading.Timer(0.3, stream.answers.set)
+    later.start()
+    assert pump.settle(0.1, patience=60) or pump.settle(60)
+    assert {found.chunks[0].data[:1] for found in pump.drain() if found.chunks} == {b"z"}
+    later.join()
+    pump.close()
+
+
+def test_a_read_that_began_before_a_host_was_asked_proves_nothing():
+    pump = Pump(FarAway())
+    pump._thread = threading.current_thread()  # a read is running
+    assert not pump.settle(0.01)
+    pump._take(None, 0)
+    assert pump._quiet < pump._reads
+    pump._take(None, 1)
+    assert pump._quiet == pump._reads
