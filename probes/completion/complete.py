@@ -40,6 +40,7 @@ _ENDS = (
     ("", "when it is called"),
     ("%return", "when it returns, with what it returns"),
     ("%both", "both: what did the call change"),
+    ("%track", "every function that takes the same object from then on"),
 )
 
 
