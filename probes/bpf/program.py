@@ -58,11 +58,11 @@ class ObjectRole(enum.Enum):
     """Part of a program in tracking objects by their addresses."""
 
     BEGIN = "begin"
-    """It records the object in its first value, and tracks it from then on."""
+    """Record the object in the first value, and track it from then on."""
     TOUCH = "touch"
-    """It records the calls in which that value is an object that is tracked."""
+    """Record the calls in which that value is a tracked object."""
     END = "end"
-    """So does this one, after which the object is tracked no longer."""
+    """Record such a call, and track the object no longer."""
 
 
 class StoredValue(NamedTuple):

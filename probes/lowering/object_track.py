@@ -95,13 +95,13 @@ class _TrackedObject:
     own: Variable | ReturnValue
     """Expression of its address at the function that finds it."""
     type_id: int
-    """Of the pointer."""
+    """Type id of the pointer."""
     type_name: str
     """`struct file`."""
     recorded: tuple[FetchArg, ...]
     """As written, without the one of the address."""
     name: str
-    """Of the field with the address."""
+    """Name of the field with the address."""
 
     @property
     def when(self) -> ProbeEnds:
