@@ -74,8 +74,8 @@ def _events(
     shared: Signature | None = None,
 ) -> Plan:
     if isinstance(probe, Probe) and probe.when is ProbeEnds.TRACK:
-        hint = "Only BPF programs track objects, where the kernel attaches them to many functions (CONFIG_FPROBE)"
-        raise CannotLower(own_refusal("missing_capability", "%track", str(probe).index("%track"), hint))
+        hint = "BPF programs do, where the kernel attaches them to many functions (CONFIG_FPROBE)"
+        raise CannotLower(own_refusal("no_tracking", "%track", str(probe).index("%track"), hint))
     try:
         lowered = _lowered(probe, btf, facts, group, event, environment, shared)
         plan = with_kernel_filters(lowered, btf, facts, environment)

@@ -71,7 +71,7 @@ def test_tracefs_tracks_no_objects() -> None:
     known = kernel("7.2")
     with pytest.raises(CannotLower) as caught:
         lower(parse_probe("f vfs_read%track"), known.btf, known.facts, "pw", via=Via.TRACEFS)
-    assert caught.value.refusal.code == "missing_capability"
+    assert caught.value.refusal.code == "no_tracking"
 
 
 def run(program: BpfProgram, arguments: list[int], objects: set[int]) -> dict[str, int]:
