@@ -10,4 +10,4 @@ COUNT_HITS: Final = "--count-only counts hits"
 TOO_FAST: Final = "a filter makes them fewer; --force arms it all the same, --max-rate sets the limit"
 
 OPTION_REMEDIES: Final = (BY_TRACEFS, FILTER_SHOWN, COUNT_HITS, TOO_FAST)
-"""All of them; a message of `probes` or `kernel` that names an option has one of these words for word."""
+"""Wording of all remedies: a message of `probes` or `kernel` that names an option has one of them word for word."""

@@ -69,10 +69,10 @@ class ArmedProbes:
         """Define the events of a plan, set filters and triggers, and switch them on, in our instance only.
 
         Args:
-            plan: what is made.
-            limits: how fast it may be.
-            mode: what it does.
-            key: of the armed probe that it is again; None: it is a new one.
+            plan: plan to arm.
+            limits: highest rates of its events.
+            mode: effect of a hit.
+            key: key of the armed probe that is armed again; None: a new probe.
 
         Raises:
             ProbeRefused: the kernel said no; everything of this plan is undone.
@@ -127,7 +127,7 @@ class ArmedProbes:
         """Give an armed probe other filters, where it is; gives it as it is now.
 
         Args:
-            armed: what is armed.
+            armed: armed probe.
             plan: its plan with other filters and, perhaps, another probe; nothing else differs.
 
         Raises:

@@ -183,7 +183,7 @@ class Intake:
         self.formats = kept
 
     def settle(self) -> None:
-        """Bring in what is in the buffers now and hold nothing back; for the thread of `tick`, waits up to 0.5 s."""
+        """Take all that is in the buffers now into the store; call in the thread of `tick`; waits up to 0.5 s."""
         if self._queue.session is not None:
             self._queue.session.pump.settle()
         self.tick()
@@ -228,7 +228,7 @@ class Intake:
         return names if self._replayed or not boot else {task_key(pid, boot): name for pid, name in names.items()}
 
     def stored_counts(self) -> dict[str, int]:
-        """Events of each path that have their row; any thread may ask, for a copy of a dict is one step."""
+        """Return the number of events in the store by path. Any thread may call: copying a dict is atomic."""
         store = self.store
         return store.by_event(dict(store.totals)) if store else {}
 
@@ -239,7 +239,7 @@ class Intake:
 
     @contextlib.contextmanager
     def entered(self) -> Iterator[Entered]:
-        """Armed probes, formats and boot as of the last tick: queued batches were made under no later ones."""
+        """Hold armed probes, formats and boot as of the last tick: the queued batches were made under them."""
         with self.entering, self._queue.lock:
             waiting = {id(entry) for entry in self._queue.entries}
             session = self._queue.session

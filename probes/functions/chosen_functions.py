@@ -47,7 +47,7 @@ def chosen_functions(
     Args:
         place: of a probe on several functions.
         btf: types of the kernel; None: unknown.
-        facts: what the target can do.
+        facts: features of the target.
         environment: lookups, for files of names.
         column: of the place in the probe's text.
 

@@ -52,7 +52,7 @@ def lower_function(
     Args:
         probe: the probe to lower.
         btf: types of the target.
-        facts: what the target can do.
+        facts: features of the target.
         group: group of the events.
         event: name of the event.
         environment: symbols, and files of names.

@@ -48,7 +48,7 @@ def lower(
     Args:
         probe: the probe to lower.
         btf: types of the target (of the module the function is in, on top of the kernel's); None: unknown.
-        facts: what the target can do.
+        facts: features of the target.
         group: group of the events; empty: the probe's own, else `probewright`.
         event: name of the event; for two events, the part before `__entry` and `__exit`. None: the probe's own, else
             made of the probed function or event.

@@ -26,7 +26,7 @@ from widgets.dialogs.preset_chooser import ListedPreset, PresetCheck
 
 
 def listed() -> tuple[ListedPreset, ...]:
-    """Every preset that can be taken by its name, and files that can't be used."""
+    """List the presets that can be used by name, and the files that can't be used."""
     return tuple(
         ListedPreset(entry.name, entry.origin, str(entry.path), entry.preset, entry.error)
         for entry in Presets().all()
