@@ -37,7 +37,7 @@ class EventExportScreen(ExportScreen):
     """Dialog that exports the events of a store as of the request; later events are not written."""
 
     def __init__(self, watching: Watch, store: Store, chosen: Filter, view: str = "") -> None:
-        """Take the watch, its store, the filter, and the view whose table is offered
+        """Take whose events they are, their store, the filter, and whose table is offered
         (`tui.output.view_tables`).
         """
         self._filter = chosen
