@@ -122,7 +122,10 @@ class Intake:
             if not arrived:
                 break
             before = True
-            self.lacks_newest_task = self.store is not None and self.store.lacks_newest_task
+            store = self.store
+            self.lacks_newest_task = store is not None and store.loss_spans.gaps.lacks_newest_task(
+                store.dropped_until
+            )
             if time.thread_time() >= deadline:
                 self.has_backlog = True
                 self._queue.on_data()
@@ -159,7 +162,7 @@ class Intake:
                 if self._replayed and (outage := outage_of_batch(entry)) is not None:
                     self.outages = (*self.outages, outage)
             elif isinstance(entry, NewestTask):
-                self.store.add_newest_task(entry)
+                self.store.loss_spans.gaps.add_newest_task(max(self.store.latest, 0), entry)
                 continue
             elif isinstance(entry, NewGroup):
                 self._clock.add_disconnect(booted=False)  # the machine may have slept, also where no event is missing
