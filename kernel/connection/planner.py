@@ -1,4 +1,4 @@
-"""A target with what it will answer to probes: the verdict on them, and the lines it takes for them."""
+"""Check probes for a target, and lower them: the verdict, and the lines or programs that its kernel takes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reconnects a watch whose connection was lost: tried in a worker and by hand, until a person gives it up."""
+"""Reconnect a watch whose connection was lost: in a worker, and by hand, until a person gives up."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Completes the specification at the cursor, for one target.
+"""Complete the specification at the cursor, for one target.
 
 Names come from what is known already; what has to be asked of the target (its events, and their fields) is learnt
 aside, by a worker, and offered from then on.

@@ -1,4 +1,4 @@
-"""Probes of a target said in the words of another tool; no screen."""
+"""Write probes of a target in the language of another tool; no screen."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Makes the signature that the probe editor shows of a function."""
+"""Build the signature that the probe editor shows of a function."""
 
 from __future__ import annotations
 

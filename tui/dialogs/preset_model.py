@@ -1,4 +1,4 @@
-"""Decisions of the preset screen: what is listed, what is said of one, what is saved, and the editor for its file."""
+"""List, judge and save presets for the preset screen, and open the editor of a file; no screen."""
 
 from __future__ import annotations
 

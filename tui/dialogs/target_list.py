@@ -1,4 +1,4 @@
-"""The targets that are offered: this machine, what SSH knows, the lab, recordings; found without opening one."""
+"""List the targets to offer: this machine, hosts of SSH, the lab, recordings; none is opened."""
 
 from __future__ import annotations
 

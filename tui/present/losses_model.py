@@ -1,4 +1,4 @@
-"""Makes the sheet of the loss panel from the armed probes and their counts; no screen."""
+"""Build the sheet of the loss panel from the armed probes and their counts; no screen."""
 
 from __future__ import annotations
 
