@@ -157,7 +157,7 @@ class Planner:
             plan = means.told(lower(probe, btf, facts, group, numbered, around, means.via))
             number += 1
         if chosen and number > 2:
-            notes = (*notes, f"{chosen}: {why}; this one's are called {numbered}")
+            notes = (*notes, f"{chosen}: {why}; the events of this probe are called {numbered}")
         return replace(plan, losses=notes)
 
     def lower_like(self, plan: Plan, probe: Armable, group: str) -> Plan:
