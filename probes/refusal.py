@@ -16,6 +16,7 @@ _MESSAGES = {
     "no_function_filter": "The filters of this kernel compare no functions",
     "no_choice": "This stands for no functions",
     "not_of_pattern": "The pattern has no function of this name",
+    "no_object": "This finds no object to track",
     "no_program": "No BPF program does this",
     "number_too_wide": "The kernel would cut this number to the width of the field",
     "damaged_types": "The kernel's types are damaged where this probe needs them",

@@ -32,6 +32,7 @@ _MISSED, _RECURSION_MISSES = 32, 208
 class MapType(enum.IntEnum):
     """Type of a map (enum bpf_map_type)."""
 
+    HASH = 1
     ARRAY = 2
     PERCPU_ARRAY = 6
     ARRAY_OF_MAPS = 12

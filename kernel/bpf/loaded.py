@@ -17,6 +17,8 @@ _MOST_RING_BYTES = 64 << 20
 """Bytes of all ring buffers of a probe."""
 _RING_BYTES = 4 << 20
 """Bytes of the ring buffer of a CPU, where there are few CPUs: no fewer records than tracefs holds by default."""
+_MOST_OBJECTS = 1 << 14
+"""Objects that a probe tracks at a time."""
 _COUNTERS = struct.Struct(f"<{len(COUNTER_NAMES)}Q")
 
 
@@ -132,6 +134,8 @@ class LoadedPrograms:
         counters = self._map(MapType.PERCPU_ARRAY, 4, _COUNTERS.size, 1, "pw_counters")
         calls.write_element(self._target, control, 0, _control(ProgramMode.OFF, number))
         maps = {MapRole.CONTROL: control, MapRole.COUNTERS: counters, MapRole.RINGS: rings}
+        if any(program.role is not None for program in event.programs):
+            maps[MapRole.OBJECTS] = self._map(MapType.HASH, 8, 8, _MOST_OBJECTS, "pw_objects")
         loaded = _LoadedEvent(event, number, control, counters, (), ())
         self._events.append(loaded)
         for program in event.programs:

@@ -15,7 +15,7 @@ from kernel.connection.event_kinds import kind_of, reason_for_number
 from kernel.connection.function_list import read_function_list
 from kernel.connection.kernel_info import KernelInfo
 from kernel.connection.pattern_notes import with_pattern_notes
-from kernel.connection.probe_means import MeansChooser, ProbeMeans, is_several
+from kernel.connection.probe_means import MeansChooser, ProbeMeans, has_means
 from kernel.connection.symbol_addresses import symbol_at_offset, symbol_environment, with_function_name
 from kernel.errors import KernelError
 from kernel.recording.plans import readable_plans
@@ -191,7 +191,7 @@ class Planner:
             return ProbeMeans(Via.TRACEFS)
         if self.via is not Via.AUTO:
             return ProbeMeans(self.via)
-        if not is_several(known):
+        if not has_means(known):
             return ProbeMeans(Via.TRACEFS)
         return self._chooser.choose(known, self.types_of(known), self._around(known))
 

@@ -56,6 +56,8 @@ class Helper(enum.IntEnum):
     """Kernel function that a program may call, by its number (enum bpf_func_id in include/uapi/linux/bpf.h)."""
 
     MAP_LOOKUP_ELEM = 1
+    MAP_UPDATE_ELEM = 2
+    MAP_DELETE_ELEM = 3
     KTIME_GET_NS = 5
     GET_SMP_PROCESSOR_ID = 8
     GET_CURRENT_PID_TGID = 14
@@ -81,6 +83,8 @@ class MapRole(enum.IntEnum):
     """Array of ring buffers by CPU."""
     HITS = 4
     """Array of one element: a u64 for each function, by its cookie (`probes.bpf.hit_counter`)."""
+    OBJECTS = 5
+    """Hash of the objects that are tracked: address, u64 -> the same (`probes.bpf.program.ObjectRole`)."""
 
 
 class AddressKind(enum.IntEnum):

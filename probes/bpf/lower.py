@@ -14,7 +14,7 @@ from btf.walk import strip
 from probes.bpf.bulk_exclusions import exclusion_reason
 from probes.bpf.condition import Condition, parse_condition
 from probes.bpf.fetch import NotCompiled
-from probes.bpf.program import AttachPoint, BpfProgram, StoredValue, assemble
+from probes.bpf.program import AttachPoint, BpfProgram, ObjectRole, StoredValue, assemble
 from probes.bpf.record import ADDRESS, COMM, RecordLayout, StoredType, stored_type
 from probes.bpf.registers import SAVED_REGISTERS, SavedRegisters
 from probes.facts.facts import Feature, TargetFacts
@@ -63,25 +63,19 @@ def with_programs(
     probe = plan.probe
     if not isinstance(probe, Probe):
         raise TypeError("a plan of a function probe is wanted")
-    registers = SAVED_REGISTERS.get(facts.machine)
-    if registers is None or facts.byteorder != "little" or facts.long_size != 8:
-        raise program_refusal(facts.machine, None, "Programs are made for x86-64 and arm64 only")
-    if probe.place.offset or probe.place.base is not None:
-        raise program_refusal(
-            str(probe.place), str(probe).index(" ") + 1, "A program is attached where a function begins"
-        )
-    if probe.stack or probe.triggers:
-        raise program_refusal("!" + (probe.triggers or ("stacktrace",))[0], None, NO_TRIGGERS)
+    registers = saved_registers(probe, facts)
     several = len(first) > 1 or len(shaped) > 1 or any(left_out.values())
     like, others = _of_one_type(shaped, probe, btf)
-    attached, notes = _attachable(like, several, probe, facts)
+    attached, notes = attachable(like, several, probe, facts)
     plan = attached[0][0]
-    layouts = [RecordLayout.of([(name, kind) for name, kind, _ in _values(event, probe)]) for event in plan.events]
+    layouts = [
+        RecordLayout.of([(name, kind) for name, kind, _ in event_values(event, probe)]) for event in plan.events
+    ]
     size = max(layout.size for layout in layouts)
     events = []
     for number, (event, layout) in enumerate(zip(plan.events, layouts, strict=True)):
-        groups = _with_equal_lines([(each.events[number], names) for each, names in attached])
-        programs = tuple(_program(probe, each, names, layout, size, registers) for each, names in groups)
+        groups = with_equal_lines([(each.events[number], names) for each, names in attached])
+        programs = tuple(program_of(probe, each, names, layout, size, registers) for each, names in groups)
         events.append(replace(event, line="", remove="", more=(), programs=programs))
     planned = [note for each, _ in attached for note in each.losses if not is_probed_note(note)]
     count = [probed_note(str(probe.place), sum(len(names) for _, names in attached))] if several else []
@@ -93,6 +87,20 @@ def with_programs(
     return replace(plan, events=tuple(events), losses=tuple(dict.fromkeys(losses)))
 
 
+def saved_registers(probe: Probe, facts: TargetFacts) -> SavedRegisters:
+    """Return the registers that programs of a probe read. Raises CannotLower where there are no such programs."""
+    registers = SAVED_REGISTERS.get(facts.machine)
+    if registers is None or facts.byteorder != "little" or facts.long_size != 8:
+        raise program_refusal(facts.machine, None, "Programs are made for x86-64 and arm64 only")
+    if probe.place.offset or probe.place.base is not None:
+        raise program_refusal(
+            str(probe.place), str(probe).index(" ") + 1, "A program is attached where a function begins"
+        )
+    if probe.stack or probe.triggers:
+        raise program_refusal("!" + (probe.triggers or ("stacktrace",))[0], None, NO_TRIGGERS)
+    return registers
+
+
 def _of_one_type(
     shaped: Sequence[tuple[Plan, Sequence[str]]], probe: Probe, btf: Btf | None
 ) -> tuple[list[tuple[Plan, Sequence[str]]], list[str]]:
@@ -102,7 +110,7 @@ def _of_one_type(
     """
     by_types: dict[tuple[object, ...], list[tuple[Plan, Sequence[str]]]] = {}
     for plan, functions in shaped:
-        stored = [(name, kind) for event in plan.events for name, kind, _ in _values(event, probe)]
+        stored = [(name, kind) for event in plan.events for name, kind, _ in event_values(event, probe)]
         named = [(column.name, _names(btf, column.btf_type)) for event in plan.events for column in event.columns]
         by_types.setdefault((*stored, *named), []).append((plan, functions))
     like = max(by_types.values(), key=lambda plans: sum(len(functions) for _, functions in plans))
@@ -117,7 +125,7 @@ def _names(btf: Btf | None, type_id: int | None) -> tuple[tuple[str, int], ...] 
     return "bool" if isinstance(kind, Int) and kind.is_bool else ""
 
 
-def _with_equal_lines(
+def with_equal_lines(
     shaped: Sequence[tuple[PlannedEvent, Sequence[str]]],
 ) -> list[tuple[PlannedEvent, tuple[str, ...]]]:
     """Return events that read the same places as one, on the functions of all."""
@@ -139,7 +147,7 @@ def _not_computed(probe: Probe, part: str) -> CannotLower:
     return program_refusal(part, column if column >= 0 else None, f"No program computes {part}")
 
 
-def _attachable(
+def attachable(
     shaped: Sequence[tuple[Plan, Sequence[str]]], several: bool, probe: Probe, facts: TargetFacts
 ) -> tuple[list[tuple[Plan, tuple[str, ...]]], list[str]]:
     """Return the plans with the functions that a link takes, and a note for those that are left out.
@@ -167,7 +175,7 @@ def _attachable(
     return attached, left_out_notes(left_out)
 
 
-def _values(event: PlannedEvent, probe: Probe) -> list[tuple[str, StoredType, Expression | None]]:
+def event_values(event: PlannedEvent, probe: Probe) -> list[tuple[str, StoredType, Expression | None]]:
     """Return name, type and expression of the values of an event's line, after those that each event of a function
     has; of these the function's address has no expression. Raises CannotLower.
     """
@@ -186,22 +194,29 @@ def _values(event: PlannedEvent, probe: Probe) -> list[tuple[str, StoredType, Ex
     return values
 
 
-def _program(
+def program_of(
     probe: Probe,
     event: PlannedEvent,
     functions: tuple[str, ...],
     layout: RecordLayout,
     size: int,
     registers: SavedRegisters,
+    *,
+    role: ObjectRole | None = None,
+    at_exit: bool = False,
 ) -> BpfProgram:
-    """Return the program of an event on some functions. Raises CannotLower."""
-    pairs = zip(_values(event, probe), layout.fields, strict=True)
+    """Return the program of an event on some functions. Raises CannotLower.
+
+    `at_exit`: it runs at the exit although the record is that of an event at the entry.
+    """
+    at_exit = at_exit or event.at_exit
+    pairs = zip(event_values(event, probe), layout.fields, strict=True)
     values = [StoredValue(expression, field) for (_, _, expression), field in pairs]
     try:
-        body = assemble(values, size, _condition(event, layout), registers, at_exit=event.at_exit)
+        body = assemble(values, size, _condition(event, layout), registers, at_exit=at_exit, role=role)
     except NotCompiled as error:
         raise _not_computed(probe, str(error)) from None
-    return BpfProgram(AttachPoint.EXIT if event.at_exit else AttachPoint.ENTRY, functions, layout, size, body)
+    return BpfProgram(AttachPoint.EXIT if at_exit else AttachPoint.ENTRY, functions, layout, size, body, role)
 
 
 def _condition(event: PlannedEvent, layout: RecordLayout) -> Condition | None:

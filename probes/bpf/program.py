@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -30,6 +30,8 @@ _SCRATCH_END = -24
 """Highest place on the stack for compared values: below the places of `probes.bpf.fetch`."""
 _LARGEST_STACK = 512
 """Bytes of a program's stack (MAX_BPF_STACK)."""
+_LARGEST_ERRNO = 4095
+"""Pointers that are no smaller than the negative number are errors (MAX_ERRNO, include/linux/err.h)."""
 _COMMON = {"comm": COMM, "COMM": COMM}
 _NUMBERS = {
     "common_pid": StoredType("s32", 4, "%d", signed=True),
@@ -52,6 +54,17 @@ class AttachPoint(enum.Enum):
     EXIT = "kretprobe.multi"
 
 
+class ObjectRole(enum.Enum):
+    """Part of a program in tracking objects by their addresses."""
+
+    BEGIN = "begin"
+    """Record the object in the first value, and track it from then on."""
+    TOUCH = "touch"
+    """Record the calls in which that value is a tracked object."""
+    END = "end"
+    """Record such a call, and track the object no longer."""
+
+
 class StoredValue(NamedTuple):
     """Value that a program records."""
 
@@ -72,6 +85,8 @@ class BpfProgram:
     """Bytes of each record in the ring buffer, which the events of a plan share."""
     body: tuple[Instruction, ...]
     """Instructions; register 6 holds the program's argument at their beginning."""
+    role: ObjectRole | None = None
+    """None: it tracks no objects."""
 
     def instructions(self, own_processes: Sequence[int]) -> tuple[Instruction, ...]:
         """Return the whole program, which does nothing in some processes (ids of thread groups): our own."""
@@ -89,7 +104,13 @@ class BpfProgram:
 
 
 def assemble(
-    values: Sequence[StoredValue], size: int, condition: Condition | None, registers: SavedRegisters, *, at_exit: bool
+    values: Sequence[StoredValue],
+    size: int,
+    condition: Condition | None,
+    registers: SavedRegisters,
+    *,
+    at_exit: bool,
+    role: ObjectRole | None = None,
 ) -> tuple[Instruction, ...]:
     """Return the body of a program.
 
@@ -99,11 +120,12 @@ def assemble(
         condition: the filter; None: every hit is recorded.
         registers: of the machine.
         at_exit: it runs when the functions return.
+        role: of the first value that is no place in the code, a pointer of 8 bytes; None: no objects are tracked.
 
     Raises:
         NotCompiled: no program computes one of the values, or the filter.
     """
-    return _BodyWriter(values, size, registers, at_exit=at_exit).write(condition)
+    return _BodyWriter(values, size, registers, at_exit=at_exit).write(condition, role)
 
 
 class _BodyWriter:
@@ -116,8 +138,8 @@ class _BodyWriter:
         self._fetch = FetchCompiler(self._out, registers, at_exit=at_exit)
         self._compared: dict[str, ComparedValue] = {}
 
-    def write(self, condition: Condition | None) -> tuple[Instruction, ...]:
-        out, done = self._out, JumpLabel()
+    def write(self, condition: Condition | None, role: ObjectRole | None) -> tuple[Instruction, ...]:
+        out, done, full = self._out, JumpLabel(), JumpLabel()
         out.map_value(2, MapRole.CONTROL)
         out.load(1, 2, 0, 4)
         out.jump_if(JumpCondition.EQ, 1, ProgramMode.OFF, done)
@@ -125,15 +147,21 @@ class _BodyWriter:
         out.constant(1, 1)
         out.add_in_memory(_COUNTER_BASE, _HITS, 1)
         out.constant(FAULT_BITS, 0)
+        pointer = next((one.field.name for one in self._values if role and one.expression is not None), None)
         if condition is not None:
-            self._load_compared(condition)
+            self._load_compared(compared_fields(condition))
             FilterCompiler(out, self._compared).jump_unless(condition, done)
+        if role is not None and pointer is not None:
+            self._load_compared([pointer])
+            self._jump_unless_object(role, pointer, done)
         out.constant(1, 1)
         out.add_in_memory(_COUNTER_BASE, _PASSED, 1)
+        if role is ObjectRole.BEGIN and pointer is not None:
+            self._begin_tracking(pointer, full)
         out.map_value(2, MapRole.CONTROL)
         out.load(1, 2, 0, 4)
         out.jump_if(JumpCondition.NE, 1, ProgramMode.RECORD, done)
-        self._record(done)
+        self._record(done, full)
         out.place(done)
         out.exit()
         return out.program()
@@ -147,11 +175,39 @@ class _BodyWriter:
         out.jump_if(JumpCondition.EQ, 0, 0, done)
         out.move(_COUNTER_BASE, 0)
 
-    def _load_compared(self, condition: Condition) -> None:
-        """Put the values that the filter compares on the stack. Raises NotCompiled."""
+    def _jump_unless_object(self, role: ObjectRole, pointer: str, done: JumpLabel) -> None:
+        """Continue at a label where a pointer is none to an object, or to one that is not tracked."""
+        out, at = self._out, self._compared[pointer].offset
+        if role is ObjectRole.BEGIN:
+            out.load(1, FRAME_POINTER, at, 8)
+            out.jump_if(JumpCondition.EQ, 1, 0, done)
+            out.jump_if(JumpCondition.GE, 1, -_LARGEST_ERRNO, done)
+            return
+        self._object_call(Helper.MAP_LOOKUP_ELEM, at)
+        out.jump_if(JumpCondition.EQ, 0, 0, done)
+        if role is ObjectRole.END:
+            self._object_call(Helper.MAP_DELETE_ELEM, at)
+
+    def _begin_tracking(self, pointer: str, full: JumpLabel) -> None:
+        """Put an object among those that are tracked; continue at a label where there is no room."""
+        out, at = self._out, self._compared[pointer].offset
+        out.stack_address(3, at)
+        out.constant(4, 0)
+        self._object_call(Helper.MAP_UPDATE_ELEM, at)
+        out.jump_if(JumpCondition.NE, 0, 0, full)
+
+    def _object_call(self, helper: Helper, at: int) -> None:
+        self._out.stack_address(2, at)
+        self._out.map(1, MapRole.OBJECTS)
+        self._out.call(helper)
+
+    def _load_compared(self, names: Iterable[str]) -> None:
+        """Put the values that the filter compares on the stack, each once. Raises NotCompiled."""
         fields = {value.field.name: (number, value) for number, value in enumerate(self._values)}
-        at = _SCRATCH_END
-        for name in compared_fields(condition):
+        at = min((one.offset for one in self._compared.values()), default=_SCRATCH_END)
+        for name in names:
+            if name in self._compared:
+                continue
             number, value = fields.get(name, (0, None))
             kind = value.field.type if value is not None else (_COMMON.get(name) or _NUMBERS.get(name))
             if kind is None or kind.elements > 1:
@@ -175,9 +231,9 @@ class _BodyWriter:
         out.call(Helper.GET_CURRENT_PID_TGID if name == "common_pid" else Helper.GET_SMP_PROCESSOR_ID)
         out.store(FRAME_POINTER, at, 0, kind.size)
 
-    def _record(self, done: JumpLabel) -> None:
+    def _record(self, done: JumpLabel, full: JumpLabel) -> None:
         """Reserve a record in this CPU's ring buffer, fill it and hand it over; count it as lost without room."""
-        out, full = self._out, JumpLabel()
+        out = self._out
         out.call(Helper.GET_SMP_PROCESSOR_ID)
         out.store(FRAME_POINTER, -4, 0, 4)
         out.stack_address(2, -4)

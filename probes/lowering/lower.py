@@ -22,12 +22,13 @@ from probes.lowering.filters.planned_filters import with_kernel_filters
 from probes.lowering.function import lower_function
 from probes.lowering.latency import lower_latency
 from probes.lowering.mechanism import choose
+from probes.lowering.object_track import lower_track
 from probes.lowering.static_events import lower_static
 from probes.lowering.synthetic import lower_synthetic
 from probes.lowering.tracepoint import lower_tracepoint
 from probes.lowering.user import lower_user
 from probes.plans.plan import Plan, Via
-from probes.probe import Probe, ProbeKind
+from probes.probe import Probe, ProbeEnds, ProbeKind
 from probes.refusal import CannotLower, own_refusal, refuse_if_unseen
 from probes.static_events import Latency, StaticEvent
 
@@ -72,6 +73,9 @@ def _events(
     environment: Environment,
     shared: Signature | None = None,
 ) -> Plan:
+    if isinstance(probe, Probe) and probe.when is ProbeEnds.TRACK:
+        hint = "Only BPF programs track objects, where the kernel attaches them to many functions (CONFIG_FPROBE)"
+        raise CannotLower(own_refusal("missing_capability", "%track", str(probe).index("%track"), hint))
     try:
         lowered = _lowered(probe, btf, facts, group, event, environment, shared)
         plan = with_kernel_filters(lowered, btf, facts, environment)
@@ -87,6 +91,12 @@ def _programs(
     if not isinstance(probe, Probe) or probe.kind in (ProbeKind.TRACEPOINT, ProbeKind.EVENT):
         raise program_refusal(str(probe), 0, "Only probes on functions are BPF programs")
     facts = program_facts(facts)
+    if probe.when is ProbeEnds.TRACK:
+
+        def lowered(one: Probe, name: str, shared: Signature | None) -> Plan:
+            return _events(one, btf, facts, group, name, environment, shared)
+
+        return lower_track(probe, btf, facts, event, lowered)
     mechanism = choose(probe, facts, environment, btf)
     if not mechanism.functions:
         plan = _events(probe, btf, facts, group, event, environment)

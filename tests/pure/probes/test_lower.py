@@ -456,6 +456,9 @@ def test_kernel_text_is_judged_as_it_stands() -> None:
     assert [event.line for event in fine.plan.events] == ["p:a/b vfs_read x=$arg1"]
 
 
+ENDS = (ProbeEnds.ENTRY, ProbeEnds.EXIT, ProbeEnds.BOTH)
+
+
 @pytest.mark.parametrize("name", ALL)
 def test_whatever_is_ticked_this_kernel_takes(name: str) -> None:
     """Random picks in the trees of random functions: each line gets the kernel's own (computed) yes."""
@@ -478,9 +481,7 @@ def test_whatever_is_ticked_this_kernel_takes(name: str) -> None:
         signature = signature_of(btf, function)
         returns = signature is not None and signature.returns
         extra = (FetchArg(AllArguments(best=True)), *((FetchArg(ReturnValue()),) if returns else ()))
-        probe = Probe(
-            ProbePlace(function), rng.choice(list(ProbeEnds)), fetchargs=tuple(dict.fromkeys((*picked, *extra)))
-        )
+        probe = Probe(ProbePlace(function), rng.choice(ENDS), fetchargs=tuple(dict.fromkeys((*picked, *extra))))
         if probe.when is ProbeEnds.ENTRY:
             kept = tuple(a for a in probe.fetchargs if not isinstance(a.expression, ReturnValue))
             probe = replace(probe, fetchargs=kept)

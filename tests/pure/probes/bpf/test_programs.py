@@ -21,7 +21,7 @@ from probes.syntax.parse import parse_probe
 from tests.bpf_machine import STACK, BpfMachine
 from tests.probes_data import kernel
 
-CONTEXT, CONTROL, COUNTERS, RINGS, RECORD = 0x10000, 0x20000, 0x30000, 0x40000, 0x50000
+CONTEXT, CONTROL, COUNTERS, RINGS, RECORD, OBJECTS = 0x10000, 0x20000, 0x30000, 0x40000, 0x50000, 0x60000
 OURS, OTHERS = 7, 4242
 FUNCTION, STAMP_NOW = 0xFFFFFFFF81234560, 123_456_789_012
 
@@ -44,6 +44,8 @@ class Hit:
         self.submitted = False
         self.has_room = True
         self.process = OTHERS
+        self.objects: set[int] = set()
+        self.most_objects = 2
         self._known = {address + at: byte for address, data in memory.values() for at, byte in enumerate(data)}
         self._program = program
         self._helpers = {
@@ -59,6 +61,8 @@ class Hit:
             Helper.PROBE_READ_USER_STR: lambda _: -14,
             Helper.RINGBUF_RESERVE: self._reserve,
             Helper.RINGBUF_SUBMIT: self._submit,
+            Helper.MAP_UPDATE_ELEM: self._track,
+            Helper.MAP_DELETE_ELEM: self._forget,
         }
         self.machine = BpfMachine(self._helpers)
         for offset, value in zip(SAVED_REGISTERS["x86_64"].arguments, arguments, strict=False):
@@ -72,7 +76,7 @@ class Hit:
     def run(self) -> dict[str, int]:
         """Run the program once; return its counters."""
         self.machine.registers[1] = CONTEXT
-        maps = {1: CONTROL, 2: COUNTERS, 3: RINGS}
+        maps = {1: CONTROL, 2: COUNTERS, 3: RINGS, 5: OBJECTS}
         program = [
             one if one.code != 0x18 or not one.source else one._replace(source=0, immediate=maps[one.immediate])
             for one in self._program.instructions([OURS])
@@ -97,6 +101,8 @@ class Hit:
 
     def _look_up(self, machine: BpfMachine) -> int:
         assert STACK - 512 <= machine.registers[2] < STACK
+        if machine.registers[1] == OBJECTS:
+            return OBJECTS if machine.read(machine.registers[2], 8) in self.objects else 0
         return COUNTERS if machine.registers[1] == COUNTERS else RECORD
 
     def _reserve(self, machine: BpfMachine) -> int:
@@ -106,6 +112,18 @@ class Hit:
 
     def _submit(self, _: BpfMachine) -> int:
         self.submitted = True
+        return 0
+
+    def _track(self, machine: BpfMachine) -> int:
+        assert machine.registers[1] == OBJECTS and machine.registers[4] == 0
+        if len(self.objects) == self.most_objects:
+            return -7
+        self.objects.add(machine.read(machine.registers[2], 8))
+        return 0
+
+    def _forget(self, machine: BpfMachine) -> int:
+        assert machine.registers[1] == OBJECTS
+        self.objects.discard(machine.read(machine.registers[2], 8))
         return 0
 
     def _write(self, machine: BpfMachine, data: bytes) -> int:
