@@ -49,7 +49,7 @@ def lower(
     Args:
         probe: the probe to lower.
         btf: types of the target (of the module the function is in, on top of the kernel's); None: unknown.
-        facts: features of the target.
+        facts: what the target can do.
         group: group of the events; empty: the probe's own, else `probewright`.
         event: name of the event; for two events, the part before `__entry` and `__exit`. None: the probe's own, else
             made of the probed function or event.
@@ -106,12 +106,16 @@ def _programs(
     called = parameter_name(FunctionChoice.parse(str(probe.place)))
     shapes, lacking = function_shapes(functions, wanted, btf, facts.machine, mechanism.parameters, called)
     if not any(shape.functions for shape in shapes):
-
-        def lacks(name: str) -> int:
-            alone = frozenset({name})
-            return len(function_shapes(functions, alone, btf, facts.machine, mechanism.parameters, called)[1])
-
-        raise _no_common_value(probe, max(sorted(wanted), key=lacks, default="$retval"), mechanism.functions)
+        count = {
+            name: sum(
+                len(shape.functions)
+                for shape in function_shapes(
+                    functions, frozenset({name}), btf, facts.machine, mechanism.parameters, called
+                )[0]
+            )
+            for name in wanted
+        }
+        raise _no_common_value(probe, min(count, key=count.__getitem__, default="$retval"), mechanism.functions)
     left_out = {NO_RESULT: void, "they lack a value that is recorded": lacking}
     plans, refused = [], None
     for shape in shapes:

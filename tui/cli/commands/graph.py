@@ -243,7 +243,7 @@ class GraphPrinter:
     def _read_names(self) -> None:
         """Read the names of tasks now: a call that is to be printed is of a task without one."""
         with contextlib.suppress(TargetLost):
-            self._watch.intake.know_names(self._watch.names(cgroups=False))
+            self._watch.intake.know_names(self._watch.names(homes=False))
 
     def _print(self) -> bool:
         store = self._watch.store
