@@ -29,8 +29,7 @@ class UnpairedReason(enum.Enum):
     TOO_MANY = "too many calls are open"
     """The call was dropped to limit memory."""
     UNKNOWN = "exit unknown: several calls were in this place on the stack"
-    """There were fewer exits than calls at one position, so each exit may belong to any of the calls; no event was
-    lost."""
+    """Fewer exits than calls at one position, so each exit may belong to any of the calls; no event was lost."""
 
 
 class EndRole(NamedTuple):

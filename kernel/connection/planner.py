@@ -1,4 +1,4 @@
-"""A target with what it will answer to probes: the verdict on them, and the lines it takes for them."""
+"""Check probes for a target, and lower them: the verdict, and the lines or programs that its kernel takes."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ class Planner:
         """Return the verdict of this kernel on a probe, and the lines it would get; nothing is written.
 
         Args:
-            probe: what is wanted.
-            group: of its events.
+            probe: probe as a person means it.
+            group: group of its events.
             look: ask the target for events, symbols and files too, each once; that may take long.
         """
         from probes.check import CheckResult
@@ -126,8 +126,8 @@ class Planner:
         """Return the plan of a probe for this kernel. Raises `probes.refusal.CannotLower`.
 
         Args:
-            probe: what is wanted.
-            group: of its events.
+            probe: probe as a person means it.
+            group: group of its events.
             taken: paths of events that are armed. Another probe on the same function gets a number behind its name,
                 unless the user chose that name.
             gone: paths of events that were another probe's, which may still be seen: even a name that the user chose
@@ -157,7 +157,7 @@ class Planner:
             plan = means.told(lower(probe, btf, facts, group, numbered, around, means.via))
             number += 1
         if chosen and number > 2:
-            notes = (*notes, f"{chosen}: {why}; this one's are called {numbered}")
+            notes = (*notes, f"{chosen}: {why}; the events of this probe are called {numbered}")
         return replace(plan, losses=notes)
 
     def lower_like(self, plan: Plan, probe: Armable, group: str) -> Plan:
@@ -305,7 +305,7 @@ class Planner:
         return symbol_at_offset(self.info.symbols, name, offset)
 
     def types_of(self, probe: Armable | CommandText) -> Btf | None:
-        """Types to read a probe with: those of the module it sits in too."""
+        """Return the types to read a probe with, those of its function's module included."""
         known = probe.command if isinstance(probe, CommandText) else probe
         if not isinstance(known, Probe) or known.kind is ProbeKind.EVENT:
             return self.info.btf

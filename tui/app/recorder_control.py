@@ -1,4 +1,4 @@
-"""Begins and ends recordings of the watch's events; one of both at a time, in a worker."""
+"""Begin and end recordings of the watch's events: in a worker, one step at a time."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ class TraceControl:
             app: has the timers and the workers.
             notices: notifies.
             keyboard: holds letters while the tracer begins.
-            ticked: is called after calls came in, as by `tui.refresh.RefreshLoop`.
+            ticked: called after calls came in, as by `tui.refresh.RefreshLoop`.
             refresh: shows the places anew; also while the kernel owes an answer.
         """
         self.current_watch: Watch | None = None

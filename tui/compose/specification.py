@@ -1,4 +1,4 @@
-"""Decisions of the compose place about the text of a probe; no screen."""
+"""Make a value of a typed probe: parse, verdict, translation, lines for other kernels; no screen."""
 
 from __future__ import annotations
 

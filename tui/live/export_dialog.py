@@ -1,4 +1,4 @@
-"""Writing a file from a dialog: in steps between the ticks of its place, on the thread that feeds the stores."""
+"""Write a file from a dialog: in steps between the ticks of its place, on the thread that feeds the stores."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The views there are, in the order of the line above them. Each has its command in `tui.commands`.
+"""All views, in the order of the line above them. Each has its command in `tui.commands`.
 
 A view is imported when it is first shown: the first rows of the events wait for no other view.
 """

@@ -174,11 +174,11 @@ class ProbeEditor(Vertical):
             self.signature.hint.refuse(f"there are {len(self.signature.field_tree.roots)} to tick here")
 
     def action_leave(self) -> None:
-        """Back to the functions; what is ticked stays."""
+        """Go back to the functions; ticks stay."""
         self.post_message(self.Left())
 
     def action_everything(self) -> None:
-        """All arguments, or not."""
+        """Tick all arguments, or none."""
         if self.probe is not None:
             self._edit(probe_edits.toggle(self.probe, EVERYTHING, ()))
 

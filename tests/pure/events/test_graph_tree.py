@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -196,40 +197,15 @@ def grown(events: list[Event], pieces: list[int], deeper: Deeper, limit: int = 1
     return tree
 
 
+_SHOWN = attrgetter("seq", "kind", "function", "ts", "level", "parent", "leave", "after", "duration", "flags")
+
+
 def told(tree: CallTree) -> list[tuple[int, ...]]:
-    return [
-        (
-            row.seq,
-            row.kind,
-            row.function,
-            row.ts,
-            row.level,
-            row.parent,
-            row.leave,
-            row.after,
-            row.duration,
-            row.flags,
-        )
-        for row in map(tree.row, range(tree.first, tree.next))
-    ]
+    return [_SHOWN(tree.row(number)) for number in range(tree.first, tree.next)]
 
 
 def of_plain(plain: Plain) -> list[tuple[int, ...]]:
-    return [
-        (
-            row.seq,
-            row.kind,
-            row.function,
-            row.ts,
-            row.level,
-            row.parent,
-            row.leave,
-            row.after,
-            row.duration,
-            row.flags,
-        )
-        for row in plain.rows
-    ]
+    return [_SHOWN(row) for row in plain.rows]
 
 
 PIECES = st.lists(st.integers(1, 40), min_size=1, max_size=5)

@@ -209,7 +209,7 @@ def add_limits(parser: argparse.ArgumentParser) -> None:
         metavar="TRIGGER",
         help="add a trigger to each event that takes it: stacktrace, traceoff:1, 'hist:keys=common_pid if count > 9'",
     )
-    parser.set_defaults(counting={})  # triggers by probe, see `tui.cli.follow.preset_specs.requested_probes`
+    parser.set_defaults(counting={})  # triggers by probe, see `tui.cli.specs.preset_specs.requested_probes`
 
 
 def add_summary(parser: argparse.ArgumentParser) -> None:

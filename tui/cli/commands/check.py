@@ -19,8 +19,8 @@ from probes.syntax.parse_error import ParseError
 from probes.verdict import Refusal, Verdict
 from tui.cli.console.output import connect, emit, plain, require_connection
 from tui.cli.console.verdict import error_object, show_verdict
-from tui.cli.follow.attach_text import with_corrections
-from tui.cli.follow.translation import targets_of, translate_words
+from tui.cli.specs.attach_text import with_corrections
+from tui.cli.specs.translation import targets_of, translate_words
 from tui.cli.status import DONE, REFUSED, USAGE
 from tui.compose.kernel_matrix import kernels
 

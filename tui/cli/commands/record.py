@@ -25,9 +25,9 @@ from tui.cli.follow.follow import (
     probes_of,
     start_imports,
 )
-from tui.cli.follow.preset_specs import expand, requested_probes
 from tui.cli.follow.reconnect import retry_after_reconnect
 from tui.cli.follow.signals import SignalStop, stoppable
+from tui.cli.specs.preset_specs import expand, requested_probes
 from tui.cli.status import DONE, REFUSED, USAGE
 from tui.output.export_file import ExportRefused, require_free
 

@@ -44,10 +44,10 @@ from tui.cli.follow.follow import (
     start_imports,
 )
 from tui.cli.follow.hist_printer import print_tables
-from tui.cli.follow.preset_specs import ArmPlan, any_duration_note, expand, requested_probes
 from tui.cli.follow.reconnect import retry_after_reconnect
 from tui.cli.follow.signals import stoppable
 from tui.cli.follow.summary_printer import summarize
+from tui.cli.specs.preset_specs import ArmPlan, any_duration_note, expand, requested_probes
 from tui.cli.status import DONE, REFUSED, USAGE
 from tui.output.event_source import source_of, timed_source_of
 from tui.present.event_times import ClockFace, day_in_front
@@ -125,6 +125,8 @@ def _print(
     watch: Watch, arguments: argparse.Namespace, events: Mapping[str, frozenset[str]], armed: ArmPlan, chosen: Filter
 ) -> int:
     """Print events or calls until the end; return how many were dropped before they were printed."""
+    from tui.cli.follow.call_printer import CallPrinter
+
     face = face_of(arguments)
     source = Source()
     if arguments.json:
@@ -140,15 +142,18 @@ def _print(
                 print(line(text))
 
     passing = export_filter_of(watch, chosen, pairs=armed.calls)
-    calls = armed.calls_of(
-        watch,
-        show,
-        events,
-        as_json=arguments.json,
-        face=face,
-        passes=passes_of(watch, chosen),
-        most=arguments.count or 0,
-    )
+    calls: CallPrinter | None = None
+    if armed.calls:
+        calls = CallPrinter(
+            watch,
+            show,
+            events,
+            armed.min_durations,
+            as_json=arguments.json,
+            face=face,
+            passes=passes_of(watch, chosen),
+            most=arguments.count or 0,
+        )
     number = (lambda: calls.printed) if calls else None
     follow(watch, arguments, events, calls.show if calls else show, passing=passing, chosen=chosen, number=number)
     if not passing.of and not arguments.count_only:
