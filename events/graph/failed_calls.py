@@ -96,7 +96,11 @@ class FailedCalls:
         function = columns.column("function")[part]
         if self._is_chosen is None:
             return self._outermost(np.flatnonzero(is_call) + start)
-        wanted = np.array([one for one in np.unique(function[is_call]).tolist() if self._chooses(one)], np.uint64)
+        chooses = self._is_chosen
+        for one in np.unique(function[is_call]).tolist():
+            if one not in self._chosen:
+                self._chosen[one] = chooses(one)
+        wanted = np.array([one for one, is_chosen in self._chosen.items() if is_chosen], np.uint64)
         rows: list[int] = (np.flatnonzero(is_call & np.isin(function, wanted)) + start).tolist()
         return rows
 
@@ -104,15 +108,9 @@ class FailedCalls:
         """Return those of some calls that no other call encloses."""
         kind, parent = self._tree.columns.column("kind"), self._tree.columns.column("parent") - self._tree.first
         outer = parent[rows - self._tree.first]
-        is_enclosed = (outer >= 0) & (kind[outer] == RowKind.CALL)
+        is_enclosed = (outer >= 0) & (kind[np.maximum(outer, 0)] == RowKind.CALL)
         outermost: list[int] = rows[~is_enclosed].tolist()
         return [row for row in outermost if not self._is_inside_call(row)]
-
-    def _chooses(self, function: int) -> bool:
-        if function not in self._chosen:
-            assert self._is_chosen is not None
-            self._chosen[function] = self._is_chosen(function)
-        return self._chosen[function]
 
     def _is_open(self, row: int) -> bool:
         return bool(self._tree.columns.column("flags")[row - self._tree.first] & CallRowFlag.OPEN)

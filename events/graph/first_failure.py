@@ -73,7 +73,8 @@ class FailureSearch:
         has = columns.column("flags")[at] & CallRowFlag.RETVAL != 0
         is_call = columns.column("kind")[at] == RowKind.CALL
         forms = np.array([self._form(function) for function in columns.column("function")[at].tolist()], np.uint8)
-        return np.where(has & is_call, error_numbers(columns.column("retval")[at], forms), 0)
+        numbers: Ints = np.where(has & is_call, error_numbers(columns.column("retval")[at], forms), 0)
+        return numbers
 
     def chain(self, row: int) -> FailureChain | None:
         """Return the chain of a call that has returned; None: it returned no error.
@@ -101,7 +102,7 @@ class FailureSearch:
         """
         level = self._calls_inside(row)
         while len(level):
-            found = level[self.errors(level) == errno]
+            found: Ints = level[self.errors(level) == errno]
             if len(found):
                 return found
             parts = [self._calls_inside(one) for one in level.tolist() if self._hides_errors(one)]
@@ -115,7 +116,8 @@ class FailureSearch:
         part = slice(row + 1 - first, stop - first)
         inside = columns.column("parent")[part] == row
         inside &= columns.column("kind")[part] == RowKind.CALL
-        return np.flatnonzero(inside) + row + 1
+        rows: Ints = np.flatnonzero(inside) + row + 1
+        return rows
 
     def _hides_errors(self, row: int) -> bool:
         function = int(self._tree.columns.column("function")[row - self._tree.first])

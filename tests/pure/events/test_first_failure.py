@@ -193,7 +193,7 @@ def planted(draw: st.DrawFn) -> tuple[Node, list[Node]]:
         inside = [subtree(depth - 1, any_value) for _ in range(draw(st.integers(0, 2)) if depth else 0)]
         return call(draw(values), *inside)
 
-    path = []
+    path: list[Node] = []
     below: Node | None = None
     for _ in range(draw(st.integers(1, 6))):
         form = draw(st.sampled_from((LONG, INT, UNKNOWN)))
