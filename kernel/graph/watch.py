@@ -12,8 +12,9 @@ from typing import ClassVar
 
 from events.format import EventFormat
 from kernel.connection.planner import Planner
-from kernel.errors import KernelError
-from kernel.graph.function_graph import GraphTracing, open_graph
+from kernel.errors import KernelError, TargetUnusable
+from kernel.graph.function_graph import GraphTracing, open_graph, support
+from kernel.graph.program_tracer import ProgramSource, program_support
 from kernel.guards.row_bounds import SCREEN, RowBounds
 from kernel.session.session import Session
 from kernel.target import Target
@@ -57,3 +58,18 @@ class TracerSource:
 def graph_watch(planner: Planner, plan: GraphPlan, bounds: RowBounds = SCREEN) -> Watch:
     """Return a watch of the tracer, which `begin` starts."""
     return Watch(planner, bounds, source=TracerSource(planner.info.target, plan))
+
+
+def failure_watch(planner: Planner, plan: GraphPlan, bounds: RowBounds = SCREEN) -> Watch:
+    """Return a watch of calls with their return values: of the tracer, or of programs where it records none.
+
+    Raises TargetUnusable: neither does on this kernel; TargetLost.
+    """
+    info = planner.info
+    tracer = support(info.target)
+    if tracer.usable and tracer.retval:
+        return graph_watch(planner, plan, bounds)
+    if reason := program_support(info):
+        why = tracer.why_not or f"its call graph has no return values ({tracer.missing.get('retval', '')})"
+        raise TargetUnusable(f"{info.target.name}: {why}, and {reason}")
+    return Watch(planner, bounds, source=ProgramSource(info, plan))

@@ -56,6 +56,8 @@ class Helper(enum.IntEnum):
     """Kernel function that a program may call, by its number (enum bpf_func_id in include/uapi/linux/bpf.h)."""
 
     MAP_LOOKUP_ELEM = 1
+    MAP_UPDATE_ELEM = 2
+    MAP_DELETE_ELEM = 3
     KTIME_GET_NS = 5
     GET_SMP_PROCESSOR_ID = 8
     GET_CURRENT_PID_TGID = 14
@@ -81,6 +83,10 @@ class MapRole(enum.IntEnum):
     """Array of ring buffers by CPU."""
     HITS = 4
     """Array of one element: a u64 for each function, by its cookie (`probes.bpf.hit_counter`)."""
+    DEPTHS = 5
+    """Hash by thread id: u64, number of calls that are traced and run (`probes.bpf.call_tracer`)."""
+    TASKS = 6
+    """Hash by thread id: those that are traced."""
 
 
 class AddressKind(enum.IntEnum):
@@ -89,6 +95,8 @@ class AddressKind(enum.IntEnum):
     NUMBER = 0
     MAP = 1
     MAP_VALUE = 2
+    KERNEL_FUNCTION = 2
+    """Of a call: the immediate is the BTF type of a kfunc (BPF_PSEUDO_KFUNC_CALL)."""
 
 
 class Instruction(NamedTuple):

@@ -93,14 +93,14 @@ def _watch(planner: Planner, arguments: argparse.Namespace, program: HeldProgram
     info = planner.info
     if info.holds_events:
         return Watch(planner)
-    from kernel.graph.watch import graph_watch
+    from kernel.graph.watch import failure_watch
     from kernel.guards.row_bounds import HEADLESS_GRAPH
     from probes.plans.graph_plan import GraphPlan
 
     roots = tuple(name for word in arguments.functions for name in _functions(info, word))
     pids = (program.pid,) if program is not None else tuple(_threads(info, arguments.pids))
     plan = GraphPlan(roots, max_depth=arguments.depth, pids=pids, irqs=False)
-    return graph_watch(planner, plan, HEADLESS_GRAPH)
+    return failure_watch(planner, plan, HEADLESS_GRAPH)
 
 
 def _functions(info: KernelInfo, word: str) -> tuple[str, ...]:
