@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from events.graph.begin_end_columns import Ints, RowKind
-from events.graph.first_failure import ErrorReturns, FailureChain, FailureSearch
+from events.graph.first_failure import ErrorReturns, FailureChain, FailureSearch, GivenValues
 from events.graph.tree import CallRowFlag, CallTree
 
 
@@ -23,6 +23,7 @@ class FailedCalls:
         error_returns: ErrorReturns,
         is_chosen: Callable[[int], bool] | None = None,
         errnos: frozenset[int] = frozenset(),
+        given_values: GivenValues = lambda _: (),
     ) -> None:
         """Take the tree.
 
@@ -32,6 +33,7 @@ class FailedCalls:
             is_chosen: returns whether a function, by the number of a row's `function`, is one whose failures are
                 wanted; None: of all calls that no other call encloses.
             errnos: negative error numbers that are wanted; empty: all.
+            given_values: arguments of the calls.
         """
         self.checked = 0
         """Number of chosen calls that have returned a value."""
@@ -42,7 +44,7 @@ class FailedCalls:
         self.without_values = 0
         """Number of chosen calls without a recorded result, or without their beginning."""
         self._tree = tree
-        self._search = FailureSearch(tree, error_returns)
+        self._search = FailureSearch(tree, error_returns, given_values)
         self._is_chosen = is_chosen
         self._chosen: dict[int, bool] = {}
         self._errnos = errnos

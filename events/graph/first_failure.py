@@ -2,12 +2,13 @@
 
 From the call that failed, the chain goes down to the last call inside it that returned the same error, and so on; the
 last function of the chain is the origin. An error that a caller handled is in no chain: what that caller returned is
-another value, or a later call inside it returned the same error again.
+another value, or a later call inside it returned the same error again. A call that was given the error as an argument
+(`link_path_walk(ERR_PTR(-ELOOP), nd)`) and returned it is in no chain, either.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -22,6 +23,8 @@ _INCOMPLETE: Final = CallRowFlag.NO_EXIT | CallRowFlag.LOST | CallRowFlag.OPEN
 
 ErrorReturns = Callable[[int], ErrorReturn]
 """Function that returns the form of the errors of a function, by the number of a row's `function`."""
+GivenValues = Callable[[int], Collection[int]]
+"""Function that returns the arguments of the call of a row, as signed numbers; empty: they are unknown."""
 
 
 class FailureChain(NamedTuple):
@@ -32,7 +35,8 @@ class FailureChain(NamedTuple):
     errno: int
     """Negative error number that all of them returned."""
     is_ambiguous: bool
-    """True if a call of the chain had several calls inside it that returned the error: the last one was taken."""
+    """True if a call of the chain had calls of several functions inside it that returned the error: the last one was
+    taken."""
     is_incomplete: bool
     """True if the return of a call inside the origin was not recorded."""
     handled: int
@@ -62,8 +66,9 @@ def error_numbers(retval: Ints, form: NDArray[np.uint8]) -> Ints:
 class FailureSearch:
     """Search of a tree for first failures."""
 
-    def __init__(self, tree: CallTree, error_returns: ErrorReturns) -> None:
+    def __init__(self, tree: CallTree, error_returns: ErrorReturns, given_values: GivenValues = lambda _: ()) -> None:
         self._tree = tree
+        self._given_values = given_values
         self._error_returns = error_returns
         self._forms: dict[int, ErrorReturn] = {}
 
@@ -87,7 +92,7 @@ class FailureSearch:
             return None
         rows, is_ambiguous = [row], False
         while len(found := self._failed_inside(rows[-1], errno)):
-            is_ambiguous |= len(found) > 1
+            is_ambiguous |= len(set(self._functions(found))) > 1
             rows.append(int(found[-1]))
         inside = self._calls_inside(rows[-1])
         flags = self._tree.columns.column("flags")[inside - self._tree.first]
@@ -97,14 +102,14 @@ class FailureSearch:
         return FailureChain(tuple(rows), errno, is_ambiguous, is_incomplete, handled)
 
     def _failed_inside(self, row: int, errno: int) -> Ints:
-        """Return the calls directly inside a row that returned an error; if there are none, those inside calls that
-        return no errors, which may hand one on in another way.
+        """Return the calls directly inside a row that returned an error and were not given it; if none returned it,
+        those inside calls that return no errors, which may hand one on in another way.
         """
         level = self._calls_inside(row)
         while len(level):
             found: Ints = level[self.errors(level) == errno]
             if len(found):
-                return found
+                return np.array([one for one in found.tolist() if errno not in self._given_values(one)], np.int64)
             parts = [self._calls_inside(one) for one in level.tolist() if self._hides_errors(one)]
             level = np.concatenate(parts) if parts else level[:0]
         return level
@@ -119,9 +124,12 @@ class FailureSearch:
         rows: Ints = np.flatnonzero(inside) + row + 1
         return rows
 
+    def _functions(self, rows: Ints) -> list[int]:
+        functions: list[int] = self._tree.columns.column("function")[rows - self._tree.first].tolist()
+        return functions
+
     def _hides_errors(self, row: int) -> bool:
-        function = int(self._tree.columns.column("function")[row - self._tree.first])
-        return self._form(function) is ErrorReturn.NONE
+        return self._form(*self._functions(np.array([row]))) is ErrorReturn.NONE
 
     def _form(self, function: int) -> ErrorReturn:
         form = self._forms.get(function)

@@ -134,7 +134,7 @@ def attach(
         target: the kernel.
         program: file of the program.
         functions: names as available_filter_functions has them.
-        at_exit: run it when the functions return.
+        at_exit: run it when the functions return, else when they are entered.
         numbered: give it the number of each function in `functions` as a cookie.
         session: run it at both ends (kprobe.session).
     """

@@ -1,8 +1,8 @@
 """Assemble BPF programs that trace the calls inside some functions, with arguments and return values.
 
 They record what the function_graph tracer records, under its names, so that all that reads its events reads theirs.
-A program stands at both ends of its functions (kprobe.session). Calls outside of the roots are left at once, and their
-ends cost nothing. The depth of a task's calls is counted in a hash, as the tracer counts it.
+A program stands at both ends of its functions (kprobe.session). Of calls outside of the roots only the beginning is
+looked at. The depth of a task's calls is counted in a hash, as the tracer counts it.
 """
 
 from __future__ import annotations

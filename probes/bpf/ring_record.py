@@ -26,8 +26,9 @@ def find_counters(out: Assembler, done: JumpLabel) -> None:
 
 
 def reserve(out: Assembler, size: int, full: JumpLabel) -> None:
-    """Set the register of the record to `size` bytes in this CPU's ring buffer, with time, thread and losses; continue
-    at a label where there is no room.
+    """Set the register of the record to `size` bytes in this CPU's ring buffer, and write time, thread and losses.
+
+    Where there is no room it continues at the label `full`.
     """
     out.call(Helper.GET_SMP_PROCESSOR_ID)
     out.store(FRAME_POINTER, -4, 0, 4)

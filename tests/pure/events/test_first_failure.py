@@ -114,6 +114,31 @@ def test_of_several_the_last_one_counts_and_that_is_said() -> None:
     assert chain.is_ambiguous
 
 
+def test_several_calls_of_one_function_are_one() -> None:
+    tries = [call(ENOENT), call(ENOENT)]
+    root = call(ENOENT, *tries)
+    tree, _ = tree_of(root)
+    tree.columns.column("function")[tries[1].row] = tries[0].row + 1
+    chain = FailureSearch(tree, lambda _: LONG).chain(0)
+    assert chain is not None
+    assert (chain.origin, chain.is_ambiguous) == (tries[1].row, False)
+
+
+def test_a_call_that_was_given_the_error_only_hands_it_on() -> None:
+    """ERR_PTR(-ELOOP) of a lookup goes into the next walk, which returns it at once."""
+    lookup, walk_of_error = call(ENOENT), call(ENOENT)
+    root = call(ENOENT, call(0), lookup, walk_of_error)
+    tree, _ = tree_of(root)
+    given = {walk_of_error.row: (5, ENOENT), lookup.row: (7,)}
+    chain = FailureSearch(tree, lambda _: LONG, lambda row: given.get(row, ())).chain(0)
+    assert chain is not None
+    assert (chain.rows, chain.is_ambiguous) == ((0, lookup.row), False)
+    given[lookup.row] = (ENOENT,)
+    chain = FailureSearch(tree, lambda _: LONG, lambda row: given.get(row, ())).chain(0)
+    assert chain is not None
+    assert chain.rows == (0,)
+
+
 def test_an_error_that_was_replaced_is_told_beside_the_origin() -> None:
     translator = call(EACCES, call(0), call(ENOENT), call(0, form=NONE))
     root = call(EACCES, translator)

@@ -134,6 +134,8 @@ def _follow(watch: Watch, arguments: argparse.Namespace, path: Path | None, prog
         with stoppable(watch.set_deadline):
             failed = start_tracer(watch, arguments, path)
             if not failed:
+                if note := getattr(watch.queue.source, "note", ""):
+                    print_line(note)
                 measure_clock(watch, arguments)
                 if program is not None:
                     program.release()
@@ -199,8 +201,8 @@ class _Follower:
         more = True
         while more and not self._is_enough:
             more, failures = model.tick(0.0)
-            if self._names is not None:
-                self._names.learn({failure.task for failure in failures})
+            if self._names is not None and any(map(printer.shows, failures)):
+                self._names.read()
             if self._arguments.count:
                 failures = failures[: self._arguments.count - printer.printed]
             printer.print_new(failures)

@@ -33,9 +33,13 @@ class FailurePrinter:
             self.printed += 1
             if self._json:
                 emit(self._object(failure))
-            elif (key := (failure.origin, failure.errno)) not in self._seen:
-                self._seen.add(key)
+            elif self.shows(failure):
+                self._seen.add((failure.origin, failure.errno))
                 self._print_chain(failure)
+
+    def shows(self, failure: Failure) -> bool:
+        """Return whether a failure is printed by itself."""
+        return self._json or (failure.origin, failure.errno) not in self._seen
 
     def print_counts(self) -> None:
         """Print the failures by their first failure, the most frequent first."""

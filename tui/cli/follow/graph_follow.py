@@ -136,6 +136,11 @@ class TaskNames:
         self._nameless: set[int] = set()
         """Tasks without a name when it was asked for."""
 
+    def read(self) -> None:
+        """Read the names of tasks now: a task may have another one since it was last asked for."""
+        with contextlib.suppress(TargetLost):
+            self._watch.intake.know_names(self._watch.names(homes=False))
+
     def learn(self, tasks: set[int]) -> None:
         """Read the names of tasks if one of some tasks (thread ids of the newest boot) lacks its name."""
         store = self._watch.store
@@ -148,8 +153,7 @@ class TaskNames:
 
         unnamed = set(filter(lacks_name, tasks - self._nameless))
         if unnamed:
-            with contextlib.suppress(TargetLost):
-                self._watch.intake.know_names(self._watch.names(homes=False))
+            self.read()
             if len(self._nameless) > _MOST_NAMELESS:
                 self._nameless.clear()
             self._nameless.update(filter(lacks_name, unnamed))

@@ -112,7 +112,7 @@ class FailureModel:
         """By origin and error, in the order of their first failures."""
         self._btf = watch.info.btf
         chosen = None if is_chosen is None else (lambda function: is_chosen(self._name(function)))
-        self._failed = FailedCalls(self.live_tree.tree, self._error_return, chosen, errnos)
+        self._failed = FailedCalls(self.live_tree.tree, self._error_return, chosen, errnos, self._given)
 
     @property
     def checked(self) -> int:
@@ -189,6 +189,10 @@ class FailureModel:
         row = self.live_tree.tree.row(number)
         text = self.lines.line(row, None)
         return ChainCall(text.name, text.arguments, text.returned, row.seq)
+
+    def _given(self, number: int) -> tuple[int, ...]:
+        """Return the arguments of a call that the tracer recorded."""
+        return self.lines.given_values(self.live_tree.tree.row(number))
 
     def _name(self, function: int) -> str:
         return self.lines.name_of(function, self.store.boots.latest).split(" ")[0]

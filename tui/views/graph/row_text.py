@@ -116,6 +116,13 @@ class GraphRowText:
         first = None if row.flags & CallRowFlag.NO_ENTRY else self._record(row.seq)
         return self.names_of(row).arguments(self.name(row), first) if first else ""
 
+    def given_values(self, row: CallRow) -> tuple[int, ...]:
+        """Return the arguments of a call that the tracer recorded, as signed numbers; empty: it recorded none, or the
+        kernel's types lack the function.
+        """
+        first = self._record(row.seq) if self._traced and not row.flags & CallRowFlag.NO_ENTRY else None
+        return self.names_of(row).given_values(self.name(row), first) if first else ()
+
     def has(self, row: CallRow, text: str) -> bool:
         """Return True if the arguments or the result of a call contain a lower-case text."""
         line = self.line(row, None)
