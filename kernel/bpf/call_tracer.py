@@ -70,7 +70,7 @@ class LoadedTracer:
     def counts(self) -> dict[str, ProgramCounts]:
         """Return the counts of all programs, by `PATH`. Raises BpfRefused, TargetLost."""
         data = calls.read_element(self._target, self._counters, 0, COUNTERS.size * self._cpus.possible)
-        # The kernel counts as missed what programs call themselves, and interrupts of programs: neither is inside a root.
+        # The kernel counts as missed what programs call themselves, and interrupts of programs: none is in a root.
         return {PATH: ProgramCounts.of(data, 0)}
 
     def close(self) -> None:

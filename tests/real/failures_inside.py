@@ -29,10 +29,9 @@ PATHS = "/tmp/failing"
 
 def call(name, *arguments):
     """Make a system call; return its result, or the negative error."""
-    words = [ctypes.c_long(NUMBERS[os.uname().machine][name])]
-    for one in arguments:
-        words.append(ctypes.c_char_p(one.encode()) if isinstance(one, str) else ctypes.c_long(one))
-    result = LIBC.syscall(*words)
+    number = ctypes.c_long(NUMBERS[os.uname().machine][name])
+    words = [ctypes.c_char_p(one.encode()) if isinstance(one, str) else ctypes.c_long(one) for one in arguments]
+    result = LIBC.syscall(number, *words)
     return result if result >= 0 else -ctypes.get_errno()
 
 
