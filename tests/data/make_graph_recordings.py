@@ -95,7 +95,12 @@ def trim(path: Path, out: Path, *, whole: bool = False) -> None:
         begun = any(isinstance(one, Batch) for one in kept)
         if whole or begun or len(np.unique(new.pid[new.kind < 2])) >= 3:
             kept.append(entry)
-        if not whole and begun and len(new) and sum(len(one.chunks) for one in kept if isinstance(one, Batch)) > EVENTS // 40:
+        if (
+            not whole
+            and begun
+            and len(new)
+            and sum(len(one.chunks) for one in kept if isinstance(one, Batch)) > EVENTS // 40
+        ):
             break
     functions = set(np.unique(read_graph_ends(store, store.first_seq, store.next_seq).function).tolist())
     with out.open("wb") as file:

@@ -36,8 +36,8 @@ PLANTED = {
     "EPIPE": ("write", {"anon_pipe_write", "pipe_write"}),
     "EROFS": ("mkdirat", {"mnt_get_write_access", "mnt_want_write", "__mnt_want_write"}),
 }
-"""Error -> system call, and the functions that return it first by the kernel's source. Of several one calls the other:
-a compiler may have inlined it.
+"""Error -> system call, and the functions that return it first by the kernel's source. Of several one calls the
+other: a compiler may have inlined it.
 """
 CALLS = (
     *("openat", "sethostname", "timerfd_create", "write", "fsync", "mkdirat", "newfstatat", "unlinkat", "uname"),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from events.kernel_time import seconds
 from tui.cli.console.output import emit, line
 from tui.present.event_times import ClockFace, day_in_front, offset_of_row
-from tui.views.failures.text import call_text, most_frequent, notes_of, object_of_failure, object_of_group
+from tui.views.failures.text import chain_lines, most_frequent, object_of_failure, object_of_group
 from widgets.number_format import grouped
 
 if TYPE_CHECKING:
@@ -56,12 +56,8 @@ class FailurePrinter:
         day = day_in_front(self._watch, failure.ts, failure.seq, self._face)
         head = f"{failure.calls[0].function} failed with {failure.errno}"
         print(line(f"{day}{seconds(failure.ts)} {self._model.task_text(failure)}: {head}"))
-        last = len(failure.calls) - 1
-        for level, call in enumerate(failure.calls):
-            mark = "first: " if level == last else ""
-            print(line(f"{mark:>9}{'  ' * level}{call_text(call)}"))
-        for note in notes_of(failure):
-            print(line(f"{'':>9}{'  ' * (last + 1)}({note})"))
+        for text, _ in chain_lines(failure):
+            print(line(f"  {text}"))
 
     def _object(self, failure: Failure) -> dict[str, Any]:
         offset = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from foreign.count_text import counted
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 
 _MOST_NAMES: Final = 3
 """Names of processes and calls of a line."""
+_FIRST: Final = "first:"
 
 
 def most_frequent(counts: Counter[str]) -> str:
@@ -39,6 +41,16 @@ def notes_of(failure: Failure) -> list[str]:
     if failure.is_incomplete:
         notes.append("a return inside it was not recorded: the error may come from further down")
     return notes
+
+
+def chain_lines(failure: Failure) -> Iterator[tuple[str, str]]:
+    """Yield the calls of a failure, the failed call first, each with its style; then what is uncertain about it."""
+    last = len(failure.calls) - 1
+    for level, call in enumerate(failure.calls):
+        mark = _FIRST if level == last else ""
+        yield f"{mark:<{len(_FIRST)}} {'  ' * level}{call_text(call)}", "name" if level == last else ""
+    for note in notes_of(failure):
+        yield f"{'':<{len(_FIRST)}} {'  ' * last}({note})", "dim"
 
 
 def object_of_failure(model: FailureModel, failure: Failure) -> dict[str, Any]:
@@ -73,5 +85,5 @@ def object_of_group(model: FailureModel, group: FailureGroup) -> dict[str, Any]:
 
 def summary_line(model: FailureModel) -> str:
     """Return the number of failures, calls and first failures in one line."""
-    of = f"of {counted(model.checked, 'call')} {grouped(model.failed)} failed"
-    return f"{of}, at {counted(len(model.groups), 'first failure')}" if model.failed else of
+    of = f"{grouped(model.failed)} of {counted(model.checked, 'call')} failed"
+    return f"{of}, {counted(len(model.groups), 'first failure')}" if model.failed else of
