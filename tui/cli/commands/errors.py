@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from events.graph.record_ends import NO_RETURNS
+from events.names.errnos import errno_name
 from foreign.count_text import counted
 from kernel.connection.planner import Planner
 from kernel.errors import FileRefused, TargetLost, TargetUnusable
@@ -186,7 +187,8 @@ class _Follower:
         if model is None or not (model.checked or model.without_values):
             return f"no call of {functions} {'was recorded' if self._watch.info.holds_events else 'was seen'}"
         if not model.failed:
-            errors = f" with {', '.join(self._arguments.errnos)}" if self._arguments.errnos else ""
+            names = [str(errno_name(number)).removeprefix("-") for number in self._arguments.errnos]
+            errors = f" with {' or '.join(names)}" if names else ""
             return f"{counted(model.checked, 'call')} of {functions}, none failed{errors}"
         return ""
 
