@@ -96,7 +96,7 @@ class AddressKind(enum.IntEnum):
     MAP = 1
     MAP_VALUE = 2
     KERNEL_FUNCTION = 2
-    """Of a call: the immediate is the BTF type of a kfunc (BPF_PSEUDO_KFUNC_CALL)."""
+    """Immediate of a call that is the BTF type of a kfunc (BPF_PSEUDO_KFUNC_CALL)."""
 
 
 class Instruction(NamedTuple):

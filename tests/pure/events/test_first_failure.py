@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from btf.error_returns import ErrorReturn
+from btf.uses import ErrorReturn
+from events.failures.failed_calls import FailedCalls
+from events.failures.first_failure import FailureSearch, error_numbers
 from events.graph.begin_end_columns import BeginEndColumns, Edge, RowKind
-from events.graph.failed_calls import FailedCalls
-from events.graph.first_failure import FailureSearch, error_numbers
 from events.graph.tree import CallTree
 
 ENOENT, EACCES, ECHILD = -2, -13, -10

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from btf.error_returns import ErrorReturn, error_return
+from btf.uses import ErrorReturn, error_return
 from events.clocks.boots import task_key
-from events.graph.failed_calls import FailedCalls
+from events.failures.failed_calls import FailedCalls
 from events.graph.live_tree import LiveTree
 from events.graph.record_ends import lacks_returns
 from events.graph.tree import LIMIT
@@ -18,7 +18,7 @@ from tui.present.call_ends import ends_of
 from tui.views.graph.row_text import GraphRowText
 
 if TYPE_CHECKING:
-    from events.graph.first_failure import FailureChain
+    from events.failures.first_failure import FailureChain
     from events.store.store import Store
     from kernel.watch.watch import Watch
     from tui.views.calls.call_text import CallTexts

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from events.failures.first_failure import ErrorReturns, FailureChain, FailureSearch, GivenValues
 from events.graph.begin_end_columns import Ints, RowKind
-from events.graph.first_failure import ErrorReturns, FailureChain, FailureSearch, GivenValues
 from events.graph.tree import CallRowFlag, CallTree
 
 
