@@ -211,3 +211,14 @@ def error_return(btf: Btf | None, function: str) -> ErrorReturn:
     if kind.size == 8:
         return ErrorReturn.LONG
     return ErrorReturn.INT if kind.size == 4 and kind.is_signed else ErrorReturn.NONE
+
+
+def may_pass_errors_on(btf: Btf | None, function: str) -> bool:
+    """Return whether a function's result may tell its caller of an error inside it: an error, or a bool."""
+    if error_return(btf, function) is not ErrorReturn.NONE:
+        return True
+    func = btf.function(function) if btf is not None else None
+    if btf is None or func is None:
+        return False
+    kind = stripped(btf, btf.prototype(func).type_id)
+    return isinstance(kind, Int) and kind.is_bool

@@ -7,7 +7,6 @@ import contextlib
 import fnmatch
 import sys
 from collections.abc import Callable, Iterator
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -24,7 +23,6 @@ from tui.cli.follow.clock import face_of, measure_clock
 from tui.cli.follow.failure_printer import FailurePrinter
 from tui.cli.follow.follow import disarm_all, print_losses, start_imports
 from tui.cli.follow.graph_follow import GraphFollow, TaskNames, start_tracer, try_recording
-from tui.cli.follow.reconnect import retry_after_reconnect
 from tui.cli.follow.signals import stoppable
 from tui.cli.status import DONE, REFUSED, USAGE
 from tui.output.export_file import ExportRefused, require_free
@@ -33,6 +31,7 @@ if TYPE_CHECKING:
     from events.store.store import Store
     from kernel.connection.held_program import HeldProgram
     from kernel.connection.kernel_info import KernelInfo
+    from kernel.graph.watch import FailureWatch
     from tui.views.failures.model import FailureModel
 
 _MOST_ROWS: Final = 1 << 18
@@ -58,11 +57,11 @@ def run(arguments: argparse.Namespace) -> int:
         program = _held_program(info, arguments)
         if program is not None:
             ends.callback(program.close)
-        watch = _watch(planner, arguments, program)
         with waiting("reading symbols"):
-            retry_after_reconnect(watch, arguments, partial(info.load_symbols, by_name=False))
+            info.load_symbols(by_name=False)
+        watching = _watch(planner, arguments, program)
         imported.join()  # while waiting for the import, many calls would arrive
-        return _follow(watch, arguments, path, program)
+        return _follow(watching, arguments, path, program)
 
 
 def _usage(why: str) -> int:
@@ -89,12 +88,14 @@ def _held_program(info: KernelInfo, arguments: argparse.Namespace) -> HeldProgra
     return HeldProgram(info.target, arguments.program)
 
 
-def _watch(planner: Planner, arguments: argparse.Namespace, program: HeldProgram | None) -> Watch:
+def _watch(planner: Planner, arguments: argparse.Namespace, program: HeldProgram | None) -> FailureWatch:
     """Return the watch of the calls. Raises TargetUnusable, TargetLost."""
+    from kernel.graph.watch import FailureWatch, failure_watch
+
     info = planner.info
     if info.holds_events:
-        return Watch(planner)
-    from kernel.graph.watch import failure_watch
+        watch = Watch(planner)
+        return FailureWatch(watch, watch.begin, lambda: "")
     from kernel.guards.row_bounds import HEADLESS_GRAPH
     from probes.plans.graph_plan import GraphPlan
 
@@ -127,15 +128,18 @@ def _threads(info: KernelInfo, pids: list[int]) -> Iterator[int]:
             raise TargetUnusable(f"{info.target.name} has no process {pid}") from None
 
 
-def _follow(watch: Watch, arguments: argparse.Namespace, path: Path | None, program: HeldProgram | None) -> int:
+def _follow(
+    watching: FailureWatch, arguments: argparse.Namespace, path: Path | None, program: HeldProgram | None
+) -> int:
+    watch = watching.watch
     follower = _Follower(watch, arguments)
     failed, lost = "", None
     broken_pipe: BrokenPipeError | None = None
     try:
         with stoppable(watch.set_deadline):
-            failed = start_tracer(watch, arguments, path)
+            failed = start_tracer(watch, arguments, path, watching.begin)
             if not failed:
-                if note := getattr(watch.queue.source, "note", ""):
+                if note := watching.note():
                     print_line(note)
                 measure_clock(watch, arguments)
                 if program is not None:

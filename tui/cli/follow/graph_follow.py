@@ -27,20 +27,25 @@ _NAMES_EVERY: Final = 1.0
 _MOST_NAMELESS: Final = 1 << 12
 
 
-def start_tracer(watch: Watch, arguments: argparse.Namespace, path: Path | None) -> str:
-    """Start the tracer, and its recording if one is wanted; return an error message if the file can't be written."""
+def start_tracer(
+    watch: Watch, arguments: argparse.Namespace, path: Path | None, begin: Callable[[], object] | None = None
+) -> str:
+    """Start the tracer, and its recording if one is wanted; return an error message if the file can't be written.
+
+    `begin`: starts it; None: the watch does.
+    """
     if path is not None:  # before anything is traced: events are in the file whatever becomes of the connection
         prepare = partial(watch.recording.prepare, path)
         if failed := try_recording(path, lambda: retry_after_reconnect(watch, arguments, prepare)):
             return failed
     with waiting("arming the graph"):
-        retry_after_reconnect(watch, arguments, lambda: _begin(watch))
+        retry_after_reconnect(watch, arguments, lambda: _begin(begin or watch.begin))
     return try_recording(path, lambda: watch.record_to(path)) if path is not None else ""
 
 
-def _begin(watch: Watch) -> None:
+def _begin(begin: Callable[[], object]) -> None:
     with signals_deferred():  # a half-started session would not be registered, and would stay
-        watch.begin()
+        begin()
 
 
 def try_recording(path: Path, act: Callable[[], object]) -> str:

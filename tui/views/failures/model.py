@@ -106,7 +106,7 @@ class FailureModel:
             limit: greatest number of calls in memory.
         """
         self.store = store
-        self.live_tree = LiveTree(store, ends_of(watch.event_fields.plans), limit)
+        self.live_tree = LiveTree(store, ends_of(watch.event_fields.plans, results=True), limit)
         self.lines = GraphRowText(watch, store, names, call_text, traced=self.live_tree.traced)
         self.groups: dict[tuple[str, str], FailureGroup] = {}
         """By origin and error, in the order of their first failures."""
@@ -141,7 +141,7 @@ class FailureModel:
 
     def outdated(self, watch: Watch) -> bool:
         """Tell whether another model would differ: other events are ends of calls now."""
-        return not self.live_tree.traced and ends_of(watch.event_fields.plans) != self.live_tree.ends
+        return not self.live_tree.traced and ends_of(watch.event_fields.plans, results=True) != self.live_tree.ends
 
     def tick(self, budget: float) -> tuple[bool, list[Failure]]:
         """Process new events for about `budget` seconds; return whether more remain, and the new failures."""
@@ -188,7 +188,10 @@ class FailureModel:
     def _call(self, number: int) -> ChainCall:
         row = self.live_tree.tree.row(number)
         text = self.lines.line(row, None)
-        return ChainCall(text.name, text.arguments, text.returned, row.seq)
+        if self.live_tree.traced:
+            return ChainCall(text.name, text.arguments, text.returned, row.seq)
+        returned, _ = self.lines.names_of(row).returned(text.name, row)
+        return ChainCall(text.name, self.lines.arguments_text(row), returned, row.seq)
 
     def _given(self, number: int) -> tuple[int, ...]:
         """Return the arguments of a call that the tracer recorded."""

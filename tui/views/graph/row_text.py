@@ -117,10 +117,8 @@ class GraphRowText:
         return self.names_of(row).arguments(self.name(row), first) if first else ""
 
     def given_values(self, row: CallRow) -> tuple[int, ...]:
-        """Return the arguments of a call that the tracer recorded, as signed numbers; empty: it recorded none, or the
-        kernel's types lack the function.
-        """
-        first = self._record(row.seq) if self._traced and not row.flags & CallRowFlag.NO_ENTRY else None
+        """Return the recorded arguments of a call as signed numbers; empty: none, or BTF lacks the function."""
+        first = None if row.flags & CallRowFlag.NO_ENTRY else self._record(row.seq)
         return self.names_of(row).given_values(self.name(row), first) if first else ()
 
     def has(self, row: CallRow, text: str) -> bool:
