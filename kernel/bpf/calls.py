@@ -21,7 +21,7 @@ _ENOTSUPP: Final = 524
 """Errno of the kernel that C libraries do not know."""
 _LOG_BYTES: Final = 1 << 20
 _PROGRAM_KPROBE: Final = 2
-_ATTACH_KPROBE_MULTI: Final = 42
+_ATTACH_KPROBE_MULTI, _ATTACH_KPROBE_SESSION = 42, 56
 _RETURN: Final = 1
 """BPF_F_KPROBE_MULTI_RETURN."""
 _INFO_BYTES: Final = 256
@@ -69,7 +69,7 @@ def create_map(
 
 
 def write_element(target: Target, fd: int, key: int, value: bytes) -> None:
-    """Set the element of an array."""
+    """Set the element of an array, or of a hash with keys of four bytes."""
     parts = (BpfPart(8, struct.pack("<I", key)), BpfPart(16, value))
     _call(target, bpf_calls.MAP_UPDATE_ELEM, struct.pack("<IIQQQ", fd, 0, 0, 0, 0), parts, "writing to a map")
 
@@ -84,21 +84,24 @@ def read_element(target: Target, fd: int, key: int, size: int) -> bytes:
     return answer.returned[0][:size]
 
 
-def load_program(target: Target, code: bytes, name: str) -> int:
-    """Load a program for kprobe.multi and return its file; where it is rejected ask once more, for the log."""
+def load_program(target: Target, code: bytes, name: str, *, session: bool = False) -> int:
+    """Load a program for kprobe.multi and return its file; where it is rejected ask once more, for the log.
+
+    `session`: for kprobe.session, at both ends of its functions.
+    """
     parts = (BpfPart(8, code), BpfPart(16, b"GPL\0"))
-    answer = target.bpf(bpf_calls.PROG_LOAD, _program(code, name, 0), parts)
+    answer = target.bpf(bpf_calls.PROG_LOAD, _program(code, name, 0, session), parts)
     if answer.result >= 0:
         return answer.result
     logged = (*parts, _returned(32, _LOG_BYTES))
-    again = target.bpf(bpf_calls.PROG_LOAD, _program(code, name, _LOG_BYTES), logged)
+    again = target.bpf(bpf_calls.PROG_LOAD, _program(code, name, _LOG_BYTES, session), logged)
     if again.result >= 0:
         return again.result
     log = again.returned[0].rstrip(b"\0").decode("utf-8", "replace")
     raise BpfRefused("loading the program", -answer.result, log)
 
 
-def _program(code: bytes, name: str, log_bytes: int) -> bytes:
+def _program(code: bytes, name: str, log_bytes: int, session: bool) -> bytes:
     first = struct.pack(
         "<IIQQIIQII16s",
         _PROGRAM_KPROBE,
@@ -112,20 +115,30 @@ def _program(code: bytes, name: str, log_bytes: int) -> bytes:
         0,
         name.encode()[:15],
     )
-    return (first + struct.pack("<II", 0, _ATTACH_KPROBE_MULTI)).ljust(120, b"\0")
+    kind = _ATTACH_KPROBE_SESSION if session else _ATTACH_KPROBE_MULTI
+    return (first + struct.pack("<II", 0, kind)).ljust(120, b"\0")
 
 
-def attach(target: Target, program: int, functions: Sequence[str], *, at_exit: bool, numbered: bool = False) -> int:
+def attach(
+    target: Target,
+    program: int,
+    functions: Sequence[str],
+    *,
+    at_exit: bool = False,
+    numbered: bool = False,
+    session: bool = False,
+) -> int:
     """Attach a program to functions by name, to all or to none, and return the link's file.
 
     Args:
         target: the kernel.
         program: file of the program.
         functions: names as available_filter_functions has them.
-        at_exit: run it when the functions return.
+        at_exit: run it when the functions return, else when they are entered.
         numbered: give it the number of each function in `functions` as a cookie.
+        session: run it at both ends (kprobe.session).
     """
-    head = struct.pack("<IIII", program, 0, _ATTACH_KPROBE_MULTI, 0)
+    head = struct.pack("<IIII", program, 0, _ATTACH_KPROBE_SESSION if session else _ATTACH_KPROBE_MULTI, 0)
     rest = struct.pack("<IIQQQ", _RETURN if at_exit else 0, len(functions), 0, 0, 0)
     names = b"".join(name.encode() + b"\0" for name in functions)
     parts = [BpfPart(24, names, bpf_calls.NAMES)]

@@ -19,7 +19,7 @@ _RING_BYTES = 4 << 20
 """Bytes of the ring buffer of a CPU, where there are few CPUs: no fewer records than tracefs holds by default."""
 _MOST_OBJECTS = 1 << 14
 """Objects that a probe tracks at a time."""
-_COUNTERS = struct.Struct(f"<{len(COUNTER_NAMES)}Q")
+COUNTERS = struct.Struct(f"<{len(COUNTER_NAMES)}Q")
 
 
 class ProgramCounts(NamedTuple):
@@ -33,6 +33,14 @@ class ProgramCounts(NamedTuple):
     recorded: int
     missed: int
     """Calls at which the program did not run."""
+
+    @classmethod
+    def of(cls, data: bytes, missed: int) -> ProgramCounts:
+        """Return the sum of the counters of all CPUs."""
+        rows = list(COUNTERS.iter_unpack(data))
+        lost = {cpu: row[2] for cpu, row in enumerate(rows) if row[2]}
+        hits, passed, recorded = (sum(row[column] for row in rows) for column in (0, 1, 3))
+        return cls(hits, passed, lost, recorded, missed)
 
 
 class _LoadedEvent(NamedTuple):
@@ -51,6 +59,32 @@ class Cpus(NamedTuple):
     online: tuple[int, ...]
     possible: int
     """Number of CPUs that a map by CPU has elements for."""
+
+
+def ring_bytes(cpus: Cpus) -> int:
+    """Return the bytes of the ring buffer of each CPU: a power of two, and whole pages of any machine."""
+    size = _RING_BYTES
+    while size > 1 << 16 and size * len(cpus.online) > _MOST_RING_BYTES:
+        size >>= 1
+    return size
+
+
+def make_rings(target: Target, cpus: Cpus, files: list[int]) -> tuple[int, tuple[RingMap, ...]]:
+    """Make a ring buffer for each CPU; return the file of the array of them, and the ring buffers.
+
+    Each file is added to `files` when it is made. Raises BpfRefused, FileRefused, TargetLost.
+    """
+    size = ring_bytes(cpus)
+    fds = {}
+    for cpu in cpus.online:
+        fds[cpu] = calls.create_map(target, MapType.RINGBUF, 0, 0, size, "pw_ring")
+        files.append(fds[cpu])
+    inner = fds[cpus.online[0]]
+    rings = calls.create_map(target, MapType.ARRAY_OF_MAPS, 4, 4, cpus.possible, "pw_rings", inner=inner)
+    files.append(rings)
+    for cpu, fd in fds.items():
+        calls.write_element(target, rings, cpu, struct.pack("<I", fd))
+    return rings, tuple(RingMap(cpu, fd, size) for cpu, fd in fds.items())
 
 
 class LoadedPrograms:
@@ -89,20 +123,17 @@ class LoadedPrograms:
         """Switch all programs; at any time there is no exit without its entry. Raises BpfRefused, TargetLost."""
         exits_first = mode is not ProgramMode.OFF
         for loaded in sorted(self._events, key=lambda one: one.event.at_exit is not exits_first):
-            calls.write_element(self._target, loaded.control, 0, _control(mode, loaded.id))
+            calls.write_element(self._target, loaded.control, 0, control_value(mode, loaded.id))
 
     def counts(self) -> dict[str, ProgramCounts]:
         """Return the counts by `group/event`. Raises BpfRefused, TargetLost."""
         found = {}
         for loaded in self._events:
-            size = _COUNTERS.size * self._cpus.possible
+            size = COUNTERS.size * self._cpus.possible
             data = calls.read_element(self._target, loaded.counters, 0, size)
-            rows = list(_COUNTERS.iter_unpack(data))
-            lost = {cpu: row[2] for cpu, row in enumerate(rows) if row[2]}
             pairs = zip(loaded.programs, loaded.links, strict=True)
             missed = sum(calls.missed_calls(self._target, program, link) for program, link in pairs)
-            hits, passed, recorded = (sum(row[column] for row in rows) for column in (0, 1, 3))
-            found[loaded.event.path] = ProgramCounts(hits, passed, lost, recorded, missed)
+            found[loaded.event.path] = ProgramCounts.of(data, missed)
         return found
 
     def close(self) -> None:
@@ -114,14 +145,7 @@ class LoadedPrograms:
             self._target.close_bpf([*links, *reversed(files)])
 
     def _load(self, plan: Plan, ids: Sequence[int]) -> None:
-        size = self._ring_bytes()
-        fds = {cpu: self._map(MapType.RINGBUF, 0, 0, size, "pw_ring") for cpu in self._cpus.online}
-        rings = self._map(
-            MapType.ARRAY_OF_MAPS, 4, 4, self._cpus.possible, "pw_rings", inner=fds[self._cpus.online[0]]
-        )
-        for cpu, fd in fds.items():
-            calls.write_element(self._target, rings, cpu, struct.pack("<I", fd))
-        self.rings = tuple(RingMap(cpu, fd, size) for cpu, fd in fds.items())
+        rings, self.rings = make_rings(self._target, self._cpus, self._files)
         own = self._target.our_pids()
         # The exit first: an exit without an entry can be recognised, an entry without an exit cannot.
         for event, number in sorted(zip(plan.events, ids, strict=True), key=lambda one: not one[0].at_exit):
@@ -131,8 +155,8 @@ class LoadedPrograms:
     def _load_event(self, event: PlannedEvent, number: int, rings: int, own: Sequence[int]) -> None:
         """Load and attach the programs of an event, which share its switch and its counters."""
         control = self._map(MapType.ARRAY, 4, CONTROL_BYTES, 1, "pw_control")
-        counters = self._map(MapType.PERCPU_ARRAY, 4, _COUNTERS.size, 1, "pw_counters")
-        calls.write_element(self._target, control, 0, _control(ProgramMode.OFF, number))
+        counters = self._map(MapType.PERCPU_ARRAY, 4, COUNTERS.size, 1, "pw_counters")
+        calls.write_element(self._target, control, 0, control_value(ProgramMode.OFF, number))
         maps = {MapRole.CONTROL: control, MapRole.COUNTERS: counters, MapRole.RINGS: rings}
         if any(program.role is not None for program in event.programs):
             maps[MapRole.OBJECTS] = self._map(MapType.HASH, 8, 8, _MOST_OBJECTS, "pw_objects")
@@ -146,18 +170,11 @@ class LoadedPrograms:
             loaded = loaded._replace(programs=(*loaded.programs, fd), links=(*loaded.links, link))
             self._events[-1] = loaded
 
-    def _map(self, kind: MapType, key: int, value: int, entries: int, name: str, *, inner: int = 0) -> int:
-        fd = calls.create_map(self._target, kind, key, value, entries, name, inner=inner)
+    def _map(self, kind: MapType, key: int, value: int, entries: int, name: str) -> int:
+        fd = calls.create_map(self._target, kind, key, value, entries, name)
         self._files.append(fd)
         return fd
 
-    def _ring_bytes(self) -> int:
-        """Return the bytes of a ring buffer: a power of two, and whole pages of any machine."""
-        size = _RING_BYTES
-        while size > 1 << 16 and size * len(self._cpus.online) > _MOST_RING_BYTES:
-            size >>= 1
-        return size
 
-
-def _control(mode: ProgramMode, number: int) -> bytes:
+def control_value(mode: ProgramMode, number: int) -> bytes:
     return struct.pack("<II", mode, number)

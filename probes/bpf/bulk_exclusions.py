@@ -22,7 +22,10 @@ _EXCLUDED: Final = (
     ),
     _Excluded(
         "programs call them while they record",
-        ("ring_buffer_", "ktime_get_mono", "irq_work_"),
+        (
+            *("ring_buffer_", "ktime_get_mono", "irq_work_"),
+            *("htab_", "__htab_", "array_map_", "array_of_map_", "pcpu_freelist_", "__pcpu_freelist_"),
+        ),
         ("stack_walk",),
         ("_nofault",),
     ),

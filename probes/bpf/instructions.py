@@ -83,7 +83,11 @@ class MapRole(enum.IntEnum):
     """Array of ring buffers by CPU."""
     HITS = 4
     """Array of one element: a u64 for each function, by its cookie (`probes.bpf.hit_counter`)."""
-    OBJECTS = 5
+    DEPTHS = 5
+    """Hash by thread id: u64, number of calls that are traced and run (`probes.bpf.call_tracer`)."""
+    TASKS = 6
+    """Hash by thread id: those that are traced."""
+    OBJECTS = 7
     """Hash of the objects that are tracked: address, u64 -> the same (`probes.bpf.program.ObjectRole`)."""
 
 
@@ -93,6 +97,8 @@ class AddressKind(enum.IntEnum):
     NUMBER = 0
     MAP = 1
     MAP_VALUE = 2
+    KERNEL_FUNCTION = 2
+    """Immediate of a call that is the BTF type of a kfunc (BPF_PSEUDO_KFUNC_CALL)."""
 
 
 class Instruction(NamedTuple):

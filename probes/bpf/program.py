@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from events.bpf_layout import COMM as COMM_OFFSET
-from events.bpf_layout import EVENT_ID, FAULTS, LOST, PID, STAMP
+from events.bpf_layout import EVENT_ID, FAULTS
 from probes.bpf.assembler import Assembler, JumpLabel
 from probes.bpf.condition import Condition
 from probes.bpf.fetch import CONTEXT, FAULT_BITS, RECORD, FetchCompiler, NotCompiled
@@ -16,6 +16,7 @@ from probes.bpf.filter import ComparedValue, FilterCompiler, compared_fields
 from probes.bpf.instructions import FRAME_POINTER, AluOperation, Helper, Instruction, JumpCondition, MapRole
 from probes.bpf.record import COMM, RecordLayout, StoredField, StoredType
 from probes.bpf.registers import SavedRegisters
+from probes.bpf.ring_record import HITS, PASSED, add_one, find_counters, reserve, submit
 from probes.fetcharg import Comm, Expression
 
 COUNTER_NAMES: Final = ("hits", "passed", "lost", "recorded")
@@ -23,9 +24,6 @@ COUNTER_NAMES: Final = ("hits", "passed", "lost", "recorded")
 recorded the ones without room and the ones recorded."""
 CONTROL_BYTES: Final = 8
 """Bytes of the element of `MapRole.CONTROL`: mode (`ProgramMode`) and id of the event, u32 each."""
-_HITS, _PASSED, _LOST, _RECORDED = 0, 8, 16, 24
-_COUNTER_BASE = 8
-"""Register with the address of this CPU's counters."""
 _SCRATCH_END = -24
 """Highest place on the stack for compared values: below the places of `probes.bpf.fetch`."""
 _LARGEST_STACK = 512
@@ -143,9 +141,8 @@ class _BodyWriter:
         out.map_value(2, MapRole.CONTROL)
         out.load(1, 2, 0, 4)
         out.jump_if(JumpCondition.EQ, 1, ProgramMode.OFF, done)
-        self._find_counters(done)
-        out.constant(1, 1)
-        out.add_in_memory(_COUNTER_BASE, _HITS, 1)
+        find_counters(out, done)
+        add_one(out, HITS)
         out.constant(FAULT_BITS, 0)
         pointer = next((one.field.name for one in self._values if role and one.expression is not None), None)
         if condition is not None:
@@ -154,8 +151,7 @@ class _BodyWriter:
         if role is not None and pointer is not None:
             self._load_compared([pointer])
             self._jump_unless_object(role, pointer, done)
-        out.constant(1, 1)
-        out.add_in_memory(_COUNTER_BASE, _PASSED, 1)
+        add_one(out, PASSED)
         if role is ObjectRole.BEGIN and pointer is not None:
             self._begin_tracking(pointer, full)
         out.map_value(2, MapRole.CONTROL)
@@ -165,15 +161,6 @@ class _BodyWriter:
         out.place(done)
         out.exit()
         return out.program()
-
-    def _find_counters(self, done: JumpLabel) -> None:
-        out = self._out
-        out.store_constant(FRAME_POINTER, -4, 0, 4)
-        out.stack_address(2, -4)
-        out.map(1, MapRole.COUNTERS)
-        out.call(Helper.MAP_LOOKUP_ELEM)
-        out.jump_if(JumpCondition.EQ, 0, 0, done)
-        out.move(_COUNTER_BASE, 0)
 
     def _jump_unless_object(self, role: ObjectRole, pointer: str, done: JumpLabel) -> None:
         """Continue at a label where a pointer is none to an object, or to one that is not tracked."""
@@ -234,24 +221,7 @@ class _BodyWriter:
     def _record(self, done: JumpLabel, full: JumpLabel) -> None:
         """Reserve a record in this CPU's ring buffer, fill it and hand it over; count it as lost without room."""
         out = self._out
-        out.call(Helper.GET_SMP_PROCESSOR_ID)
-        out.store(FRAME_POINTER, -4, 0, 4)
-        out.stack_address(2, -4)
-        out.map(1, MapRole.RINGS)
-        out.call(Helper.MAP_LOOKUP_ELEM)
-        out.jump_if(JumpCondition.EQ, 0, 0, full)
-        out.move(1, 0)
-        out.constant(2, self._size)
-        out.constant(3, 0)
-        out.call(Helper.RINGBUF_RESERVE)
-        out.jump_if(JumpCondition.EQ, 0, 0, full)
-        out.move(RECORD, 0)
-        out.call(Helper.KTIME_GET_NS)
-        out.store(RECORD, STAMP, 0, 8)
-        out.call(Helper.GET_CURRENT_PID_TGID)
-        out.store(RECORD, PID, 0, 4)
-        out.load(1, _COUNTER_BASE, _LOST, 8)
-        out.store(RECORD, LOST, 1, 4)
+        reserve(out, self._size, full)
         out.map_value(2, MapRole.CONTROL)
         out.load(1, 2, 4, 4)
         out.store(RECORD, EVENT_ID, 1, 4)
@@ -259,15 +229,7 @@ class _BodyWriter:
         for number, value in enumerate(self._values):
             self._store(number, value)
         out.store(RECORD, FAULTS, FAULT_BITS, 4)
-        out.move(1, RECORD)
-        out.constant(2, 0)
-        out.call(Helper.RINGBUF_SUBMIT)
-        out.constant(1, 1)
-        out.add_in_memory(_COUNTER_BASE, _RECORDED, 1)
-        out.jump(done)
-        out.place(full)
-        out.constant(1, 1)
-        out.add_in_memory(_COUNTER_BASE, _LOST, 1)
+        submit(out, done, full)
 
     def _store(self, number: int, value: StoredValue) -> None:
         """Record one value: again from memory if it is no number that the filter has read."""

@@ -32,6 +32,7 @@ _COUNTED = "what the kernel has counted when it is written; {} writes the same"
 _TABLES = {
     "calls": ("calls", _KEEPS),
     "hot-spots": ("hot spots", _KEEPS),
+    "failures": ("failures", _KEEPS),
     "summary": ("summary", _KEEPS),
     "kernel-summary": ("summary", _COUNTED.format("run --hist --view summary")),
     "hosts": ("hosts", "how each host is, and what was lost there; run --view hosts writes the same"),

@@ -7,7 +7,7 @@ import argparse
 from events.export.catalogue import EVENT_FORMATS
 from tui.cli.args import argument_types as types
 
-VIEWS = ("calls", "hot-spots", "summary", "histograms", "hosts")
+VIEWS = ("calls", "hot-spots", "failures", "summary", "histograms", "hosts")
 """Views whose tables `tui.cli.exports.view_export` writes; listed here as that module is slow to import."""
 
 

@@ -76,7 +76,7 @@ class Hit:
     def run(self) -> dict[str, int]:
         """Run the program once; return its counters."""
         self.machine.registers[1] = CONTEXT
-        maps = {1: CONTROL, 2: COUNTERS, 3: RINGS, 5: OBJECTS}
+        maps = {1: CONTROL, 2: COUNTERS, 3: RINGS, 7: OBJECTS}
         program = [
             one if one.code != 0x18 or not one.source else one._replace(source=0, immediate=maps[one.immediate])
             for one in self._program.instructions([OURS])
