@@ -12,7 +12,7 @@ from tui.cli.console.output import connect, plain
 from tui.cli.exports.export_options import BadExportOption, ExportRequest, export_request_of
 from tui.cli.exports.open_export import REFUSALS, opened_watch_export, print_export_error, print_refusal
 from tui.cli.follow.clock import UNKNOWN
-from tui.cli.follow.filter import FilterRefused, check_words, filter_of, print_filter_error
+from tui.cli.follow.filter import OptionRefused, check_words, filter_of, print_filter_error
 from tui.cli.status import UNUSABLE, USAGE
 from tui.output.event_source import load_symbols
 
@@ -24,7 +24,7 @@ def run(arguments: argparse.Namespace) -> int:
         check_words(arguments)
     except BadExportOption as error:
         return print_refusal(error, USAGE)
-    except FilterRefused as error:
+    except OptionRefused as error:
         print_filter_error(error)
         return USAGE
     if wanted is None:

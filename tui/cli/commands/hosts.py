@@ -32,7 +32,7 @@ from tui.cli.console.output import plain
 from tui.cli.exports.export_options import STDOUT, BadExportOption, ExportRequest, check_count, check_view
 from tui.cli.exports.open_export import REFUSALS, print_export_error, print_refusal
 from tui.cli.follow.clock import face_of
-from tui.cli.follow.filter import FilterRefused, check_words, print_filter_error
+from tui.cli.follow.filter import OptionRefused, check_words, print_filter_error
 from tui.cli.follow.follow import arm_options_of, limits_of
 from tui.cli.follow.preset_specs import any_duration_note, requested_probes
 from tui.cli.follow.signals import Forced, SignalStop, flush_output, print_forced_stop, stoppable
@@ -67,7 +67,7 @@ def run(arguments: argparse.Namespace) -> int:
         check_view(arguments, wanted, several=True)
     except BadExportOption as error:
         return print_refusal(error, USAGE)
-    except FilterRefused as error:
+    except OptionRefused as error:
         print_filter_error(error)
         return USAGE
     order = order_of(arguments)
@@ -97,7 +97,7 @@ def run(arguments: argparse.Namespace) -> int:
                 _show(fleet, order, stream, arguments.seconds)
             else:
                 failed = _give(fleet, order, stream, arguments, wanted)
-    except FilterRefused as error:
+    except OptionRefused as error:
         print_filter_error(error)
         failed = USAGE
     finally:
