@@ -111,8 +111,8 @@ def place_of_key(keys_text: str, key: str) -> int:
 def unknown_name(name: str, names: Sequence[str]) -> str:
     """Return the message for a name that no event has, with near names and those that there are."""
     near = difflib.get_close_matches(name, names, _MAX_NEAR)
-    hint = f": did you mean {' or '.join(near)}?" if near else ""
-    return f"no {name}{hint}; there {_listed(names)}"
+    hint = f": did you mean {' or '.join(near)}?" if near else "."
+    return f"no event has {name}{hint} There {_listed(names)}"
 
 
 def _listed(names: Iterable[str]) -> str:

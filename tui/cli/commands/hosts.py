@@ -46,7 +46,7 @@ _PATIENCE = 0.1
 """Seconds between two checks for new events."""
 _LOOK_EVERY = 1.0
 """Seconds between two requests for losses, names and clocks."""
-_SINGLE_HOST_OPTIONS = ("summary", "hist")
+_SINGLE_HOST_OPTIONS = ("summary", "hist", "by", "statistics")
 """Options for a single host only."""
 
 
@@ -56,7 +56,7 @@ class _NothingArmed(Exception):
 
 def run(arguments: argparse.Namespace) -> int:
     """Arm on all hosts, print or export events, disarm on all hosts."""
-    single_host = [name for name in _SINGLE_HOST_OPTIONS if getattr(arguments, name) not in (None, False)]
+    single_host = [name for name in _SINGLE_HOST_OPTIONS if getattr(arguments, name) not in (None, False, [])]
     if single_host and not arguments.view:
         print(f"probewright: --{single_host[0]} is for one host: give one --target, or take --json", file=sys.stderr)
         return USAGE

@@ -20,9 +20,16 @@ from kernel.watch.watch import Watch
 from probes.plans.plan import Via
 from tui.cli.args.options import is_aggregate
 from tui.cli.console.output import connect, emit, line, plain
-from tui.cli.exports.export_options import BadExportOption, ExportRequest, check_count, check_view, export_request_of
+from tui.cli.exports.export_options import (
+    BadExportOption,
+    ExportRequest,
+    check_count,
+    check_tables,
+    check_view,
+    export_request_of,
+)
 from tui.cli.exports.open_export import REFUSALS, opened_watch_export, print_export_error, print_refusal
-from tui.cli.follow.aggregate_printer import count_events, print_table, request_of, triggers_for
+from tui.cli.follow.aggregate_printer import count_events, request_of, triggers_for, write_aggregate
 from tui.cli.follow.clock import face_of, measure_clock
 from tui.cli.follow.filter import (
     OptionRefused,
@@ -71,6 +78,7 @@ def run(arguments: argparse.Namespace) -> int:
         check_count(arguments)
         check_words(arguments)
         check_view(arguments, export_request)
+        check_tables(arguments, export_request)
         aggregate_request = request_of(arguments) if is_aggregate(arguments) else None
     except BadExportOption as error:
         return print_refusal(error, USAGE)
@@ -190,17 +198,7 @@ def _aggregate(
 ) -> int:
     """Print the table of groups, or write it to a file; return the exit status."""
     model, error = count_events(watch, arguments, events, request, chosen)
-    status = DONE
-    if wanted is None:
-        print_table(model, arguments.top, as_json=arguments.json)
-    elif model is not None:
-        from tui.cli.exports.view_export import write_table
-        from tui.output.aggregate_table import AggregateTable
-
-        try:
-            status = write_table(AggregateTable(model, chosen), wanted, as_json=arguments.json)
-        except REFUSALS as refused:
-            status = print_export_error(wanted, refused)
+    status = write_aggregate(watch, model, arguments, wanted)
     if error is not None:
         raise error
     return status

@@ -16,12 +16,14 @@ from kernel.session.stack_triggers import records_stacks
 from kernel.watch.watch import Watch
 from tui.cli.console.output import emit, line, plain
 from tui.cli.follow.filter import OptionRefused
-from tui.cli.follow.follow import follow
+from tui.cli.follow.follow import follow, print_no_events
+from tui.cli.status import DONE
+from tui.filter.filter import Filter
 from widgets.number_format import duration, grouped
 
 if TYPE_CHECKING:
     from events.store.store import Store
-    from tui.filter.filter import Filter
+    from tui.cli.exports.export_options import ExportRequest
     from tui.views.aggregates.model import AggregateModel, AggregateRow
 
 _BAR: Final = 20
@@ -145,10 +147,28 @@ def check_names(watch: Watch, request: AggregateRequest, arguments: argparse.Nam
         raise refusal(error) from None
 
 
-def print_table(model: AggregateModel | None, top: int, *, as_json: bool) -> None:
+def write_aggregate(
+    watch: Watch, model: AggregateModel | None, arguments: argparse.Namespace, wanted: ExportRequest | None
+) -> int:
+    """Print the table of groups, or write all of it to a file; return the exit status."""
+    if model is None or (wanted is None and not model.aggregate.of):
+        print_no_events(watch)
+        return DONE
+    if wanted is None:
+        print_table(model, arguments.top, as_json=arguments.json)
+        return DONE
+    from tui.cli.exports.open_export import REFUSALS, print_export_error
+    from tui.cli.exports.view_export import write_table
+    from tui.output.aggregate_table import AggregateTable
+
+    try:
+        return write_table(AggregateTable(model, Filter(arguments.filter)), wanted, as_json=arguments.json)
+    except REFUSALS as refused:
+        return print_export_error(wanted, refused)
+
+
+def print_table(model: AggregateModel, top: int, *, as_json: bool) -> None:
     """Print the first rows, and the sum of the others; `top`: number of rows, 0: all."""
-    if model is None:
-        return
     found = model.rows(top)
     rows = (*found.rows, *((found.others,) if found.others else ()))
     if as_json:

@@ -145,7 +145,7 @@ def _no_value(name: str, values: Sequence[str], formats: Iterable[FormatColumns]
     field = next((field for one in formats if (field := field_of(name, *one)) is not None), None)
     if field is not None:
         return f"{name} is {value_kind(field).value}, and only numbers can be summed; as a key it can be counted"
-    return unknown_name(name, values) if values else f"no {name}: no event has a number"
+    return unknown_name(name, values) if values else f"no event has {name}, nor any number"
 
 
 def _not_together(request: AggregateRequest) -> str:
