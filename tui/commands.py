@@ -81,6 +81,13 @@ COMMANDS = (
     Command("view('calls')", "x", "Entry→exit", "Show calls with changed values, results and durations.", "live"),
     Command("view('summary')", "s", "Summary", "Show latencies, frequent values, rates and processes.", "live"),
     Command(
+        "view('aggregate')",
+        "y",
+        "By key",
+        "Show count, sum, average … by function, process, field, stack: the keys that Y chooses.",
+        "live",
+    ),
+    Command(
         "view('histograms')",
         "b",
         "Histograms",

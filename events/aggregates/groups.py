@@ -13,13 +13,13 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from events.aggregates.request import MAX_KEYS
 from events.aggregates.value_sums import ValueSums
 
 Ints = NDArray[np.int64]
 Keys = NDArray[np.uint64]
 Mask = NDArray[np.bool_]
 
-MAX_KEYS: Final = 3
 OTHERS: Final = 0
 """Group of the rows whose keys came when there was no more room."""
 _MULTIPLIERS: Final = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))

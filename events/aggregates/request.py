@@ -7,9 +7,9 @@ import enum
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
-from events.aggregates.groups import MAX_KEYS
 from events.search.comparison import LATENCY
 
+MAX_KEYS: Final = 3
 BY: Final = "by"
 _MAX_NAMES: Final = 24
 """Names that an error lists."""

@@ -9,7 +9,7 @@ from events.aggregates.value_sums import NEGATIVE, ValueTotal
 from foreign.count_text import counted
 from tui.filter.filter import PassCount
 from tui.output.view_table import Cells, EventsTable
-from tui.views.aggregates.model import AggregateModel, AggregateRow, statistic_of
+from tui.views.aggregate.model import AggregateModel, AggregateRow, statistic_of
 
 if TYPE_CHECKING:
     from events.aggregates.request import AggregateRequest
@@ -82,8 +82,9 @@ class AggregateTable(EventsTable):
 
     @property
     def text(self) -> str:
-        rows = self._model.rows(0).size
-        return f"{counted(rows, 'row')} of {super().text}"
+        rows, found = self._model.rows(0).size, self.counted
+        events = found.text if self.chosen.text else counted(found.passing, found.unit)
+        return f"{counted(rows, 'row')} of {events}"
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -94,7 +95,8 @@ class AggregateTable(EventsTable):
         """Keys, numbers of keys with other names, and statistics; of powers of two the value, and its upper bound."""
         request = self._model.request
         powers = ("value", _LOG2) if request.histograms else ()
-        numbers = [f"{name}.number" for name in request.keys]
+        named = {name for row in self.objects() for name in row.get("numbers", ())}
+        numbers = [f"{name}.number" for name in request.keys if name in named]
         return ("summary", *request.keys, *numbers, "count", *(one.title for one in request.columns), *powers)
 
     def tick(self, budget: float) -> None:

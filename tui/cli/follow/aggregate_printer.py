@@ -24,7 +24,7 @@ from widgets.number_format import duration, grouped
 if TYPE_CHECKING:
     from events.store.store import Store
     from tui.cli.exports.export_options import ExportRequest
-    from tui.views.aggregates.model import AggregateModel, AggregateRow
+    from tui.views.aggregate.model import AggregateModel, AggregateRow
 
 _BAR: Final = 20
 _LOG2_BAR: Final = 40
@@ -98,7 +98,7 @@ class AggregateCounter:
         return self.model.aggregate.passing_count
 
     def _made(self, store: Store) -> AggregateModel:
-        from tui.views.aggregates.model import AggregateModel  # imports numpy
+        from tui.views.aggregate.model import AggregateModel  # imports numpy
 
         passing = self._filter.of(self._watch, store)
         return AggregateModel(self._watch, store, self._request, passing=passing, only=self._only, most=self._most)
@@ -139,7 +139,7 @@ def count_events(
 
 def check_names(watch: Watch, request: AggregateRequest, arguments: argparse.Namespace) -> None:
     """Raise OptionRefused for a key or value that no event of a watch has."""
-    from tui.views.aggregates.plan_columns import PlanColumns, check_request
+    from tui.views.aggregate.plan_columns import PlanColumns, check_request
 
     try:
         check_request(watch, request, PlanColumns(watch), arguments.by or "")
@@ -184,7 +184,7 @@ def print_table(model: AggregateModel, top: int, *, as_json: bool) -> None:
 
 
 def _table(model: AggregateModel, rows: Sequence[AggregateRow]) -> Iterator[str]:
-    from tui.views.aggregates.cells import bar_share, key_lines, number_cells, titles
+    from tui.views.aggregate.cells import bar_share, key_lines, number_cells, titles
     from widgets.safe_text import cut, fit, width
 
     keys = len(model.request.keys)
@@ -210,7 +210,7 @@ def _table(model: AggregateModel, rows: Sequence[AggregateRow]) -> Iterator[str]
 
 
 def _histograms(model: AggregateModel, rows: Sequence[AggregateRow]) -> Iterator[str]:
-    from tui.views.aggregates.cells import OTHER_KEYS
+    from tui.views.aggregate.cells import OTHER_KEYS
 
     for value in model.request.histograms:
         is_time = model.is_time(value)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from events.aggregates.aggregate import Aggregate, GroupKey
 from events.aggregates.groups import OTHERS, GroupTotals
@@ -15,8 +16,8 @@ from events.names.event_names import event_name
 from foreign.count_text import counted
 from tui.present.call_ends import ends_of
 from tui.present.value_text import ValueStyle
-from tui.views.aggregates.labels import KeyLabels
-from tui.views.aggregates.plan_columns import PlanColumns, ends_for
+from tui.views.aggregate.labels import KeyLabels
+from tui.views.aggregate.plan_columns import PlanColumns, ends_for
 from widgets.number_format import grouped
 
 if TYPE_CHECKING:
@@ -30,8 +31,6 @@ if TYPE_CHECKING:
 OTHER_KEYS: Final = "others"
 _MOST_CLAUSES: Final = 8
 """Greatest number of groups whose events one condition can find."""
-_COUNT: Final = -1
-"""Number of the column with the number of rows; those of the statistics count from 0."""
 
 
 class AggregateRow(NamedTuple):
@@ -148,7 +147,7 @@ class AggregateModel:
 
         Args:
             most: greatest number of rows; 0: all.
-            by: number of the column of a statistic; -1: number of events; None: that of `first_order`.
+            by: number of the column: the keys, then the number of events, then statistics; None: `first_order`.
             ascending: True: the smallest first.
         """
         self._name_groups()
@@ -172,24 +171,25 @@ class AggregateModel:
     @property
     def first_order(self) -> int:
         """Number of the column that rows are sorted by at first: the first statistic but minima, else the count."""
-        columns = self.request.columns
-        found = (n for n, one in enumerate(columns) if one.function is not Function.MIN)
-        return next(found, _COUNT)
+        count = len(self.request.keys)
+        statistics = enumerate(self.request.columns, count + 1)
+        return next((n for n, one in statistics if one.function is not Function.MIN), count)
 
-    def _order(
-        self, totals: GroupTotals, size: int, by: int, *, ascending: bool
-    ) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
-        names = list(self._rows)
-        numbers = [self._sort_number(totals, row, by) for row in range(size)]
-        sign = 1 if ascending else -1
-        order = sorted(range(size), key=lambda row: (numbers[row] is None, sign * (numbers[row] or 0), names[row]))
-        return np.array(order, np.intp)
-
-    def _sort_number(self, totals: GroupTotals, row: int, by: int) -> float | None:
-        if by == _COUNT:
-            return int(totals.counts[row])
-        statistic = self.request.columns[by]
-        return statistic_of(statistic, totals.values[self.request.values.index(statistic.value)].total(row))
+    def _order(self, totals: GroupTotals, size: int, by: int, *, ascending: bool) -> NDArray[np.intp]:
+        """Return the numbers of the rows in order; equal ones in the order in which they came."""
+        keys = len(self.request.keys)
+        if by < keys:
+            names = list(self._rows)
+            rows = sorted(range(size), key=lambda row: names[row][by], reverse=not ascending)
+            return np.array(rows, np.intp)
+        numbers = totals.counts[:size].astype(np.float64)
+        if by > keys:
+            statistic = self.request.columns[by - keys - 1]
+            sums = totals.values[self.request.values.index(statistic.value)]
+            numbers = sums.approximate(statistic.function)[:size]
+        # Rows without a value stand last in either order.
+        order: NDArray[np.intp] = np.argsort(numbers if ascending else -numbers, kind="stable")
+        return order
 
     def _row(self, totals: GroupTotals, row: int) -> AggregateRow:
         group = self._first_group[row]

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Final
 
 from events.aggregates.event_columns import KeyKind
 from events.aggregates.request import Function, Statistic
-from tui.views.aggregates.model import OTHER_KEYS, AggregateModel, AggregateRow, statistic_of
+from tui.views.aggregate.model import OTHER_KEYS, AggregateModel, AggregateRow, statistic_of
 from widgets.number_format import duration, grouped
 
 if TYPE_CHECKING:
     from events.aggregates.request import AggregateRequest
 
-__all__ = ["OTHER_KEYS", "bar_share", "key_lines", "number_cells", "statistic_text", "titles"]
+__all__ = ["OTHER_KEYS", "bar_share", "key_lines", "key_text", "number_cells", "statistic_text", "titles"]
 _NONE: Final = "-"
 
 
@@ -30,6 +30,11 @@ def key_lines(model: AggregateModel, row: AggregateRow) -> list[list[str]]:
         model.labels.frames(key) or [label] if key.source.kind is KeyKind.STACK else [label]
         for key, label in zip(row.keys, row.labels, strict=True)
     ]
+
+
+def key_text(model: AggregateModel, row: AggregateRow) -> list[str]:
+    """Return each key in one line, foreign text."""
+    return list(row.labels) or [" ".join(lines) for lines in key_lines(model, row)]
 
 
 def number_cells(model: AggregateModel, row: AggregateRow) -> list[str]:
@@ -51,13 +56,14 @@ def statistic_text(model: AggregateModel, statistic: Statistic, row: AggregateRo
 def bar_share(model: AggregateModel, row: AggregateRow, rows: Sequence[AggregateRow], by: int | None = None) -> float:
     """Return how much of the largest row a row has, of the column `by` that the rows are sorted by; 0: nothing."""
     column = model.first_order if by is None else by
-    most = max((_size(model, one, column) for one in rows if one.keys), default=0)
+    most = max((_size(model, one, column) for one in rows if one.row >= 0), default=0)
     own = _size(model, row, column)
-    return min(1.0, own / most) if most > 0 and own > 0 else 0.0
+    return own / most if most > 0 and own > 0 and row.row >= 0 else 0.0
 
 
 def _size(model: AggregateModel, row: AggregateRow, column: int) -> float:
-    if column < 0:
+    keys = len(model.request.keys)
+    if column <= keys:
         return row.hits
-    statistic = model.request.columns[column]
+    statistic = model.request.columns[column - keys - 1]
     return statistic_of(statistic, row.totals[statistic.value]) or 0

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from events.aggregates.event_columns import (
+    FUNC,
     STACKS,
     EventColumns,
     field_of,
@@ -77,6 +78,12 @@ def choices_of(columns: PlanColumns, ends: Mapping[str, EndRole]) -> Choices:
     """Return the keys and the values that the events of a watch have."""
     formats = columns.formats()
     return Choices(key_names(formats), value_names(formats, has_calls=bool(ends)))
+
+
+def default_request(columns: PlanColumns) -> AggregateRequest:
+    """Return the keys that suit the events of a watch: of several functions the function, and the process."""
+    several = any(FUNC in fmt.names for fmt, _ in columns.formats())
+    return AggregateRequest((FUNC, "comm") if several else ("comm",))
 
 
 def ends_for(watch: Watch, request: AggregateRequest, columns: PlanColumns) -> Mapping[str, EndRole] | None:
