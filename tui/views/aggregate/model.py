@@ -234,9 +234,16 @@ class AggregateModel:
     def head(self) -> str:
         """Number of rows that are counted, and of those that are not, in words."""
         aggregate = self.aggregate
-        parts = [counted(aggregate.counted, self.unit)]
+        number = counted(aggregate.counted, self.unit)
         if aggregate.passing_count < aggregate.of:
-            parts[0] = f"{grouped(aggregate.counted)} of {counted(aggregate.of, self.unit)}"
+            number = f"{grouped(aggregate.counted)} of {counted(aggregate.of, self.unit)}"
+        return ", ".join((number, *self.lacking))
+
+    @property
+    def lacking(self) -> list[str]:
+        """Numbers of events, or of calls, that are not counted, in words; empty: all are."""
+        aggregate = self.aggregate
+        parts = []
         if left := aggregate.left_out:
             lacking = ", ".join((*self.request.keys, *self.request.values))
             parts.append(f"{grouped(left)} without {lacking}")
@@ -246,7 +253,7 @@ class AggregateModel:
             parts.append(f"{grouped(aggregate.skipped_events)} dropped before they were counted")
         if aggregate.backlog:
             parts.append(f"{grouped(aggregate.backlog)} to go")
-        return ", ".join(parts)
+        return parts
 
 
 def statistic_of(statistic: Statistic, total: ValueTotal) -> float | None:

@@ -320,5 +320,5 @@ class AggregateView(TableView):
         return PassCount(aggregate.passing_count, aggregate.of, self._model.unit)
 
     def note(self, watch: Watch) -> str:
-        """Return what is counted, and what is not."""
-        return ", ".join(filter(None, (self._model.head if self._model is not None else "", note_of(watch))))
+        """Return what is not counted, then the note on the events."""
+        return ", ".join((*(self._model.lacking if self._model is not None else ()), note_of(watch)))
