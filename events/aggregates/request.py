@@ -10,6 +10,8 @@ from typing import Final, NamedTuple
 from events.search.comparison import LATENCY
 
 MAX_KEYS: Final = 3
+NEGATIVE: Final = -1
+"""Exponent under which negative numbers are counted by powers of two."""
 BY: Final = "by"
 _MAX_NAMES: Final = 24
 """Names that an error lists."""
@@ -88,7 +90,7 @@ def parse_keys(text: str) -> tuple[str, ...]:
         name = part.strip(_BLANK)
         place = at + len(part) - len(part.lstrip(_BLANK))
         if not name:
-            raise AggregateError("a key is missing here", BY, text, place)
+            raise AggregateError("a key is missing here", BY, text, at)
         if name in found:
             raise AggregateError(f"{name} is a key already", BY, text, place)
         if len(found) == MAX_KEYS:

@@ -17,8 +17,6 @@ from events.summary.distribution import PowerOfTwo, powers_of_two
 Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
-NEGATIVE: Final = -1
-"""Exponent under which negative numbers are counted."""
 _POWERS: Final = 66
 """Counters of a group: negative numbers, then the exponents 0 to 64."""
 _HALF: Final = 32

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from events.aggregates.value_sums import NEGATIVE, ValueTotal
+from events.aggregates.request import NEGATIVE
+from events.aggregates.value_sums import ValueTotal
 from foreign.count_text import counted
 from tui.filter.filter import PassCount
 from tui.output.view_table import Cells, EventsTable

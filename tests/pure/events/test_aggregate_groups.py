@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from events.aggregates.groups import OTHERS, Groups, ValueColumn
-from events.aggregates.value_sums import NEGATIVE
+from events.aggregates.request import NEGATIVE
 
 KEYS = st.one_of(st.integers(0, 6), st.sampled_from([1 << 63, (1 << 64) - 1, 1 << 62, 1 << 61]))
 SIGNED = st.one_of(

@@ -175,7 +175,6 @@ def add_aggregate(parser: argparse.ArgumentParser, where: str = "") -> None:
     parser.add_argument(
         "--top",
         type=types.natural,
-        default=20,
         metavar="N",
         help=f"{where}print N rows of the table, the largest, and the sum of the others (default: 20; 0: all)",
     )

@@ -136,7 +136,6 @@ def _application() -> argparse.ArgumentParser:
     add_filter(parser, "of a recording, with --export: ")
     add_view(parser)
     add_aggregate(parser, "of a recording: ")
-    parser.add_argument("--json", action="store_true", help="with --by: one JSON object a line")
     add_clock(parser)
     add_rates(parser)
     parser.set_defaults(command="app")

@@ -9,8 +9,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Final
 
 from events.aggregates.event_columns import STACKS
-from events.aggregates.request import AggregateError, AggregateRequest, Function, Statistic, parse_keys
-from events.aggregates.value_sums import NEGATIVE
+from events.aggregates.request import NEGATIVE, AggregateError, AggregateRequest, Function, Statistic, parse_keys
 from kernel.errors import KernelError
 from kernel.session.stack_triggers import records_stacks
 from kernel.watch.watch import Watch
@@ -26,6 +25,8 @@ if TYPE_CHECKING:
     from tui.cli.exports.export_options import ExportRequest
     from tui.views.aggregate.model import AggregateModel, AggregateRow
 
+_TOP: Final = 20
+"""Rows that are printed, unless another number is requested."""
 _BAR: Final = 20
 _LOG2_BAR: Final = 40
 _BUDGET: Final = 0.1
@@ -154,15 +155,16 @@ def write_aggregate(
     if model is None or (wanted is None and not model.aggregate.of):
         print_no_events(watch)
         return DONE
+    as_json = getattr(arguments, "json", False)
     if wanted is None:
-        print_table(model, arguments.top, as_json=arguments.json)
+        print_table(model, _TOP if arguments.top is None else arguments.top, as_json=as_json)
         return DONE
     from tui.cli.exports.open_export import REFUSALS, print_export_error
     from tui.cli.exports.view_export import write_table
     from tui.output.aggregate_table import AggregateTable
 
     try:
-        return write_table(AggregateTable(model, Filter(arguments.filter)), wanted, as_json=arguments.json)
+        return write_table(AggregateTable(model, Filter(arguments.filter)), wanted, as_json=as_json)
     except REFUSALS as refused:
         return print_export_error(wanted, refused)
 
