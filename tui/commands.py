@@ -89,6 +89,13 @@ COMMANDS = (
         footer=False,
     ),
     Command(
+        "view('aggregate')",
+        "y",
+        "By key",
+        "Show count, sum, average … by function, process, field, stack: the keys that Y chooses.",
+        "live",
+    ),
+    Command(
         "view('histograms')",
         "b",
         "Histograms",

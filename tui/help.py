@@ -61,6 +61,9 @@ SCREENS: Final = {
     "LossScreen": ScreenNote("Losses", "Lost events by CPU and by probe, with remedies."),
     "TriggerDialog": ScreenNote("Triggers", "Type a trigger; Enter adds it if this kernel accepts it."),
     "EventExportDialog": ScreenNote("Export events", "Choose a format and a file; Enter writes it."),
+    "AggregateChooser": ScreenNote(
+        "Aggregate", "Choose up to three keys, and what to show of values; Enter shows the table."
+    ),
     "PresetScreen": ScreenNote(
         "Presets",
         "Type words of a preset, or #TAG. Beside the list: the verdict of this target on the marked preset.",
@@ -106,6 +109,9 @@ PANES: Final = {
     "GraphTable": HelpPane("The tree of calls", "LiveScreen"),
     "GraphPane": HelpPane("Parts of the tree", "LiveScreen"),
     "TableList": HelpPane("Lines of text", "LiveScreen"),
+    "AggregatePane": HelpPane("Table by key", "LiveScreen"),
+    "GroupTable": HelpPane("Rows of the table by key", "LiveScreen"),
+    "ChoiceList": HelpPane("Keys and values", "AggregateChooser"),
     "SummaryPanel": HelpPane("Summary", "LiveScreen"),
     "SummaryList": HelpPane("Rows of the summary", "LiveScreen"),
     "ValueInput": HelpPane("Value to enter", "LiveScreen"),

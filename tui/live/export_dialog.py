@@ -35,6 +35,7 @@ _TABLES = {
     "failures": ("failures", _KEEPS),
     "summary": ("summary", _KEEPS),
     "kernel-summary": ("summary", _COUNTED.format("run --hist --view summary")),
+    "aggregate": ("by key", "the rows of this table, all of them; --by writes the same"),
     "hosts": ("hosts", "how each host is, and what was lost there; run --view hosts writes the same"),
     "histograms": ("histograms", _COUNTED.format("run --view histograms")),
 }
@@ -149,7 +150,7 @@ def tables_of(view: str) -> list[OfferedFormat]:
     return [
         OfferedFormat(f"{form.name}{OF_VIEW}{view}", f"{title}: {form.title}", form.suffix, keeps)
         for form in FORMATS
-        if form.of_tables
+        if form.of_tables or (form.name == "parquet" and view == "aggregate")
     ]
 
 

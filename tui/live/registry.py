@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 LABELS: Final = {"events": "events", "graph": "graph", "calls": "entry→exit", "summary": "summary"}
 """Name of each view, and its label in the line above the rows."""
-EXTRA_LABELS: Final = {"failures": "failures", "histograms": "histograms"}
+EXTRA_LABELS: Final = {"failures": "failures", "aggregate": "by key", "histograms": "histograms"}
 """Views whose labels stand in that line only while they are shown."""
 _CLASSES: Final = {
     "events": "EventsView",
@@ -22,6 +22,7 @@ _CLASSES: Final = {
     "calls": "CallsView",
     "summary": "SummaryView",
     "failures": "FailuresView",
+    "aggregate": "AggregateView",
     "histograms": "HistogramsView",
 }
 

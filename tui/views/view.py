@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from events.store.store import Store
     from kernel.watch.watch import Watch
     from probes.plans.plan import Plan
+    from tui.output.view_table import ViewTable
     from widgets.events.times import Stamp
     from widgets.events.values import DetailField
     from widgets.lists.text_list import StyledLine
@@ -89,6 +90,12 @@ class View(ABC):
     def table_name(self) -> str:
         """Name of the table in `tui.output.view_tables` that can be exported; empty: the view has none."""
         return ""
+
+    def export_table(self, watch: Watch, store: Store) -> ViewTable:
+        """Return the table of that name."""
+        from tui.output.view_tables import TABLES
+
+        return TABLES[self.table_name](watch, store, self.filter)
 
     def show_times(self, stamp: Stamp) -> None:  # noqa: B027 - some views show no times
         """Format times of rows in another way."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from tui.cli.args import argument_types as types
 from tui.cli.args.fast_path import COMMANDS
 from tui.cli.args.options import (
+    add_aggregate,
     add_bounds,
     add_clock,
     add_common,
@@ -27,6 +28,7 @@ from tui.cli.args.options import (
     add_values,
     add_via,
     add_view,
+    is_aggregate,
 )
 from tui.cli.args.suggestions import unknown_arguments_message
 
@@ -69,7 +71,7 @@ def parse(argv: list[str]) -> argparse.Namespace:
     arguments.targets = getattr(arguments, "targets", ())
     if len(arguments.targets) > 1 and arguments.command not in _OF_SEVERAL:
         parser.error(f"{arguments.command} takes one --target; `run` and the application take several")
-    if arguments.command == "app" and (arguments.export or arguments.output):
+    if arguments.command == "app" and (arguments.export or arguments.output or is_aggregate(arguments)):
         arguments.command = "event_export"
     elif arguments.command == "app" and arguments.view:
         parser.error("--view names the table that --export writes; in the application v and other keys show views")
@@ -96,6 +98,13 @@ def _first_word(argv: list[str]) -> str:
             "--clock",
             "--filter",
             "--view",
+            "--by",
+            "--sum",
+            "--avg",
+            "--min",
+            "--max",
+            "--log2",
+            "--top",
         ):
             next(words, None)
         elif not word.startswith("-"):
@@ -130,6 +139,7 @@ def _application() -> argparse.ArgumentParser:
     add_export(parser)
     add_filter(parser, "of a recording, with --export: ")
     add_view(parser)
+    add_aggregate(parser, "of a recording: ")
     add_clock(parser)
     add_rates(parser)
     parser.set_defaults(command="app")
@@ -203,6 +213,7 @@ def _arming(printing: Callable[[str, str], argparse.ArgumentParser]) -> None:
     add_specs(sub, preset=True)
     add_bounds(sub)
     add_summary(sub)
+    add_aggregate(sub)
     add_export(sub)
     add_filter(sub)
     add_view(sub)
