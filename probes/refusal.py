@@ -17,6 +17,7 @@ _MESSAGES = {
     "no_choice": "This stands for no functions",
     "not_of_pattern": "The pattern has no function of this name",
     "no_program": "No BPF program does this",
+    "not_attached": "This kernel attaches no BPF program here",
     "number_too_wide": "The kernel would cut this number to the width of the field",
     "damaged_types": "The kernel's types are damaged where this probe needs them",
     "array_compared": "The kernel compares no arrays: it takes other bytes, or none",

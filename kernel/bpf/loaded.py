@@ -7,10 +7,18 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from kernel.bpf import calls
-from kernel.bpf.calls import MapType
+from kernel.bpf.calls import BpfRefused, MapType
 from kernel.target import RingMap, Target
 from probes.bpf.instructions import MapRole, encode
-from probes.bpf.program import CONTROL_BYTES, COUNTER_NAMES, AttachPoint, ProgramMode
+from probes.bpf.program import (
+    CONTROL_BYTES,
+    COUNTER_NAMES,
+    LOST_BYTES,
+    PROGRAM_BYTES,
+    BpfProgram,
+    ProgramMode,
+    counter_stride,
+)
 from probes.plans.plan import Plan, PlannedEvent
 
 _MOST_RING_BYTES = 64 << 20
@@ -33,14 +41,17 @@ class ProgramCounts(NamedTuple):
     """Calls at which the program did not run."""
 
 
+class _LoadedProgram(NamedTuple):
+    program: BpfProgram
+    file: int
+    link: int
+
+
 class _LoadedEvent(NamedTuple):
     event: PlannedEvent
     id: int
     control: int
-    counters: int
-    programs: tuple[int, ...]
-    links: tuple[int, ...]
-    """Link of each program."""
+    programs: tuple[_LoadedProgram, ...]
 
 
 class Cpus(NamedTuple):
@@ -72,6 +83,9 @@ class LoadedPrograms:
         self._files: list[int] = []
         """All files but links, the newest last."""
         self._events: list[_LoadedEvent] = []
+        self._stride = counter_stride(len(plan.programs))
+        self._counters = 0
+        """File of the map of counters."""
         try:
             self._load(plan, ids)
         except BaseException:
@@ -92,20 +106,31 @@ class LoadedPrograms:
     def counts(self) -> dict[str, ProgramCounts]:
         """Return the counts by `group/event`. Raises BpfRefused, TargetLost."""
         found = {}
+        data = calls.read_element(self._target, self._counters, 0, self._stride * self._cpus.possible)
         for loaded in self._events:
-            size = _COUNTERS.size * self._cpus.possible
-            data = calls.read_element(self._target, loaded.counters, 0, size)
-            rows = list(_COUNTERS.iter_unpack(data))
-            lost = {cpu: row[2] for cpu, row in enumerate(rows) if row[2]}
-            pairs = zip(loaded.programs, loaded.links, strict=True)
-            missed = sum(calls.missed_calls(self._target, program, link) for program, link in pairs)
-            hits, passed, recorded = (sum(row[column] for row in rows) for column in (0, 1, 3))
+            rows = [
+                (
+                    cpu,
+                    _COUNTERS.unpack_from(data, cpu * self._stride + LOST_BYTES + one.program.number * PROGRAM_BYTES),
+                )
+                for cpu in range(self._cpus.possible)
+                for one in loaded.programs
+            ]
+            lost = dict[int, int]()
+            for cpu, row in rows:
+                if row[2]:
+                    lost[cpu] = lost.get(cpu, 0) + row[2]
+            missed = sum(
+                calls.missed_calls(self._target, one.file, one.link, one.program.point) for one in loaded.programs
+            )
+            hits, passed, recorded = (sum(row[column] for _, row in rows) for column in (0, 1, 3))
             found[loaded.event.path] = ProgramCounts(hits, passed, lost, recorded, missed)
         return found
 
     def close(self) -> None:
         """Detach the programs, entries first, and close all files. Raises TargetLost."""
-        links = [link for one in sorted(self._events, key=lambda one: one.event.at_exit) for link in one.links]
+        events = sorted(self._events, key=lambda one: one.event.at_exit)
+        links = [one.link for event in events for one in event.programs]
         files, self._files = self._files, []
         self._events = []
         if links or files:
@@ -120,6 +145,7 @@ class LoadedPrograms:
         for cpu, fd in fds.items():
             calls.write_element(self._target, rings, cpu, struct.pack("<I", fd))
         self.rings = tuple(RingMap(cpu, fd, size) for cpu, fd in fds.items())
+        self._counters = self._map(MapType.ARRAY, 4, self._stride * self._cpus.possible, 1, "pw_counters")
         own = self._target.our_pids()
         # The exit first: an exit without an entry can be recognised, an entry without an exit cannot.
         for event, number in sorted(zip(plan.events, ids, strict=True), key=lambda one: not one[0].at_exit):
@@ -127,20 +153,29 @@ class LoadedPrograms:
                 self._load_event(event, number, rings, own)
 
     def _load_event(self, event: PlannedEvent, number: int, rings: int, own: Sequence[int]) -> None:
-        """Load and attach the programs of an event, which share its switch and its counters."""
+        """Load and attach the programs of an event, which share its switch."""
         control = self._map(MapType.ARRAY, 4, CONTROL_BYTES, 1, "pw_control")
-        counters = self._map(MapType.PERCPU_ARRAY, 4, _COUNTERS.size, 1, "pw_counters")
         calls.write_element(self._target, control, 0, _control(ProgramMode.OFF, number))
-        maps = {MapRole.CONTROL: control, MapRole.COUNTERS: counters, MapRole.RINGS: rings}
-        loaded = _LoadedEvent(event, number, control, counters, (), ())
+        maps = {MapRole.CONTROL: control, MapRole.COUNTERS: self._counters, MapRole.RINGS: rings}
+        loaded = _LoadedEvent(event, number, control, ())
         self._events.append(loaded)
         for program in event.programs:
-            fd = calls.load_program(self._target, encode(program.instructions(own), maps), "pw_probe")
-            self._files.append(fd)
-            at_exit = program.point is AttachPoint.EXIT
-            link = calls.attach(self._target, fd, program.functions, at_exit=at_exit)
-            loaded = loaded._replace(programs=(*loaded.programs, fd), links=(*loaded.links, link))
+            code = encode(program.instructions(own, self._cpus.possible, self._stride), maps)
+            try:
+                fd, link = self._load_program(program, code)
+            except BpfRefused as error:
+                error.functions = program.functions if program.point.on_one else ()
+                raise
+            loaded = loaded._replace(programs=(*loaded.programs, _LoadedProgram(program, fd, link)))
             self._events[-1] = loaded
+
+    def _load_program(self, program: BpfProgram, code: bytes) -> tuple[int, int]:
+        """Load and attach a program; return its file and that of its link."""
+        fd = calls.load_program(self._target, code, "pw_probe", program.point, program.target)
+        self._files.append(fd)
+        if program.point.on_one:
+            return fd, calls.attach_to_function(self._target, fd)
+        return fd, calls.attach(self._target, fd, program.functions, at_exit=program.point.at_exit)
 
     def _map(self, kind: MapType, key: int, value: int, entries: int, name: str, *, inner: int = 0) -> int:
         fd = calls.create_map(self._target, kind, key, value, entries, name, inner=inner)

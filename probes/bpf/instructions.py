@@ -27,6 +27,7 @@ class AluOperation(enum.IntEnum):
 
     ADD = 0x00
     SUB = 0x10
+    MUL = 0x20
     OR = 0x40
     AND = 0x50
     LSH = 0x60
@@ -68,6 +69,7 @@ class Helper(enum.IntEnum):
     RINGBUF_SUBMIT = 132
     GET_FUNC_IP = 173
     GET_ATTACH_COOKIE = 174
+    GET_FUNC_ARG = 183
 
 
 class MapRole(enum.IntEnum):
@@ -76,7 +78,7 @@ class MapRole(enum.IntEnum):
     CONTROL = 1
     """Array of one element: mode of the probe (`probes.bpf.program.ProgramMode`), u64."""
     COUNTERS = 2
-    """Per-CPU array of one element: `probes.bpf.program.COUNTERS`."""
+    """Array of one element: the counters of all programs of a plan by CPU (`probes.bpf.counters`)."""
     RINGS = 3
     """Array of ring buffers by CPU."""
     HITS = 4

@@ -11,21 +11,30 @@ from events.bpf_layout import COMM as COMM_OFFSET
 from events.bpf_layout import EVENT_ID, FAULTS, LOST, PID, STAMP
 from probes.bpf.assembler import Assembler, JumpLabel
 from probes.bpf.condition import Condition
+from probes.bpf.context import ProgramContext
 from probes.bpf.fetch import CONTEXT, FAULT_BITS, RECORD, FetchCompiler, NotCompiled
 from probes.bpf.filter import ComparedValue, FilterCompiler, compared_fields
 from probes.bpf.instructions import FRAME_POINTER, AluOperation, Helper, Instruction, JumpCondition, MapRole
 from probes.bpf.record import COMM, RecordLayout, StoredField, StoredType
-from probes.bpf.registers import SavedRegisters
 from probes.fetcharg import Comm, Expression
 
 COUNTER_NAMES: Final = ("hits", "passed", "lost", "recorded")
 """Counters of a program on one CPU, u64 each: calls, those that the filter let pass, and of those that were to be
-recorded the ones without room and the ones recorded."""
+recorded the ones without room and the ones recorded. A program does not run on a CPU on which it runs already: it
+alone writes to them."""
+LOST_BYTES: Final = 8
+"""Bytes before the counters of the first program on a CPU: u64, the records without room of all programs, which share
+the ring buffer."""
+PROGRAM_BYTES: Final = 8 * len(COUNTER_NAMES)
+"""Bytes of the counters of one program on one CPU."""
+_CACHE_LINE = 64
 CONTROL_BYTES: Final = 8
 """Bytes of the element of `MapRole.CONTROL`: mode (`ProgramMode`) and id of the event, u32 each."""
 _HITS, _PASSED, _LOST, _RECORDED = 0, 8, 16, 24
 _COUNTER_BASE = 8
 """Register with the address of this CPU's counters."""
+_CPU = -4
+"""Place on the stack for the number of this CPU."""
 _SCRATCH_END = -24
 """Highest place on the stack for compared values: below the places of `probes.bpf.fetch`."""
 _LARGEST_STACK = 512
@@ -46,18 +55,49 @@ class ProgramMode(enum.IntEnum):
 
 
 class AttachPoint(enum.Enum):
-    """End of the calls that a program runs at, on any number of functions (kprobe.multi, kretprobe.multi)."""
+    """End of the calls that a program runs at, of any number of functions (kprobe.multi) or of one (fentry)."""
 
     ENTRY = "kprobe.multi"
     EXIT = "kretprobe.multi"
+    FENTRY = "fentry"
+    FEXIT = "fexit"
+
+    @property
+    def at_exit(self) -> bool:
+        """True if it is the return of the functions."""
+        return self in (AttachPoint.EXIT, AttachPoint.FEXIT)
+
+    @property
+    def on_one(self) -> bool:
+        """True if a program is on one function, by its number in BTF."""
+        return self in (AttachPoint.FENTRY, AttachPoint.FEXIT)
+
+
+class ProgramValue(enum.Enum):
+    """Value that is no fetcharg."""
+
+    FUNCTION = "address of the function"
+    CALL = "address of the program's argument, which entry and exit of a call share"
 
 
 class StoredValue(NamedTuple):
     """Value that a program records."""
 
-    expression: Expression | None
-    """None: the address of the function."""
+    expression: Expression | ProgramValue
     field: StoredField
+
+
+class TargetFunction(NamedTuple):
+    """Function of a program on one function."""
+
+    type_id: int
+    """Number of the function in BTF."""
+    module: str = ""
+    """Module whose BTF has it; empty: the kernel's."""
+
+
+NO_FUNCTION: Final = TargetFunction(0)
+"""That of programs on several functions, which are named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +111,27 @@ class BpfProgram:
     size: int
     """Bytes of each record in the ring buffer, which the events of a plan share."""
     body: tuple[Instruction, ...]
-    """Instructions; register 6 holds the program's argument at their beginning."""
+    """Instructions; register 6 holds the program's argument at their beginning, register 8 this CPU's counters."""
+    number: int = 0
+    """Number of the program in its plan, from 0."""
+    target: TargetFunction = NO_FUNCTION
+    """Function of a program on one function."""
 
-    def instructions(self, own_processes: Sequence[int]) -> tuple[Instruction, ...]:
-        """Return the whole program, which does nothing in some processes (ids of thread groups): our own."""
-        out = Assembler()
+    def instructions(self, own_processes: Sequence[int], cpus: int, stride: int) -> tuple[Instruction, ...]:
+        """Return the whole program.
+
+        Args:
+            own_processes: ids of thread groups in which it does nothing: our own.
+            cpus: number of CPUs that have counters.
+            stride: bytes of the counters of a CPU (`counter_stride`).
+        """
+        out, runs = Assembler(), JumpLabel()
         out.move(CONTEXT, 1)
+        out.map_value(2, MapRole.CONTROL)
+        out.load(1, 2, 0, 4)
+        out.jump_if(JumpCondition.NE, 1, ProgramMode.OFF, runs)
+        out.exit()
+        out.place(runs)
         if own_processes:
             out.call(Helper.GET_CURRENT_PID_TGID)
             out.alu(AluOperation.RSH, 0, 32)
@@ -85,11 +140,25 @@ class BpfProgram:
                 out.jump_if(JumpCondition.NE, 0, process, following)
                 out.exit()
                 out.place(following)
+        known = JumpLabel()
+        out.call(Helper.GET_SMP_PROCESSOR_ID)
+        out.store(FRAME_POINTER, _CPU, 0, 4)
+        out.jump_if(JumpCondition.LT, 0, cpus, known)
+        out.exit()
+        out.place(known)
+        out.alu(AluOperation.MUL, 0, stride)
+        out.map_value(_COUNTER_BASE, MapRole.COUNTERS)
+        out.add(_COUNTER_BASE, 0)
         return out.program() + self.body
 
 
+def counter_stride(programs: int) -> int:
+    """Return the bytes of the counters of some programs on one CPU; those of different CPUs share no cache line."""
+    return -(-(LOST_BYTES + programs * PROGRAM_BYTES) // _CACHE_LINE) * _CACHE_LINE
+
+
 def assemble(
-    values: Sequence[StoredValue], size: int, condition: Condition | None, registers: SavedRegisters, *, at_exit: bool
+    values: Sequence[StoredValue], size: int, condition: Condition | None, context: ProgramContext, number: int = 0
 ) -> tuple[Instruction, ...]:
     """Return the body of a program.
 
@@ -97,39 +166,34 @@ def assemble(
         values: what is recorded.
         size: bytes of a record.
         condition: the filter; None: every hit is recorded.
-        registers: of the machine.
-        at_exit: it runs when the functions return.
+        context: what the program finds in its argument.
+        number: of the program in its plan.
 
     Raises:
         NotCompiled: no program computes one of the values, or the filter.
     """
-    return _BodyWriter(values, size, registers, at_exit=at_exit).write(condition)
+    return _BodyWriter(values, size, context, number).write(condition)
 
 
 class _BodyWriter:
     """Writer of one body."""
 
-    def __init__(self, values: Sequence[StoredValue], size: int, registers: SavedRegisters, *, at_exit: bool) -> None:
+    def __init__(self, values: Sequence[StoredValue], size: int, context: ProgramContext, number: int) -> None:
         self._out = Assembler()
         self._values = values
         self._size = size
-        self._fetch = FetchCompiler(self._out, registers, at_exit=at_exit)
+        self._counters = LOST_BYTES + number * PROGRAM_BYTES
+        self._fetch = FetchCompiler(self._out, context)
         self._compared: dict[str, ComparedValue] = {}
 
     def write(self, condition: Condition | None) -> tuple[Instruction, ...]:
         out, done = self._out, JumpLabel()
-        out.map_value(2, MapRole.CONTROL)
-        out.load(1, 2, 0, 4)
-        out.jump_if(JumpCondition.EQ, 1, ProgramMode.OFF, done)
-        self._find_counters(done)
-        out.constant(1, 1)
-        out.add_in_memory(_COUNTER_BASE, _HITS, 1)
+        self._count(_HITS)
         out.constant(FAULT_BITS, 0)
         if condition is not None:
             self._load_compared(condition)
             FilterCompiler(out, self._compared).jump_unless(condition, done)
-        out.constant(1, 1)
-        out.add_in_memory(_COUNTER_BASE, _PASSED, 1)
+        self._count(_PASSED)
         out.map_value(2, MapRole.CONTROL)
         out.load(1, 2, 0, 4)
         out.jump_if(JumpCondition.NE, 1, ProgramMode.RECORD, done)
@@ -138,14 +202,12 @@ class _BodyWriter:
         out.exit()
         return out.program()
 
-    def _find_counters(self, done: JumpLabel) -> None:
-        out = self._out
-        out.store_constant(FRAME_POINTER, -4, 0, 4)
-        out.stack_address(2, -4)
-        out.map(1, MapRole.COUNTERS)
-        out.call(Helper.MAP_LOOKUP_ELEM)
-        out.jump_if(JumpCondition.EQ, 0, 0, done)
-        out.move(_COUNTER_BASE, 0)
+    def _count(self, counter: int) -> None:
+        """Add one to a counter of this program."""
+        out, at = self._out, self._counters + counter
+        out.load(1, _COUNTER_BASE, at, 8)
+        out.alu(AluOperation.ADD, 1, 1)
+        out.store(_COUNTER_BASE, at, 1, 8)
 
     def _load_compared(self, condition: Condition) -> None:
         """Put the values that the filter compares on the stack. Raises NotCompiled."""
@@ -162,7 +224,7 @@ class _BodyWriter:
             self._compared[name] = ComparedValue(kind, at)
             if value is None:
                 self._load_common(name, kind, at)
-            elif value.expression is None:
+            elif isinstance(value.expression, ProgramValue):
                 raise NotCompiled(f"{name} in the filter")
             else:
                 self._fetch.store(value.expression, value.field, number, FRAME_POINTER, at)
@@ -178,9 +240,7 @@ class _BodyWriter:
     def _record(self, done: JumpLabel) -> None:
         """Reserve a record in this CPU's ring buffer, fill it and hand it over; count it as lost without room."""
         out, full = self._out, JumpLabel()
-        out.call(Helper.GET_SMP_PROCESSOR_ID)
-        out.store(FRAME_POINTER, -4, 0, 4)
-        out.stack_address(2, -4)
+        out.stack_address(2, _CPU)
         out.map(1, MapRole.RINGS)
         out.call(Helper.MAP_LOOKUP_ELEM)
         out.jump_if(JumpCondition.EQ, 0, 0, full)
@@ -194,7 +254,7 @@ class _BodyWriter:
         out.store(RECORD, STAMP, 0, 8)
         out.call(Helper.GET_CURRENT_PID_TGID)
         out.store(RECORD, PID, 0, 4)
-        out.load(1, _COUNTER_BASE, _LOST, 8)
+        out.load(1, _COUNTER_BASE, 0, 8)
         out.store(RECORD, LOST, 1, 4)
         out.map_value(2, MapRole.CONTROL)
         out.load(1, 2, 4, 4)
@@ -206,21 +266,23 @@ class _BodyWriter:
         out.move(1, RECORD)
         out.constant(2, 0)
         out.call(Helper.RINGBUF_SUBMIT)
-        out.constant(1, 1)
-        out.add_in_memory(_COUNTER_BASE, _RECORDED, 1)
+        self._count(_RECORDED)
         out.jump(done)
         out.place(full)
+        self._count(_LOST)
         out.constant(1, 1)
-        out.add_in_memory(_COUNTER_BASE, _LOST, 1)
+        out.add_in_memory(_COUNTER_BASE, 0, 1)  # other programs may run on this CPU within this one
 
     def _store(self, number: int, value: StoredValue) -> None:
         """Record one value: again from memory if it is no number that the filter has read."""
         out, field = self._out, value.field
         compared = self._compared.get(field.name)
-        if value.expression is None:
+        if value.expression is ProgramValue.FUNCTION:
             out.move(1, CONTEXT)
             out.call(Helper.GET_FUNC_IP)
             out.store(RECORD, field.offset, 0, 8)
+        elif isinstance(value.expression, ProgramValue):
+            out.store(RECORD, field.offset, CONTEXT, 8)
         elif compared is not None and not field.type.declared.startswith("char["):
             out.load(1, FRAME_POINTER, compared.offset, field.type.size)
             out.store(RECORD, field.offset, 1, field.type.size)

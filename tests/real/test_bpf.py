@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
@@ -35,6 +36,7 @@ import os
 zero = os.open("/dev/zero", os.O_RDONLY)
 for number in range({READS}):
     os.read(zero, 1 + number)
+    os.getuid()
     if number % 3 == 0:
         os.readlink("/proc/self/exe")
     if number % 5 == 0:
@@ -46,6 +48,15 @@ for number in range({READS}):
 ATTACHED = "cat /sys/kernel/tracing/enabled_functions"
 MULTI = pytest.mark.parametrize("guest", ["7.2", "6.12"], indirect=True)
 WITHOUT = pytest.mark.parametrize("guest", ["6.1", "arm64:6.12"], indirect=True)
+BOTH = pytest.mark.parametrize(
+    ("guest", "point"),
+    [
+        *((name, point) for name in ("7.2", "6.12") for point in ("fentry", "kprobe.multi")),
+        *((name, "fentry") for name in ("6.1", "arm64:6.12")),
+    ],
+    indirect=["guest"],
+)
+"""Kernels, each with what it attaches programs on one function by."""
 
 
 @pytest.fixture
@@ -55,9 +66,17 @@ def watch(guest: Guest) -> Iterator[Watch]:
     assert b"vfs_re" not in guest.run(ATTACHED)
 
 
-def arm(watch: Watch, text: str, via: Via, limits: bool = True) -> Armed:
+def arm(watch: Watch, text: str, via: Via, limits: bool = True, point: str = "") -> Armed:
+    """Arm a probe; `point`: attach type of its programs, if it is on one function."""
     watch.planner.via = via
-    return watch.armed.arm(parse_probe(text), at_any_rate=not limits)
+    info = watch.planner.info
+    if point == "kprobe.multi":
+        info.__dict__["program_support"] = replace(info.program_support, fentry=False)
+    armed = watch.armed.arm(parse_probe(text), at_any_rate=not limits)
+    if point and len({name for program in armed.plan.programs for name in program.functions}) == 1:
+        ends = {"fentry": {"fentry", "fexit"}, "kprobe.multi": {"kprobe.multi", "kretprobe.multi"}}[point]
+        assert {program.point.value for program in armed.plan.programs} <= ends
+    return armed
 
 
 def rows(watch: Watch, store: Store, path: str, names: tuple[str, ...]) -> dict[int, list[tuple[object, ...]]]:
@@ -71,29 +90,37 @@ def rows(watch: Watch, store: Store, path: str, names: tuple[str, ...]) -> dict[
     return found
 
 
-@MULTI
+@BOTH
 @pytest.mark.parametrize(
     ("probe", "fields"),
     [
         (
             "vfs_read{}both file count $retval name=file->f_path.dentry->d_name.name:string mode=file->f_mode"
-            " three=count:b3@2/32 low=count:s8 inode=file->f_inode->i_ino comm=$comm",
-            (("file", "count", "name", "mode", "three", "low", "inode", "comm"), ("ret",)),
+            " three=count:b3@2/32 low=count:s8 inode=file->f_inode->i_ino part=file:x32 bits=file:b7@3/64 comm=$comm",
+            (("file", "count", "name", "mode", "three", "low", "inode", "part", "bits", "comm"), ("ret",)),
         ),
         ("vfs_re*{}both $retval:s32", (("func",), ("func", "ret"))),
+        ("vfs_read,vfs_open{}both a=$arg1 b=$arg2 $retval:s32", (("func", "a", "b"), ("func", "ret"))),
         ("vfs_read{} count if count > 100 && count < 140", (("count",),)),
         ('vfs_read{} count comm=$comm if comm == "python3" && !(count & 1)', (("count", "comm"),)),
+        ("vfs_read{} file count if file != 0 && count > 100", (("file", "count"),)),
         ("vfs_read{}return $retval if ret > 20", (("ret",),)),
+        (
+            "do_mmap{}both file addr len prot flags pgoff $retval",
+            (("file", "addr", "len", "prot", "flags", "pgoff"), ("ret",)),
+        ),
+        ("from_kuid_munged{}both targ=$arg1 kuid.val $retval:u32", (("targ", "val"), ("ret",))),
     ],
 )
 def test_programs_record_what_tracefs_records(
-    guest: Guest, watch: Watch, probe: str, fields: tuple[tuple[str, ...], ...]
+    guest: Guest, watch: Watch, point: str, probe: str, fields: tuple[tuple[str, ...], ...]
 ) -> None:
     watch.planner.info.load_symbols()
     suffix = "%" if "both" in probe or "return" in probe else ""
     by_tracefs = arm(watch, "f:tr " + probe.format(suffix), Via.TRACEFS)
-    by_program = arm(watch, "f:bp " + probe.format(suffix), Via.BPF)
-    assert by_program.plan.programs and not by_tracefs.plan.programs
+    by_program = arm(watch, "f:bp " + probe.format(suffix), Via.BPF, point=point)
+    assert by_program.plan.programs or "do_mmap" in probe, by_program.plan.losses
+    assert not by_tracefs.plan.programs
     run_workload(watch, guest, f"python3 -c '{PROGRAM}'")
     store = watch.store
     assert store is not None and not store.undecodable
@@ -105,6 +132,43 @@ def test_programs_record_what_tracefs_records(
         assert tasks
         for pid in tasks:
             assert found.get(pid) == wanted[pid]
+
+
+FENTRY = pytest.mark.parametrize("guest", ["7.2", "6.12", "6.1", "arm64:6.12"], indirect=True)
+
+
+@FENTRY
+def test_an_exit_has_the_arguments_of_its_entry(guest: Guest, watch: Watch) -> None:
+    by_tracefs = arm(watch, "f:tr vfs_read%both file count $retval", Via.TRACEFS)
+    by_program = arm(watch, "f:bp vfs_read%return file count $retval pos=*pos", Via.BPF, point="fentry")
+    (event,) = by_program.plan.events
+    run_workload(watch, guest, f"python3 -c '{PROGRAM}'")
+    store = watch.store
+    assert store is not None and not store.undecodable
+    entries, exits = (
+        rows(watch, store, one.path, names)
+        for one, names in zip(by_tracefs.plan.events, (("file", "count"), ("ret",)), strict=True)
+    )
+    found = rows(watch, store, event.path, ("file", "count", "ret"))
+    tasks = {pid for pid, own in entries.items() if own[0][0] == "python3" and len(own) >= READS}
+    assert tasks
+    for pid in tasks:
+        assert found[pid] == [(*entry, *exit_[1:]) for entry, exit_ in zip(entries[pid], exits[pid], strict=True)]
+
+
+@FENTRY
+def test_a_function_that_is_refused_a_program_is_recorded_otherwise(guest: Guest, watch: Watch) -> None:
+    """By the next means there is, with the reason in a line."""
+    info = watch.planner.info
+    others = "kprobe.multi" if info.program_support.multi else "tracefs"
+    listed = [name for name in ("__rcu_read_lock", "__rcu_read_unlock", "_raw_spin_lock") if name in info.facts.functions]
+    for name in listed:
+        checked = watch.planner.check(f"f {name}") if watch.planner.via is Via.BPF else None
+        assert checked is None
+    info.note_refused_programs(["vfs_read"], "so it is")
+    armed = arm(watch, "f vfs_read count", Via.BPF)
+    assert [program.point.value for program in armed.plan.programs] == [others][: others == "kprobe.multi"]
+    assert any("so it is" in note for note in armed.plan.losses)
 
 
 SINGLE = {
