@@ -1,7 +1,7 @@
 """Compile a fetcharg to BPF instructions, which read what the kernel's own fetch code reads.
 
-Sources: process_fetch_insn in kernel/trace/trace_kprobe.c and trace_probe_tmpl.h. Memory is read by helpers, so that a
-bad address is a fault of one field.
+Sources: process_fetch_insn in kernel/trace/trace_kprobe.c and trace_probe_tmpl.h. Memory is read by helpers, so that
+a bad address is a fault of one field.
 """
 
 from __future__ import annotations

@@ -12,14 +12,14 @@ import pytest
 from events.store.store import Store
 from kernel.connection.kernel_info import KernelInfo
 from kernel.connection.planner import Planner
-from kernel.errors import ProbeRefused
 from kernel.guards.limits import Limits, TooFast
 from kernel.lab.guest import Guest
 from kernel.lab.target import connect
 from kernel.session.arm_steps import Mode
 from kernel.session.armed import Armed
 from kernel.watch.watch import Watch
-from probes.plans.plan import Via
+from probes.bpf import context
+from probes.plans.plan import Plan, Via
 from probes.refusal import CannotLower
 from probes.syntax.parse import parse_probe
 from tests.real.code_inside import CORE, put_code
@@ -140,11 +140,12 @@ FENTRY = pytest.mark.parametrize("guest", ["7.2", "6.12", "6.1", "arm64:6.12"], 
 @FENTRY
 def test_an_exit_has_the_arguments_of_its_entry(guest: Guest, watch: Watch) -> None:
     by_tracefs = arm(watch, "f:tr vfs_read%both file count $retval", Via.TRACEFS)
-    by_program = arm(watch, "f:bp vfs_read%return file count $retval pos=*pos", Via.BPF, point="fentry")
+    by_program = arm(watch, "f:bp vfs_read%return file count $retval pos=+0($arg4):s64", Via.BPF, point="fentry")
     (event,) = by_program.plan.events
     run_workload(watch, guest, f"python3 -c '{PROGRAM}'")
     store = watch.store
     assert store is not None and not store.undecodable
+    watch.intake.know_names(watch.names(homes=False))
     entries, exits = (
         rows(watch, store, one.path, names)
         for one, names in zip(by_tracefs.plan.events, (("file", "count"), ("ret",)), strict=True)
@@ -157,18 +158,38 @@ def test_an_exit_has_the_arguments_of_its_entry(guest: Guest, watch: Watch) -> N
 
 
 @FENTRY
-def test_a_function_that_is_refused_a_program_is_recorded_otherwise(guest: Guest, watch: Watch) -> None:
+def test_what_has_no_program_of_its_own_is_recorded_otherwise(guest: Guest, watch: Watch) -> None:
     """By the next means there is, with the reason in a line."""
     info = watch.planner.info
-    others = "kprobe.multi" if info.program_support.multi else "tracefs"
-    listed = [name for name in ("__rcu_read_lock", "__rcu_read_unlock", "_raw_spin_lock") if name in info.facts.functions]
-    for name in listed:
-        checked = watch.planner.check(f"f {name}") if watch.planner.via is Via.BPF else None
-        assert checked is None
-    info.note_refused_programs(["vfs_read"], "so it is")
-    armed = arm(watch, "f vfs_read count", Via.BPF)
-    assert [program.point.value for program in armed.plan.programs] == [others][: others == "kprobe.multi"]
-    assert any("so it is" in note for note in armed.plan.losses)
+    points = ["kprobe.multi"] if info.program_support.multi else []
+
+    def planned(name: str, reason: str) -> Plan:
+        watch.planner.via = Via.BPF
+        plan = watch.planner.lower(parse_probe(f"f {name}"), "pw")
+        assert [program.point.value for program in plan.programs] == points
+        assert any(reason in note for note in plan.losses), plan.losses
+        return plan
+
+    for name in sorted({"__rcu_read_lock", "_raw_spin_lock", "preempt_count_add"} & set(info.facts.functions)):
+        planned(name, "programs" if name == "_raw_spin_lock" else "the machine could stand still")
+    info.note_refused_programs(["vfs_open"], "the kernel said so")
+    planned("vfs_open", "the kernel said so")
+
+
+@FENTRY
+def test_a_program_that_the_kernel_refuses_gives_way_to_the_next_means(
+    guest: Guest, watch: Watch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The verifier itself, here at a program that reads where nothing is."""
+    info = watch.planner.info
+    points = ["kprobe.multi"] if info.program_support.multi else []
+    monkeypatch.setattr(context, "_SLOT", 256)
+    armed = arm(watch, "f vfs_read count=$arg3 if count == 7777", Via.BPF)
+    assert [program.point.value for program in armed.plan.programs] == points
+    assert any("invalid bpf_context access" in note for note in armed.plan.losses), armed.plan.losses
+    guest.run("dd if=/dev/zero of=/dev/null bs=7777 count=10 2>/dev/null")
+    bring_in(watch)
+    assert watch.intake.stored_counts() == {armed.plan.events[0].path: 10}
 
 
 SINGLE = {
@@ -250,7 +271,7 @@ def test_a_probe_that_is_too_fast_names_its_most_frequent_functions(guest: Guest
 
 @WITHOUT
 def test_functions_of_a_type_are_refused_where_programs_are_not_attached(guest: Guest, watch: Watch) -> None:
-    assert not watch.planner.info.attaches_programs
+    assert not watch.planner.info.program_support.multi
     with pytest.raises(CannotLower) as caught:
         arm(watch, "f [struct file *] $arg1", Via.AUTO)
     assert caught.value.refusal.code == "too_many_functions"
@@ -259,9 +280,9 @@ def test_functions_of_a_type_are_refused_where_programs_are_not_attached(guest: 
     assert b"vfs_fallocate" not in guest.run(ATTACHED)
 
 
-@MULTI
-def test_every_call_is_recorded_or_counted_as_lost(guest: Guest, watch: Watch) -> None:
-    armed = arm(watch, "f vfs_read count if count == 7777", Via.BPF, limits=False)
+@BOTH
+def test_every_call_is_recorded_or_counted_as_lost(guest: Guest, watch: Watch, point: str) -> None:
+    armed = arm(watch, "f vfs_read count if count == 7777", Via.BPF, limits=False, point=point)
     (event,) = armed.plan.events
     read = f"dd if=/dev/zero of=/dev/null bs=7777 count={CALLS // 2} 2>/dev/null"
     agent = watch.planner.info.target.owner.partition("_")[0]
@@ -277,9 +298,9 @@ def test_every_call_is_recorded_or_counted_as_lost(guest: Guest, watch: Watch) -
     assert not counts.read_errors
 
 
-@MULTI
-def test_a_mode_is_switched_without_a_trace(guest: Guest, watch: Watch) -> None:
-    armed = arm(watch, "f vfs_read count if count == 7777", Via.BPF)
+@BOTH
+def test_a_mode_is_switched_without_a_trace(guest: Guest, watch: Watch, point: str) -> None:
+    armed = arm(watch, "f vfs_read count if count == 7777", Via.BPF, point=point)
     (event,) = armed.plan.events
     read = "dd if=/dev/zero of=/dev/null bs=7777 count=10 2>/dev/null"
 
@@ -304,10 +325,10 @@ def test_a_mode_is_switched_without_a_trace(guest: Guest, watch: Watch) -> None:
     assert stored() == 20
 
 
-@MULTI
-def test_what_is_armed_together_records_from_one_time_on(guest: Guest, watch: Watch) -> None:
+@BOTH
+def test_what_is_armed_together_records_from_one_time_on(guest: Guest, watch: Watch, point: str) -> None:
     watch.armed.hold_recording()
-    armed = arm(watch, "f vfs_read count if count == 7777", Via.BPF)
+    armed = arm(watch, "f vfs_read count if count == 7777", Via.BPF, point=point)
     read = "dd if=/dev/zero of=/dev/null bs=7777 count=10 2>/dev/null"
     guest.run(read)
     watch.armed.record_together()
@@ -328,11 +349,11 @@ def test_a_thousand_functions_are_armed_and_gone(guest: Guest, watch: Watch) -> 
     assert int(guest.run(count)) == 0
 
 
-@MULTI
-def test_nothing_stays_of_a_connection_that_is_killed(guest: Guest) -> None:
+@BOTH
+def test_nothing_stays_of_a_connection_that_is_killed(guest: Guest, point: str) -> None:
     planner = Planner(KernelInfo(connect(guest, guest.kernel.release)))
     watching = Watch(planner)
-    arm(watching, "f vfs_read%both", Via.BPF)
+    arm(watching, "f vfs_read%both", Via.BPF, point=point)
     assert b"vfs_read" in guest.run(ATTACHED)
     guest.run(f"kill -9 {planner.info.target.owner.partition('_')[0]}")
     until(lambda: b"vfs_read" not in guest.run(ATTACHED))
@@ -343,12 +364,12 @@ def test_nothing_stays_of_a_connection_that_is_killed(guest: Guest) -> None:
     )
 
 
-@MULTI
-def test_on_the_machine_itself_it_is_the_same(guest: Guest) -> None:
+@BOTH
+def test_on_the_machine_itself_it_is_the_same(guest: Guest, point: str) -> None:
     """No agent: the calls and the ring buffers of this process."""
     own = ("tests/__init__", "tests/real/__init__", "tests/real/bpf_inside")
     put_code(guest, CORE, {f"{name}.py": TOP / f"{name}.py" for name in own})
-    answers = json.loads(guest.run("cd /pw && python3 -m tests.real.bpf_inside"))
+    answers = json.loads(guest.run(f"cd /pw && python3 -m tests.real.bpf_inside {point}"))
     assert answers == {
         "records": 25,
         "pids": True,
@@ -360,9 +381,25 @@ def test_on_the_machine_itself_it_is_the_same(guest: Guest) -> None:
 
 
 @WITHOUT
-def test_a_kernel_that_attaches_no_program_says_so(watch: Watch) -> None:
-    with pytest.raises(ProbeRefused) as caught:
-        arm(watch, "f vfs_read", Via.BPF)
-    assert "CONFIG_FPROBE" in caught.value.remedy
-    assert "--via tracefs" in caught.value.remedy
+def test_where_no_program_is_attached_to_many_tracefs_records_them(guest: Guest, watch: Watch) -> None:
+    support = watch.planner.info.program_support
+    assert support.fentry and not support.multi
+    armed = arm(watch, "f vfs_*", Via.BPF)
+    assert not armed.plan.programs and len(armed.plan.events[0].lines) > 20
+    assert any("CONFIG_FPROBE is missing" in note for note in armed.plan.losses), armed.plan.losses
     assert not arm(watch, "f vfs_read", Via.TRACEFS).plan.programs
+
+
+@WITHOUT
+def test_some_functions_have_programs_of_their_own(guest: Guest, watch: Watch) -> None:
+    """Where each is another number of the argument: tracefs refuses it."""
+    armed = arm(watch, "f vfs_read,vfs_open file->f_flags", Via.AUTO)
+    assert [program.point.value for program in armed.plan.programs] == ["fentry", "fentry"]
+    assert any(note.startswith("tracefs does not do this") for note in armed.plan.losses)
+    run_workload(watch, guest, f"python3 -c '{PROGRAM}'")
+    watch.planner.info.load_symbols()
+    watch.intake.know_names(watch.names(homes=False))
+    store = watch.store
+    assert store is not None
+    found = rows(watch, store, armed.plan.events[0].path, ("func",))
+    assert any({func for _, func in own} == {"vfs_read", "vfs_open"} for own in found.values())
