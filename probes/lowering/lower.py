@@ -120,12 +120,11 @@ def _programs(
 def _fentry_obstacle(refused: Mapping[str, str]) -> str:
     """Return why no function can have programs of its own, or not so many; `refused`: reason of each, or empty."""
     reasons = [reason for reason in refused.values() if reason]
-    count = len(refused) - len(reasons)
-    if not count:
+    if len(reasons) == len(refused):
         return reasons[0]
-    if count <= MOST_FUNCTIONS:
+    if len(refused) <= MOST_FUNCTIONS:
         return ""
-    return f"this kernel attaches no program to several functions (CONFIG_FPROBE is missing), fentry {MOST_FUNCTIONS}"
+    return f"CONFIG_FPROBE is missing, without which programs are attached to at most {MOST_FUNCTIONS} functions"
 
 
 def _by_fentry(

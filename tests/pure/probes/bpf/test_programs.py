@@ -66,9 +66,11 @@ class Hit:
             Helper.PROBE_READ_USER_STR: lambda _: -14,
             Helper.RINGBUF_RESERVE: self._reserve,
             Helper.RINGBUF_SUBMIT: self._submit,
+            Helper.GET_FUNC_ARG: self._argument,
         }
         self.machine = BpfMachine(self._helpers)
-        for offset, value in zip(SAVED_REGISTERS["x86_64"].arguments, arguments, strict=False):
+        offsets = range(0, 8 * len(arguments), 8) if program.point.on_one else SAVED_REGISTERS["x86_64"].arguments
+        for offset, value in zip(offsets, arguments, strict=False):
             self.machine.write(CONTEXT + offset, value.to_bytes(8, "little"))
         self.machine.write(COUNTERS, bytes(CPUS * STRIDE))
         self.control(ProgramMode.RECORD)
@@ -107,6 +109,12 @@ class Hit:
         assert STACK - 512 <= machine.registers[2] < STACK
         assert machine.registers[1] == RINGS and machine.read(machine.registers[2], 4) == CPU
         return RECORD
+
+    def _argument(self, machine: BpfMachine) -> int:
+        assert machine.registers[1] == CONTEXT
+        value = machine.read(CONTEXT + 8 * machine.registers[2], 8)
+        machine.write(machine.registers[3], value.to_bytes(8, "little"))
+        return 0
 
     def _reserve(self, machine: BpfMachine) -> int:
         self.reserved = machine.registers[2]
