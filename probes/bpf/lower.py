@@ -17,7 +17,7 @@ from probes.bpf.context import ProgramContext, RegisterContext, SlotContext
 from probes.bpf.exclusions import exclusion_reason
 from probes.bpf.fentry import target_of
 from probes.bpf.fetch import NotCompiled
-from probes.bpf.program import NO_FUNCTION, AttachPoint, BpfProgram, ProgramValue, StoredValue, assemble
+from probes.bpf.program import NO_FUNCTION, AttachPoint, BpfProgram, ProgramValue, StoredValue, counter_stride
 from probes.bpf.record import ADDRESS, COMM, RecordLayout, StoredType, stored_type
 from probes.bpf.registers import SAVED_REGISTERS, SavedRegisters
 from probes.facts.facts import Feature, TargetFacts
@@ -233,16 +233,19 @@ class _ProgramWriter:
         values = [StoredValue(expression, field) for (_, _, expression), field in pairs]
         number, self._number = self._number, self._number + 1
         signature = self._signatures.get(functions[0])
+        context = self._context(event, signature)
+        if signature is None:
+            point, target = AttachPoint.EXIT if event.at_exit else AttachPoint.ENTRY, NO_FUNCTION
+        else:
+            point = AttachPoint.FEXIT if event.at_exit else AttachPoint.FENTRY
+            target = target_of(signature, self._facts) or NO_FUNCTION
         try:
-            body = assemble(values, size, _condition(event, layout), self._context(event, signature), number)
+            condition = _condition(event, layout)
+            made = BpfProgram(point, functions, layout, size, tuple(values), condition, context, number, target)
+            made.instructions((), 1, counter_stride(number + 1))
         except NotCompiled as error:
             raise _not_computed(self._probe, str(error)) from None
-        if signature is None:
-            point = AttachPoint.EXIT if event.at_exit else AttachPoint.ENTRY
-            return BpfProgram(point, functions, layout, size, body, number)
-        point = AttachPoint.FEXIT if event.at_exit else AttachPoint.FENTRY
-        target = target_of(signature, self._facts) or NO_FUNCTION
-        return BpfProgram(point, functions, layout, size, body, number, target)
+        return made
 
     def _context(self, event: PlannedEvent, signature: Signature | None) -> ProgramContext:
         if signature is None:

@@ -33,8 +33,8 @@ CONTROL_BYTES: Final = 8
 _HITS, _PASSED, _LOST, _RECORDED = 0, 8, 16, 24
 _COUNTER_BASE = 8
 """Register with the address of this CPU's counters."""
-_CPU = -4
-"""Place on the stack for the number of this CPU."""
+_CPU, _PID = -4, -8
+"""Places on the stack for the numbers of this CPU and of this thread."""
 _SCRATCH_END = -24
 """Highest place on the stack for compared values: below the places of `probes.bpf.fetch`."""
 _LARGEST_STACK = 512
@@ -110,46 +110,29 @@ class BpfProgram:
     layout: RecordLayout
     size: int
     """Bytes of each record in the ring buffer, which the events of a plan share."""
-    body: tuple[Instruction, ...]
-    """Instructions; register 6 holds the program's argument at their beginning, register 8 this CPU's counters."""
+    values: tuple[StoredValue, ...]
+    """What it records."""
+    condition: Condition | None
+    """Filter; None: every hit is recorded."""
+    context: ProgramContext
+    """What it finds in its argument."""
     number: int = 0
     """Number of the program in its plan, from 0."""
     target: TargetFunction = NO_FUNCTION
     """Function of a program on one function."""
 
     def instructions(self, own_processes: Sequence[int], cpus: int, stride: int) -> tuple[Instruction, ...]:
-        """Return the whole program.
+        """Return the instructions.
 
         Args:
-            own_processes: ids of thread groups in which it does nothing: our own.
+            own_processes: ids of thread groups of which it records nothing: our own.
             cpus: number of CPUs that have counters.
             stride: bytes of the counters of a CPU (`counter_stride`).
+
+        Raises:
+            NotCompiled: no program computes one of the values, or the filter.
         """
-        out, runs = Assembler(), JumpLabel()
-        out.move(CONTEXT, 1)
-        out.map_value(2, MapRole.CONTROL)
-        out.load(1, 2, 0, 4)
-        out.jump_if(JumpCondition.NE, 1, ProgramMode.OFF, runs)
-        out.exit()
-        out.place(runs)
-        if own_processes:
-            out.call(Helper.GET_CURRENT_PID_TGID)
-            out.alu(AluOperation.RSH, 0, 32)
-            for process in sorted(set(own_processes)):
-                following = JumpLabel()
-                out.jump_if(JumpCondition.NE, 0, process, following)
-                out.exit()
-                out.place(following)
-        known = JumpLabel()
-        out.call(Helper.GET_SMP_PROCESSOR_ID)
-        out.store(FRAME_POINTER, _CPU, 0, 4)
-        out.jump_if(JumpCondition.LT, 0, cpus, known)
-        out.exit()
-        out.place(known)
-        out.alu(AluOperation.MUL, 0, stride)
-        out.map_value(_COUNTER_BASE, MapRole.COUNTERS)
-        out.add(_COUNTER_BASE, 0)
-        return out.program() + self.body
+        return _ProgramWriter(self, own_processes).write(cpus, stride)
 
 
 def counter_stride(programs: int) -> int:
@@ -157,42 +140,35 @@ def counter_stride(programs: int) -> int:
     return -(-(LOST_BYTES + programs * PROGRAM_BYTES) // _CACHE_LINE) * _CACHE_LINE
 
 
-def assemble(
-    values: Sequence[StoredValue], size: int, condition: Condition | None, context: ProgramContext, number: int = 0
-) -> tuple[Instruction, ...]:
-    """Return the body of a program.
+class _ProgramWriter:
+    """Writer of one program: register 8 has the counters of this CPU."""
 
-    Args:
-        values: what is recorded.
-        size: bytes of a record.
-        condition: the filter; None: every hit is recorded.
-        context: what the program finds in its argument.
-        number: of the program in its plan.
-
-    Raises:
-        NotCompiled: no program computes one of the values, or the filter.
-    """
-    return _BodyWriter(values, size, context, number).write(condition)
-
-
-class _BodyWriter:
-    """Writer of one body."""
-
-    def __init__(self, values: Sequence[StoredValue], size: int, context: ProgramContext, number: int) -> None:
+    def __init__(self, program: BpfProgram, own_processes: Sequence[int]) -> None:
         self._out = Assembler()
-        self._values = values
-        self._size = size
-        self._counters = LOST_BYTES + number * PROGRAM_BYTES
-        self._fetch = FetchCompiler(self._out, context)
+        self._values = program.values
+        self._size = program.size
+        self._condition = program.condition
+        self._own = sorted(set(own_processes))
+        self._counters = LOST_BYTES + program.number * PROGRAM_BYTES
+        self._fetch = FetchCompiler(self._out, program.context)
         self._compared: dict[str, ComparedValue] = {}
 
-    def write(self, condition: Condition | None) -> tuple[Instruction, ...]:
+    def write(self, cpus: int, stride: int) -> tuple[Instruction, ...]:
         out, done = self._out, JumpLabel()
+        out.move(CONTEXT, 1)
+        out.map_value(2, MapRole.CONTROL)
+        out.load(1, 2, 0, 4)
+        out.jump_if(JumpCondition.EQ, 1, ProgramMode.OFF, done)
+        if self._condition is None:
+            self._leave_out_own(done)
+        self._find_counters(cpus, stride, done)
         self._count(_HITS)
         out.constant(FAULT_BITS, 0)
-        if condition is not None:
-            self._load_compared(condition)
-            FilterCompiler(out, self._compared).jump_unless(condition, done)
+        if self._condition is not None:
+            # Most calls end here: nothing is done before that a call which passes can do as well.
+            self._load_compared(self._condition)
+            FilterCompiler(out, self._compared).jump_unless(self._condition, done)
+            self._leave_out_own(done)
         self._count(_PASSED)
         out.map_value(2, MapRole.CONTROL)
         out.load(1, 2, 0, 4)
@@ -201,6 +177,24 @@ class _BodyWriter:
         out.place(done)
         out.exit()
         return out.program()
+
+    def _leave_out_own(self, done: JumpLabel) -> None:
+        """Do nothing in our own processes, and note the number of the thread."""
+        out = self._out
+        out.call(Helper.GET_CURRENT_PID_TGID)
+        out.store(FRAME_POINTER, _PID, 0, 4)
+        out.alu(AluOperation.RSH, 0, 32)
+        for process in self._own:
+            out.jump_if(JumpCondition.EQ, 0, process, done)
+
+    def _find_counters(self, cpus: int, stride: int, done: JumpLabel) -> None:
+        out = self._out
+        out.call(Helper.GET_SMP_PROCESSOR_ID)
+        out.store(FRAME_POINTER, _CPU, 0, 4)
+        out.jump_if(JumpCondition.GE, 0, cpus, done)
+        out.alu(AluOperation.MUL, 0, stride)
+        out.map_value(_COUNTER_BASE, MapRole.COUNTERS)
+        out.add(_COUNTER_BASE, 0)
 
     def _count(self, counter: int) -> None:
         """Add one to a counter of this program."""
@@ -252,8 +246,8 @@ class _BodyWriter:
         out.move(RECORD, 0)
         out.call(Helper.KTIME_GET_NS)
         out.store(RECORD, STAMP, 0, 8)
-        out.call(Helper.GET_CURRENT_PID_TGID)
-        out.store(RECORD, PID, 0, 4)
+        out.load(1, FRAME_POINTER, _PID, 4)
+        out.store(RECORD, PID, 1, 4)
         out.load(1, _COUNTER_BASE, 0, 8)
         out.store(RECORD, LOST, 1, 4)
         out.map_value(2, MapRole.CONTROL)
