@@ -8,10 +8,11 @@ import pytest
 
 from btf.btf import Btf
 from btf.types import Param
+from events.bpf_layout import LOST
 from probes.bpf.context import SlotContext
 from probes.bpf.exclusions import fentry_exclusion
 from probes.bpf.fentry import MOST_FUNCTIONS, _signature_refusal, fentry_refusal
-from probes.bpf.program import AttachPoint
+from probes.bpf.program import AttachPoint, ProgramMode
 from probes.facts.facts import TargetFacts
 from probes.facts.lookups import Environment
 from probes.facts.program_support import ProgramSupport
@@ -22,7 +23,7 @@ from probes.plans.plan import Plan, Via
 from probes.refusal import CannotLower
 from probes.syntax.parse import parse_probe
 from tests.probes_data import kernel
-from tests.pure.probes.bpf.test_programs import CONTEXT, FENTRY, Hit, plan_of
+from tests.pure.probes.bpf.test_programs import CONTEXT, COUNTERS, FENTRY, Hit, plan_of
 
 BOTH, NONE = ProgramSupport(), ProgramSupport(fentry=False, multi=False)
 
@@ -84,6 +85,19 @@ def test_a_record_of_one_function_has_its_values_and_its_call() -> None:
     assert [hit.field(name) for name in (*names, "ret")] == [0xFFFF0000000000B5, 0xFFFF, -1, 11, CONTEXT, -14]
     assert (entry.frame_shift, exit_.frame_shift) == (0, 0)
     assert [one.name for one in exit_.programs[0].layout.fields][:2] == ["__probe_func", "file"]
+
+
+def test_a_record_tells_the_losses_of_both_ends() -> None:
+    """They share the ring buffer."""
+    entry, exit_ = (event.programs[0] for event in plan_of("f vfs_read%both count", support=FENTRY).events)
+    hit = Hit(entry, [0] * 5)
+    hit.has_room = False
+    assert hit.run() == {"hits": 1, "passed": 1, "lost": 1, "recorded": 0}
+    after = Hit(exit_, [0] * 5)
+    after.machine.memory |= {at: byte for at, byte in hit.machine.memory.items() if at >= COUNTERS}
+    after.control(ProgramMode.RECORD)
+    assert after.run() == {"hits": 1, "passed": 1, "lost": 0, "recorded": 1}
+    assert after.head(LOST, 4) == 1
 
 
 def test_the_number_of_the_function_is_that_of_the_types() -> None:
