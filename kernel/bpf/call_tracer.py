@@ -7,12 +7,13 @@ from typing import Final, NamedTuple
 
 from kernel.bpf import calls
 from kernel.bpf.calls import BpfRefused, MapType
-from kernel.bpf.loaded import COUNTERS, Cpus, ProgramCounts, control_value, make_rings
+from kernel.bpf.loaded import COUNTERS, ProgramCounts, control_value
+from kernel.bpf.rings import Cpus, make_rings
 from kernel.target import RingMap, Target
-from probes.bpf.call_tracer import SIZE, follow_forks, trace_calls
 from probes.bpf.instructions import Instruction, MapRole, encode
-from probes.bpf.program import CONTROL_BYTES, ProgramMode
+from probes.bpf.program import CONTROL_BYTES, AttachPoint, ProgramMode
 from probes.bpf.registers import SavedRegisters
+from probes.bpf.tracing.call_tracer import SIZE, follow_forks, trace_calls
 
 PATH: Final = "ftrace/funcgraph_exit"
 """Name of the counts of all programs."""
@@ -32,7 +33,7 @@ class TracerPlan(NamedTuple):
     inside: tuple[str, ...]
     """Functions whose calls inside a root are recorded."""
     is_return: int
-    """BTF id of `probes.bpf.call_tracer.IS_RETURN`."""
+    """BTF id of `probes.bpf.tracing.call_tracer.IS_RETURN`."""
     pid_offset: int
     """Bytes of `pid` in struct task_struct."""
     tasks: tuple[int, ...] = ()
@@ -71,7 +72,7 @@ class LoadedTracer:
         """Return the counts of all programs, by `PATH`. Raises BpfRefused, TargetLost."""
         data = calls.read_element(self._target, self._counters, 0, COUNTERS.size * self._cpus.possible)
         # The kernel counts as missed what programs call themselves, and interrupts of programs: none is in a root.
-        return {PATH: ProgramCounts.of(data, 0)}
+        return {PATH: ProgramCounts.of(list(enumerate(COUNTERS.iter_unpack(data))), 0)}
 
     def close(self) -> None:
         """Detach the programs, roots first, and close all files. Raises TargetLost."""
@@ -95,7 +96,7 @@ class LoadedTracer:
         if plan.tasks:
             for task in plan.tasks:
                 calls.write_element(self._target, maps[MapRole.TASKS], task, bytes(8))
-            forks = self._program(follow_forks(plan.registers, plan.pid_offset), maps, "pw_forks", session=False)
+            forks = self._program(follow_forks(plan.registers, plan.pid_offset), maps, "pw_forks", AttachPoint.ENTRY)
             self._links.append((forks, calls.attach(self._target, forks, (_FORK,))))
         own = tuple(self._target.our_pids())
         inside, roots = (
@@ -103,12 +104,12 @@ class LoadedTracer:
                 trace_calls(plan.registers, plan.is_return, own, is_root=is_root, limited=bool(plan.tasks)),
                 maps,
                 "pw_calls",
-                session=True,
+                AttachPoint.SESSION,
             )
             for is_root in (False, True)
         )
         self._attach(inside, plan.inside)
-        self._links.append((roots, calls.attach(self._target, roots, plan.roots, session=True)))
+        self._links.append((roots, calls.attach(self._target, roots, plan.roots, AttachPoint.SESSION)))
 
     def _attach(self, program: int, functions: Sequence[str]) -> None:
         """Attach a program to as many functions as the kernel lets, which takes all of a list or none."""
@@ -117,7 +118,7 @@ class LoadedTracer:
         while waiting:
             names = waiting.pop()
             try:
-                self._links.append((program, calls.attach(self._target, program, names, session=True)))
+                self._links.append((program, calls.attach(self._target, program, names, AttachPoint.SESSION)))
             except BpfRefused:
                 refusals += 1
                 if refusals > _MOST_REFUSALS:
@@ -128,8 +129,8 @@ class LoadedTracer:
                 else:
                     self.refused += names
 
-    def _program(self, code: tuple[Instruction, ...], maps: dict[MapRole, int], name: str, *, session: bool) -> int:
-        fd = calls.load_program(self._target, encode(code, maps), name, session=session)
+    def _program(self, code: tuple[Instruction, ...], maps: dict[MapRole, int], name: str, point: AttachPoint) -> int:
+        fd = calls.load_program(self._target, encode(code, maps), name, point)
         self._files.append(fd)
         return fd
 

@@ -14,7 +14,7 @@ from kernel.connection.kernel_info import KernelInfo
 from kernel.errors import FileRefused, TargetUnusable
 from kernel.watch.watch import Watch
 from probes.attaching.entry_points import entry_points
-from probes.bpf.bulk_exclusions import exclusion_reason
+from probes.bpf.exclusions import exclusion_reason
 from probes.functions.function_index import index_of
 from probes.plans.graph_plan import GraphPlan
 from probes.refusal import CannotLower

@@ -20,14 +20,14 @@ from kernel.errors import FileRefused, KernelError, TargetUnusable
 from kernel.session.session import Session
 from kernel.session.start import open_session
 from probes.attaching.entry_points import entry_points
-from probes.bpf.call_tracer import ENTRY, ENTRY_ID, EXIT, EXIT_ID, IS_RETURN, SIZE
 from probes.bpf.registers import SAVED_REGISTERS
-from probes.bpf.traced_functions import traced_functions
+from probes.bpf.tracing.call_tracer import ENTRY, ENTRY_ID, EXIT, EXIT_ID, IS_RETURN, SIZE
+from probes.bpf.tracing.traced_functions import traced_functions
 from probes.functions.function_index import index_of
 from probes.plans.graph_plan import GraphPlan
 
 
-def program_support(info: KernelInfo) -> str:
+def tracing_obstacle(info: KernelInfo) -> str:
     """Return why programs can't trace calls on a kernel, as far as its types say; empty: they may."""
     facts = info.facts
     if info.btf is None:
@@ -36,7 +36,7 @@ def program_support(info: KernelInfo) -> str:
         return f"programs are not made for {facts.machine}"
     if info.btf.function(IS_RETURN) is None:
         return "BPF programs can't stand at both ends of functions (kprobe.session, Linux 6.10)"
-    if not info.attaches_programs:
+    if not info.program_support.multi:
         return "BPF programs can't be attached to many functions (CONFIG_FPROBE)"
     return ""
 
@@ -95,7 +95,7 @@ class ProgramSource:
         btf, symbols = info.btf, info.symbols
         kfunc = btf.function(IS_RETURN) if btf is not None else None
         if btf is None or kfunc is None:
-            raise TargetUnusable(f"{info.target.name}: {program_support(info)}")
+            raise TargetUnusable(f"{info.target.name}: {tracing_obstacle(info)}")
         if symbols is None:
             raise TargetUnusable(f"{info.target.name}: the kernel hides the addresses of its functions")
         roots = tuple(name for word in self._plan.roots for name in entry_points(word, facts))

@@ -15,7 +15,7 @@ from kernel.connection.planner import Planner
 from kernel.errors import KernelError, TargetUnusable
 from kernel.graph.exit_probes import ExitProbes, exit_probe_support
 from kernel.graph.function_graph import GraphTracing, open_graph, support
-from kernel.graph.program_tracer import ProgramSource, program_support
+from kernel.graph.program_tracer import ProgramSource, tracing_obstacle
 from kernel.guards.row_bounds import SCREEN, RowBounds
 from kernel.session.session import Session
 from kernel.target import Target
@@ -81,13 +81,13 @@ def failure_watch(planner: Planner, plan: GraphPlan, bounds: RowBounds = SCREEN)
     if tracer.usable and tracer.retval:
         watch = graph_watch(planner, plan, bounds)
         return FailureWatch(watch, watch.begin, lambda: "")
-    if not program_support(info):
+    if not tracing_obstacle(info):
         source = ProgramSource(info, plan)
         watch = Watch(planner, bounds, source=source)
         return FailureWatch(watch, watch.begin, lambda: source.note)
     if reason := exit_probe_support(info):
         why = tracer.why_not or f"its call graph has no return values ({tracer.missing.get('retval', '')})"
-        raise TargetUnusable(f"{info.target.name}: {why}, {program_support(info)}, and {reason}")
+        raise TargetUnusable(f"{info.target.name}: {why}, {tracing_obstacle(info)}, and {reason}")
     watch = Watch(planner, bounds)
     probes = ExitProbes(watch, plan)
     return FailureWatch(watch, probes.begin, lambda: probes.note)

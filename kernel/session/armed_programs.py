@@ -15,8 +15,9 @@ from events.loss_counts import LossCounts
 from kernel.bpf.call_tracer import LoadedTracer
 from kernel.bpf.calls import BpfRefused
 from kernel.bpf.hit_counts import count_calls
-from kernel.bpf.loaded import Cpus, LoadedPrograms, ProgramCounts
+from kernel.bpf.loaded import LoadedPrograms, ProgramCounts
 from kernel.bpf.refusals import refusal_of
+from kernel.bpf.rings import Cpus
 from kernel.errors import FileRefused, KernelError, TargetUnusable
 from kernel.guards.limits import UNLIMITED, Limits, MeasuredRate, exceeds_limits, too_fast_error
 from kernel.guards.rate_meter import ENOUGH, LONGEST, STEP

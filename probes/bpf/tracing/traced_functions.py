@@ -8,7 +8,7 @@ from typing import Final
 from btf.btf import Btf
 from btf.uses import ErrorReturn, error_return
 from probes.attaching.spellings import SYSTEM_CALLS
-from probes.bpf.bulk_exclusions import exclusion_reason
+from probes.bpf.exclusions import exclusion_reason
 from probes.facts.facts import TargetFacts
 from probes.functions.function_index import STUB, index_of
 

@@ -15,7 +15,7 @@ from probes.bpf.fetch import CONTEXT, RECORD
 from probes.bpf.instructions import FRAME_POINTER, AluOperation, Helper, Instruction, JumpCondition, MapRole
 from probes.bpf.record import COMM_BYTES, RecordLayout, StoredType
 from probes.bpf.registers import SavedRegisters
-from probes.bpf.ring_record import HITS, add_one, find_counters, reserve, submit
+from probes.bpf.tracing.ring_record import HITS, add_one, find_counters, reserve, submit
 
 ENTRY_ID, EXIT_ID = 0xF000, 0xF001
 """Ids of the events of entries and returns; those of other programs begin at 0x8000, and are few."""
