@@ -142,7 +142,7 @@ class EventFormat:
     @property
     def at_exit(self) -> bool:
         """True for an event of a return probe."""
-        return "__probe_ret_ip" in self.names
+        return "__probe_func" in self.names
 
 
 NAME_ONLY = "ps"

@@ -19,6 +19,7 @@ _MESSAGES = {
     "no_object": "This finds no object to track",
     "no_tracking": "Events of tracefs track no objects",
     "no_program": "No BPF program does this",
+    "not_attached": "This kernel attaches no BPF program here",
     "number_too_wide": "The kernel would cut this number to the width of the field",
     "damaged_types": "The kernel's types are damaged where this probe needs them",
     "array_compared": "The kernel compares no arrays: it takes other bytes, or none",

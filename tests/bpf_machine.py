@@ -29,6 +29,7 @@ _BYTES = {code: size for size, code in SIZES.items()}
 _ALU: Mapping[int, Callable[[int, int], int]] = {
     AluOperation.ADD: lambda a, b: a + b,
     AluOperation.SUB: lambda a, b: a - b,
+    AluOperation.MUL: lambda a, b: a * b,
     AluOperation.OR: lambda a, b: a | b,
     AluOperation.AND: lambda a, b: a & b,
     AluOperation.LSH: lambda a, b: a << (b & 63),

@@ -48,6 +48,8 @@ class EndRole(NamedTuple):
     """Name of the field with the function's address, if the probe is on several functions."""
     is_filtered_by_result: bool = False
     """True if a filter removes exits by their return value."""
+    result: str = ""
+    """Name of the exit's field with the return value; empty: there is none, or nobody asks for it."""
 
 
 class End(NamedTuple):

@@ -17,7 +17,7 @@ from kernel.connection.kernel_info import KernelInfo
 from kernel.connection.pattern_notes import with_pattern_notes
 from kernel.connection.probe_means import MeansChooser, ProbeMeans, has_means
 from kernel.connection.symbol_addresses import symbol_at_offset, symbol_environment, with_function_name
-from kernel.errors import KernelError
+from kernel.errors import FentryRefused, KernelError
 from kernel.recording.plans import readable_plans
 from probes.attaching.values import ReasonKind
 from probes.command import Armable, CommandText, UserProbe, has_own_syntax, is_function
@@ -82,14 +82,15 @@ class Planner:
         means = self._means_of(probe)
         if means.via is Via.BPF or not look:
             btf, facts = self.types_of(probe), self.info.facts
-            checked = check_plan(probe, btf, facts, group, self._around(probe), via=means.via)
+            around = self._with_programs(self._around(probe), means)
+            checked = check_plan(probe, btf, facts, group, around, via=means.via)
             return checked._replace(plan=means.told(checked.plan)) if checked.plan is not None else checked
-        around = self.info.environment
-        asked = replace(around.environment, function_list=read_function_list)
+        nearby = self.info.environment
+        asked = replace(nearby.environment, function_list=read_function_list)
         if asked.symbol is not None:
             asked = replace(asked, landing=self._landing)
         types = self.types_of(probe)
-        found = check_plan(probe, types, self.info.facts, group, asked, around.existing, means.via)
+        found = check_plan(probe, types, self.info.facts, group, asked, nearby.existing, means.via)
         return found if found.plan is None else found._replace(plan=with_pattern_notes(found.plan, self.info))
 
     def check_typed(self, typed: CommandText | str) -> CheckResult:
@@ -176,24 +177,35 @@ class Planner:
 
         btf, facts, around = self.types_of(probe), self.info.facts, self._around(probe)
         try:
-            return means.told(lower(probe, btf, facts, group, environment=around, via=means.via)), around
+            asked = self._with_programs(around, means)
+            return means.told(lower(probe, btf, facts, group, environment=asked, via=means.via)), asked
         except CannotLower as error:
             if error.refusal.code == "not_traceable" and around is UNKNOWN and self.info.symbols is not None:
-                around = symbol_environment(self.info.symbols)
+                asked = self._with_programs(symbol_environment(self.info.symbols), means)
                 with contextlib.suppress(CannotLower):  # what was refused first says more
-                    return lower(probe, btf, facts, group, environment=around, via=means.via), around
+                    return lower(probe, btf, facts, group, environment=asked, via=means.via), asked
             raise
+
+    def _with_programs(self, around: Environment, means: ProbeMeans) -> Environment:
+        """Return lookups with what this kernel attaches programs to, where a probe is recorded by them."""
+        shown = self.via is Via.BPF and not self.info.target.is_kernel  # for another kernel: all there may be
+        return around if shown or means.via is not Via.BPF else replace(around, programs=self.info.program_support)
+
+    def forget_refused(self, error: FentryRefused) -> None:
+        """Plan no program any more for functions that the kernel refused one at their entry or exit."""
+        self.info.note_refused_programs(error.functions, error.reason)
+        self._chooser.forget()
 
     def _means_of(self, probe: Armable | CommandText) -> ProbeMeans:
         """Return the means by which a probe is recorded, and why. Raises TargetLost."""
         known = probe.armable if isinstance(probe, CommandText) else probe
         if known is None:
             return ProbeMeans(Via.TRACEFS)
-        if self.via is not Via.AUTO:
-            return ProbeMeans(self.via)
-        if not has_means(known):
+        if self.via is Via.TRACEFS or not (has_means(known) or self.via is Via.BPF):
             return ProbeMeans(Via.TRACEFS)
-        return self._chooser.choose(known, self.types_of(known), self._around(known))
+        if not (isinstance(known, Probe) and is_function(known)):
+            return ProbeMeans(self.via)
+        return self._chooser.choose(known, self.types_of(known), self._around(known), self.via)
 
     @refused_if_damaged()
     def with_triggers(self, plan: Plan, triggers: Sequence[str]) -> Plan:

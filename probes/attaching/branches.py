@@ -49,6 +49,27 @@ def branches_to(targets: Collection[int], code: bytes, start: int, machine: str)
     return branches
 
 
+def branch_targets(code: bytes, start: int, machine: str) -> set[int]:
+    """Return the addresses that `code`, loaded at address `start`, branches to; empty for another architecture.
+
+    On x86-64 there are others among them: bytes within an instruction may look like a branch.
+    """
+    if machine == "x86_64":
+        pattern = rb"(?s)(?=(?:[\xe8\xe9]|\x0f[\x80-\x8f])(....))"
+        found = (
+            (match.end(1), int.from_bytes(match[1], "little", signed=True)) for match in re.finditer(pattern, code)
+        )
+        return {start + end + distance for end, distance in found}
+    if machine != "aarch64":
+        return set()
+    words = ((at, int.from_bytes(code[at : at + 4], "little")) for at in range(-start % 4, len(code) - 3, 4))
+    return {
+        start + at + 4 * ((word & 0x3FFFFFF ^ 0x2000000) - 0x2000000)
+        for at, word in words
+        if word >> 26 & 0x1F == 0b00101
+    }
+
+
 def _x86(code: bytes, start: int, targets: frozenset[int]) -> Iterator[Branch]:
     """Yield branches on x86-64: `call rel32` (e8), `jmp rel32` (e9), `jcc rel32` (0f 80 to 0f 8f)."""
     tails = set()

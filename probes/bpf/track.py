@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from probes.bpf.lower import attachable, event_values, program_of, saved_registers, with_equal_lines
+from probes.bpf.lower import ProgramMaker, attachable, with_equal_lines
 from probes.bpf.program import BpfProgram, ObjectRole
 from probes.bpf.record import RecordLayout
 from probes.facts.facts import TargetFacts
@@ -39,24 +39,22 @@ def with_tracking(plans: TrackedPlans, facts: TargetFacts) -> Plan:
     probe = plans.finding.probe
     if not isinstance(probe, Probe):
         raise TypeError("a plan of a function probe is wanted")
-    registers = saved_registers(probe, facts)
+    maker = ProgramMaker(probe, facts)
     found = plans.finding.events[-1]
     ((_, own),), _ = attachable([(plans.finding, [probe.place.symbol])], False, probe, facts)
     touching, left_out = attachable(plans.touching, True, probe, facts)
     freeing, _ = attachable(plans.freeing, True, probe, facts) if plans.freeing else ([], [])
     event = touching[0][0].events[0]
-    layout = RecordLayout.of([(name, kind) for name, kind, _ in event_values(event, probe)])
+    layout = RecordLayout.of([(name, kind) for name, kind, _ in maker.values(event)])
 
     def programs(shaped: Shaped, role: ObjectRole) -> list[BpfProgram]:
         groups = with_equal_lines([(plan.events[0], names) for plan, names in shaped])
-        return [program_of(probe, one, names, layout, layout.size, registers, role=role) for one, names in groups]
+        return [maker.program(one, names, layout, layout.size, role=role) for one, names in groups]
 
     made = [*programs(touching, ObjectRole.TOUCH), *programs(freeing, ObjectRole.END)]
     # Attached last, so that no call with an object is missed.
     finding = replace(found, at_exit=False)
-    made.append(
-        program_of(probe, finding, own, layout, layout.size, registers, role=ObjectRole.BEGIN, at_exit=found.at_exit)
-    )
+    made.append(maker.program(finding, own, layout, layout.size, role=ObjectRole.BEGIN, at_exit=found.at_exit))
     losses = ["recorded by BPF programs: kprobe.multi", *plans.finding.losses, *left_out]
     event = replace(event, line="", remove="", more=(), filter=found.filter, programs=tuple(made))
     return replace(plans.finding, events=(event,), losses=tuple(dict.fromkeys(losses)))

@@ -5,17 +5,19 @@ Each kind of command has a module.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from btf.btf import Btf
-from events.names.function_choice import FunctionChoice
+from events.names.function_choice import FunctionChoice, is_choice
 from foreign.count_text import counted
+from probes.bpf.fentry import MOST_FUNCTIONS, NO_FENTRY, fentry_refusal
 from probes.bpf.lower import program_facts, program_refusal, with_programs
 from probes.command import Armable, SyntheticEvent, UserProbe
 from probes.facts.facts import TargetFacts
 from probes.facts.lookups import UNKNOWN, Environment
 from probes.functions.function_shapes import NO_RESULT, function_shapes, names_wanted, parameter_name, without_void
-from probes.functions.signature import Signature
+from probes.functions.signature import Signature, certain_signature_of
 from probes.lowering.check_planned import check_planned
 from probes.lowering.event import lower_event
 from probes.lowering.filters.planned_filters import with_kernel_filters
@@ -30,6 +32,7 @@ from probes.lowering.user import lower_user
 from probes.plans.plan import Plan, Via
 from probes.probe import Probe, ProbeEnds, ProbeKind
 from probes.refusal import CannotLower, own_refusal, refuse_if_unseen
+from probes.remedies import BY_TRACEFS
 from probes.static_events import Latency, StaticEvent
 
 __all__ = ["CannotLower", "lower"]
@@ -88,20 +91,112 @@ def _events(
 def _programs(
     probe: Armable, btf: Btf | None, facts: TargetFacts, group: str, event: str | None, environment: Environment
 ) -> Plan:
+    """Return a plan of programs: fentry and fexit for one function, kprobe.multi for several, or what is there.
+
+    Raises CannotLower.
+    """
     if not isinstance(probe, Probe) or probe.kind in (ProbeKind.TRACEPOINT, ProbeKind.EVENT):
         raise program_refusal(str(probe), 0, "Only probes on functions are BPF programs")
+    support = environment.programs
+    if probe.when is ProbeEnds.TRACK and support.multi:
+        return _tracking(probe, btf, program_facts(facts), group, event, environment)
+    mechanism = choose(probe, program_facts(facts), environment, btf)
+    if mechanism.functions and support.multi:
+        return _by_multi(probe, btf, facts, group, event, environment)
+    at_exit = probe.when is not ProbeEnds.ENTRY
+    functions = mechanism.functions or (probe.place.symbol,)
+    refused = {name: fentry_refusal(name, btf, facts, environment, at_exit=at_exit) for name in functions}
+    reason = _fentry_obstacle(refused)
+    if not reason:
+        try:
+            return _by_fentry(probe, btf, facts, group, event, environment, refused)
+        except CannotLower as error:
+            if not support.multi:
+                raise
+            reason = error.refusal.hint.partition(";")[0]
+    if not support.multi:
+        hint = f"{reason[:1].upper()}{reason[1:]}; {BY_TRACEFS}"
+        raise CannotLower(own_refusal("not_attached", str(probe.place), str(probe).index(" ") + 1, hint))
+    plan = _by_multi(probe, btf, facts, group, event, environment)
+    if reason == NO_FENTRY:
+        return plan
+    return replace(plan, losses=(*plan.losses[:1], f"not by fentry: {reason}", *plan.losses[1:]))
+
+
+def _tracking(
+    probe: Probe, btf: Btf | None, facts: TargetFacts, group: str, event: str | None, environment: Environment
+) -> Plan:
+    """Return a plan of programs that track objects. Raises CannotLower."""
+
+    def lowered(one: Probe, name: str, shared: Signature | None) -> Plan:
+        return _events(one, btf, facts, group, name, environment, shared)
+
+    return lower_track(probe, btf, facts, event, lowered)
+
+
+def _fentry_obstacle(refused: Mapping[str, str]) -> str:
+    """Return why no function can have programs of its own, or not so many; `refused`: reason of each, or empty."""
+    reasons = [reason for reason in refused.values() if reason]
+    if len(reasons) == len(refused):
+        return reasons[0]
+    if len(refused) <= MOST_FUNCTIONS:
+        return ""
+    return f"CONFIG_FPROBE is missing, without which programs are attached to at most {MOST_FUNCTIONS} functions"
+
+
+def _by_fentry(
+    probe: Probe,
+    btf: Btf | None,
+    facts: TargetFacts,
+    group: str,
+    event: str | None,
+    environment: Environment,
+    refused: Mapping[str, str],
+) -> Plan:
+    """Return a plan with programs of each function; `refused`: those without, by function. Raises CannotLower."""
+    facts = program_facts(facts, fentry=True)
+    signatures = {
+        name: found
+        for name, reason in refused.items()
+        if not reason and btf is not None and (found := certain_signature_of(btf, name)) is not None
+    }
+    if not is_choice(probe.place.symbol):
+        plan = _events(probe, btf, facts, group, event, environment)
+        return with_programs([(plan, (probe.place.symbol,))], {}, facts, btf, signatures)
+    plans, left_out = _shaped_plans(probe, btf, facts, group, event, environment, tuple(signatures))
+    for name, reason in refused.items():
+        if reason:
+            left_out.setdefault(reason, []).append(name)
+    return with_programs(plans, left_out, facts, btf, signatures)
+
+
+def _by_multi(
+    probe: Probe, btf: Btf | None, facts: TargetFacts, group: str, event: str | None, environment: Environment
+) -> Plan:
+    """Return a plan with a program for all functions that have the values in equal places. Raises CannotLower."""
     facts = program_facts(facts)
-    if probe.when is ProbeEnds.TRACK:
-
-        def lowered(one: Probe, name: str, shared: Signature | None) -> Plan:
-            return _events(one, btf, facts, group, name, environment, shared)
-
-        return lower_track(probe, btf, facts, event, lowered)
-    mechanism = choose(probe, facts, environment, btf)
-    if not mechanism.functions:
+    if not is_choice(probe.place.symbol):
         plan = _events(probe, btf, facts, group, event, environment)
         return with_programs([(plan, (probe.place.symbol,))], {}, facts, btf)
-    functions, void = without_void(mechanism.functions, probe.fetchargs, btf)
+    plans, left_out = _shaped_plans(probe, btf, facts, group, event, environment, ())
+    return with_programs(plans, left_out, facts, btf)
+
+
+def _shaped_plans(
+    probe: Probe,
+    btf: Btf | None,
+    facts: TargetFacts,
+    group: str,
+    event: str | None,
+    environment: Environment,
+    chosen: Sequence[str],
+) -> tuple[list[tuple[Plan, Sequence[str]]], dict[str, list[str]]]:
+    """Return a plan for each shape of functions, with its functions, and those that are left out by the reason.
+
+    `chosen`: the functions; empty: all that the place stands for. Raises CannotLower.
+    """
+    mechanism = choose(probe, facts, environment, btf)
+    functions, void = without_void(chosen or mechanism.functions, probe.fetchargs, btf)
     wanted = names_wanted(probe.fetchargs)
     called = parameter_name(FunctionChoice.parse(str(probe.place)))
     shapes, lacking = function_shapes(functions, wanted, btf, facts.machine, mechanism.parameters, called)
@@ -115,9 +210,10 @@ def _programs(
             )
             for name in wanted
         }
-        raise _no_common_value(probe, min(count, key=count.__getitem__, default="$retval"), mechanism.functions)
+        raise _no_common_value(probe, min(count, key=count.__getitem__, default="$retval"), functions)
     left_out = {NO_RESULT: void, "they lack a value that is recorded": lacking}
-    plans, refused = [], None
+    plans: list[tuple[Plan, Sequence[str]]] = []
+    refused = None
     for shape in shapes:
         try:
             plans.append((_events(probe, btf, facts, group, event, environment, shape.signature), shape.functions))
@@ -126,7 +222,7 @@ def _programs(
             left_out.setdefault(error.refusal.message, []).extend(shape.functions)
     if not plans and refused is not None:
         raise refused
-    return with_programs(plans, left_out, facts, btf)
+    return plans, left_out
 
 
 def _no_common_value(probe: Probe, name: str, functions: Sequence[str]) -> CannotLower:

@@ -141,6 +141,30 @@ def test_a_time_that_goes_back_by_an_interrupt_keeps_the_place_in_the_buffer() -
     assert [(row[0], row[3]) for row in rows(store)] == [(500, 1), (500, 2), (600, 3)]
 
 
+def test_a_loss_within_an_interrupted_program_is_counted_once() -> None:
+    """The program was interrupted between its place in the buffer and its look at the losses."""
+    store, converter = store_of(SMALL), RecordConverter(HEADER)
+    converter.sizes[1] = SMALL
+    feed(store, converter, [Recorded(100, 1, 4, IDS[0], 1), Recorded(200, 1, 3, IDS[1], 2)], SMALL)
+    feed(store, converter, [Recorded(300, 1, 4, IDS[0], 3), Recorded(400, 1, 6, IDS[1], 4)], SMALL)
+    store.flush()
+    assert store.overrun == {0: 6}
+    assert [row[3] for row in rows(store)] == [1, 2, 3, 4]
+
+
+@given(st.integers(0, 1 << 32), st.lists(st.integers(0, 1000), min_size=1, max_size=20))
+def test_the_number_of_losses_goes_on_where_its_32_bits_end(first: int, more: list[int]) -> None:
+    store, converter = store_of(SMALL), RecordConverter(HEADER)
+    converter.sizes[1] = SMALL
+    converter._state[1, 0] = 0, first & 0xFFFFFFFF
+    total = first
+    for number, one in enumerate(more):
+        total += one
+        feed(store, converter, [Recorded(100 + number, 1, total & 0xFFFFFFFF, IDS[0], number)], SMALL)
+    store.flush()
+    assert store.overrun.get(0, 0) == sum(more)
+
+
 def test_names_of_threads_come_from_the_records() -> None:
     store, converter = store_of(SMALL), RecordConverter(HEADER)
     converter.sizes[1] = SMALL

@@ -18,12 +18,21 @@ from kernel.guards.row_bounds import HEADLESS, SCREEN
 from kernel.local.allocator import give_back_memory
 from kernel.watch.watch import Watch
 from probes.plans.plan import Via
+from tui.cli.args.options import is_aggregate
 from tui.cli.console.output import connect, emit, line, plain
-from tui.cli.exports.export_options import BadExportOption, ExportRequest, check_count, check_view, export_request_of
+from tui.cli.exports.export_options import (
+    BadExportOption,
+    ExportRequest,
+    check_count,
+    check_tables,
+    check_view,
+    export_request_of,
+)
 from tui.cli.exports.open_export import REFUSALS, opened_watch_export, print_export_error, print_refusal
+from tui.cli.follow.aggregate_printer import count_events, request_of, triggers_for, write_aggregate
 from tui.cli.follow.clock import face_of, measure_clock
 from tui.cli.follow.filter import (
-    FilterRefused,
+    OptionRefused,
     check_words,
     export_filter_of,
     filter_of,
@@ -54,6 +63,7 @@ from tui.present.event_times import ClockFace, day_in_front
 from tui.present.stack_rows import stack_lines
 
 if TYPE_CHECKING:
+    from events.aggregates.request import AggregateRequest
     from tui.filter.filter import Filter
 
 
@@ -68,11 +78,15 @@ def run(arguments: argparse.Namespace) -> int:
         check_count(arguments)
         check_words(arguments)
         check_view(arguments, export_request)
+        check_tables(arguments, export_request)
+        aggregate_request = request_of(arguments) if is_aggregate(arguments) else None
     except BadExportOption as error:
         return print_refusal(error, USAGE)
-    except FilterRefused as error:
+    except OptionRefused as error:
         print_filter_error(error)
         return USAGE
+    if aggregate_request is not None:
+        arguments.triggers = triggers_for(aggregate_request, arguments.triggers)
     requested = requested_probes(arguments)
     start_imports()
     planner = Planner(connect(arguments.target, arming=True, patience=arguments.reconnect), Via(arguments.via))
@@ -93,14 +107,10 @@ def run(arguments: argparse.Namespace) -> int:
             events = arm(watch, probes, arm_options_of(arguments), arguments)
             measure_clock(watch, arguments)
             event_filter = filter_of(watch, arguments.filter)
-            if export_request is not None and arguments.view:
-                from tui.cli.exports.view_export import run_view
-
-                status = run_view(watch, arguments, events, export_request, event_filter)
+            if aggregate_request is not None or export_request is not None:
+                status = _write(watch, arguments, events, event_filter, export_request, aggregate_request)
             elif arguments.summary is not None or arguments.hist:
                 summarize(watch, arguments, events, event_filter)
-            elif export_request is not None:
-                status = _export(watch, arguments, export_request, events, event_filter)
             else:
                 unprinted = _print(watch, arguments, events, armed, event_filter)
         if arguments.count_only:
@@ -108,7 +118,7 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.view != "histograms":
             print_tables(watch, as_json=arguments.json, aside=export_request is not None)
         print_losses(watch, unprinted, unshown=watch.evicted)
-    except FilterRefused as error:
+    except OptionRefused as error:
         print_filter_error(error)
         status = USAGE
     except BrokenPipeError as error:
@@ -163,6 +173,40 @@ def _print(
     else:
         print_pass_count(passing)
     return calls.dropped if calls else 0
+
+
+def _write(
+    watch: Watch,
+    arguments: argparse.Namespace,
+    events: Mapping[str, frozenset[str]],
+    chosen: Filter,
+    wanted: ExportRequest | None,
+    request: AggregateRequest | None,
+) -> int:
+    """Export events or the table of a view, or make a table of groups; return the exit status."""
+    if request is not None:
+        return _aggregate(watch, arguments, events, request, chosen, wanted)
+    if wanted is not None and arguments.view:
+        from tui.cli.exports.view_export import run_view
+
+        return run_view(watch, arguments, events, wanted, chosen)
+    return _export(watch, arguments, wanted, events, chosen) if wanted is not None else DONE
+
+
+def _aggregate(
+    watch: Watch,
+    arguments: argparse.Namespace,
+    events: Mapping[str, frozenset[str]],
+    request: AggregateRequest,
+    chosen: Filter,
+    wanted: ExportRequest | None,
+) -> int:
+    """Print the table of groups, or write it to a file; return the exit status."""
+    model, error = count_events(watch, arguments, events, request, chosen)
+    status = write_aggregate(watch, model, arguments, wanted)
+    if error is not None:
+        raise error
+    return status
 
 
 def _export(

@@ -9,11 +9,13 @@ import pytest
 
 from events.bpf_layout import EVENT_ID, FAULTS, LOST, PID, RECORD_DATA, STAMP
 from events.format import parse_format
-from probes.bpf.bulk_exclusions import exclusion_reason
+from probes.bpf.exclusions import exclusion_reason
 from probes.bpf.instructions import Helper
-from probes.bpf.program import COUNTER_NAMES, BpfProgram, ProgramMode
+from probes.bpf.program import COUNTER_NAMES, LOST_BYTES, PROGRAM_BYTES, BpfProgram, ProgramMode, counter_stride
 from probes.bpf.registers import SAVED_REGISTERS
 from probes.command import parse_armable
+from probes.facts.lookups import Environment
+from probes.facts.program_support import ProgramSupport
 from probes.lowering.lower import lower
 from probes.plans.plan import Plan, Via
 from probes.refusal import CannotLower
@@ -26,13 +28,18 @@ OURS, OTHERS = 7, 4242
 FUNCTION, STAMP_NOW = 0xFFFFFFFF81234560, 123_456_789_012
 
 
-def plan_of(text: str, name: str = "7.2") -> Plan:
+MULTI, FENTRY = ProgramSupport(fentry=False), ProgramSupport(multi=False)
+CPUS, CPU, STRIDE = 4, 1, counter_stride(2)
+
+
+def plan_of(text: str, name: str = "7.2", support: ProgramSupport = MULTI) -> Plan:
     known = kernel(name)
-    return lower(parse_armable(text), known.btf, known.facts, "pw", via=Via.BPF)
+    around = Environment(programs=support)
+    return lower(parse_armable(text), known.btf, known.facts, "pw", environment=around, via=Via.BPF)
 
 
-def program_of(text: str) -> BpfProgram:
-    (program,) = plan_of(text).programs
+def program_of(text: str, support: ProgramSupport = MULTI) -> BpfProgram:
+    (program,) = plan_of(text, support=support).programs
     return program
 
 
@@ -51,7 +58,7 @@ class Hit:
         self._helpers = {
             Helper.GET_CURRENT_PID_TGID: lambda _: self.process << 32 | 4243,
             Helper.MAP_LOOKUP_ELEM: self._look_up,
-            Helper.GET_SMP_PROCESSOR_ID: lambda _: 1,
+            Helper.GET_SMP_PROCESSOR_ID: lambda _: CPU,
             Helper.KTIME_GET_NS: lambda _: STAMP_NOW,
             Helper.GET_FUNC_IP: lambda _: FUNCTION,
             Helper.GET_CURRENT_COMM: lambda machine: self._write(machine, b"worker/1"),
@@ -63,11 +70,13 @@ class Hit:
             Helper.RINGBUF_SUBMIT: self._submit,
             Helper.MAP_UPDATE_ELEM: self._track,
             Helper.MAP_DELETE_ELEM: self._forget,
+            Helper.GET_FUNC_ARG: self._argument,
         }
         self.machine = BpfMachine(self._helpers)
-        for offset, value in zip(SAVED_REGISTERS["x86_64"].arguments, arguments, strict=False):
+        offsets = range(0, 8 * len(arguments), 8) if program.point.on_one else SAVED_REGISTERS["x86_64"].arguments
+        for offset, value in zip(offsets, arguments, strict=False):
             self.machine.write(CONTEXT + offset, value.to_bytes(8, "little"))
-        self.machine.write(COUNTERS, bytes(8 * len(COUNTER_NAMES)))
+        self.machine.write(COUNTERS, bytes(CPUS * STRIDE))
         self.control(ProgramMode.RECORD)
 
     def control(self, mode: ProgramMode) -> None:
@@ -76,13 +85,14 @@ class Hit:
     def run(self) -> dict[str, int]:
         """Run the program once; return its counters."""
         self.machine.registers[1] = CONTEXT
-        maps = {1: CONTROL, 2: COUNTERS, 3: RINGS, 5: OBJECTS}
+        maps = {1: CONTROL, 2: COUNTERS, 3: RINGS, 7: OBJECTS}
         program = [
             one if one.code != 0x18 or not one.source else one._replace(source=0, immediate=maps[one.immediate])
-            for one in self._program.instructions([OURS])
+            for one in self._program.instructions([OURS], CPUS, STRIDE)
         ]
         assert self.machine.run(program) == 0
-        return {name: self.machine.read(COUNTERS + 8 * at, 8) for at, name in enumerate(COUNTER_NAMES)}
+        own = COUNTERS + CPU * STRIDE + LOST_BYTES + self._program.number * PROGRAM_BYTES
+        return {name: self.machine.read(own + 8 * at, 8) for at, name in enumerate(COUNTER_NAMES)}
 
     def field(self, name: str) -> int | bytes:
         """A field of the record, by the event's format: a number, or a text."""
@@ -103,7 +113,14 @@ class Hit:
         assert STACK - 512 <= machine.registers[2] < STACK
         if machine.registers[1] == OBJECTS:
             return OBJECTS if machine.read(machine.registers[2], 8) in self.objects else 0
-        return COUNTERS if machine.registers[1] == COUNTERS else RECORD
+        assert machine.registers[1] == RINGS and machine.read(machine.registers[2], 4) == CPU
+        return RECORD
+
+    def _argument(self, machine: BpfMachine) -> int:
+        assert machine.registers[1] == CONTEXT
+        value = machine.read(CONTEXT + 8 * machine.registers[2], 8)
+        machine.write(machine.registers[3], value.to_bytes(8, "little"))
+        return 0
 
     def _reserve(self, machine: BpfMachine) -> int:
         self.reserved = machine.registers[2]
