@@ -275,12 +275,12 @@ class Watch:
         """Begin another boot of the target, which was seen to have rebooted since the session was opened."""
         self.info.begin_boot((self.info.boot if self.session is None else self.session_boot) + 1)
 
-    def names(self, *, homes: bool = True) -> dict[int, str]:
-        """Read the names of tasks by id; with `homes`, look up the cgroup of each as well, for a bounded time."""
+    def names(self, *, cgroups: bool = True) -> dict[int, str]:
+        """Read the names of tasks by id; with `cgroups`, look up the cgroup of each as well, for a bounded time."""
         names = self.session.cmdlines() if self.session else {}
         if self.store is not None:
             names = {**self.intake.task_names.look(tuple(self.store.unnamed), names), **names}
-        if homes:
+        if cgroups:
             self.intake.cgroups.look(names)
         return names
 

@@ -99,7 +99,7 @@ class _TrackedObject:
     type_name: str
     """`struct file`."""
     recorded: tuple[FetchArg, ...]
-    """As written, without the one of the address."""
+    """Fetcharg as written, without the one of the address."""
     name: str
     """Name of the field with the address."""
 

@@ -98,7 +98,7 @@ def test_every_call_with_an_object_is_recorded(guest: Guest, watch: Watch) -> No
         guest.run(f"rmdir {TRUTH}; rm -f /tmp/made")
     store = watch.store
     assert store is not None and not store.undecodable
-    watch.intake.know_names(watch.names(homes=False))
+    watch.intake.know_names(watch.names(cgroups=False))
     (found,) = rows(watch, store, event.path, ("func", "f")).values()
     wanted = calls_of_graph(text)
     assert len(wanted) > 1000

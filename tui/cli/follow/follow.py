@@ -242,7 +242,7 @@ def _until_over(
         has_data.clear()
         if due := now - asked_at >= _NAMES_EVERY:
             with contextlib.suppress(TargetLost):  # the pump reports a lost connection
-                watch.intake.know_names(watch.names(homes=asked_at > 0))
+                watch.intake.know_names(watch.names(cgroups=asked_at > 0))
             remeasure_clock(watch, arguments)
             asked_at = now
         if printer.wants_names:

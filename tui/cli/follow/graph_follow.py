@@ -144,7 +144,7 @@ class TaskNames:
     def read(self) -> None:
         """Read the names of tasks now: a task may have another one since it was last asked for."""
         with contextlib.suppress(TargetLost):
-            self._watch.intake.know_names(self._watch.names(homes=False))
+            self._watch.intake.know_names(self._watch.names(cgroups=False))
 
     def learn(self, tasks: set[int]) -> None:
         """Read the names of tasks if one of some tasks (thread ids of the newest boot) lacks its name."""
