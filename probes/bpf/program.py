@@ -136,7 +136,7 @@ class BpfProgram:
     target: TargetFunction = NO_FUNCTION
     """Function of a program on one function."""
     role: ObjectRole | None = None
-    """Role in the tracking of objects, of which the first fetcharg is a pointer of 8 bytes; None: none are tracked."""
+    """Role in the tracking of objects, whose pointer is the first fetcharg; None: none are tracked."""
 
     @property
     def object_field(self) -> str:

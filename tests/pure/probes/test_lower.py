@@ -19,10 +19,11 @@ from probes.fetcharg import AllArguments, FetchArg, ReturnValue, variable
 from probes.functions.capture_tree import CaptureTree
 from probes.functions.signature import signature_of
 from probes.kernel_verdict import kernel_verdict
-from probes.lowering.lower import CannotLower, lower
+from probes.lowering.lower import lower
 from probes.names import unique_field
 from probes.plans.plan import Plan
 from probes.probe import Probe, ProbeEnds, ProbeKind, ProbePlace, SymbolBase
+from probes.refusal import CannotLower
 from probes.syntax.parse import parse_probe
 from tests.btf_writer import Writer
 from tests.probes_data import KERNELS, kernel
