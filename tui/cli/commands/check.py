@@ -17,18 +17,17 @@ from probes.probe import Probe, ProbePlace
 from probes.refusal import CannotLower
 from probes.syntax.parse_error import ParseError
 from probes.verdict import Refusal, Verdict
-from tui.cli.console.output import connect, emit, plain, require_connection
+from tui.cli.console.output import connect, emit, plain, require_connection, usage_error
 from tui.cli.console.verdict import error_object, show_verdict
 from tui.cli.specs.attach_text import with_corrections
 from tui.cli.specs.translation import targets_of, translate_words
-from tui.cli.status import DONE, REFUSED, USAGE
+from tui.cli.status import DONE, REFUSED
 from tui.compose.kernel_matrix import kernels
 
 
 def run(arguments: argparse.Namespace) -> int:
     if arguments.stdin == bool(arguments.specs):
-        print("probewright: give specifications, or --stdin to read them", file=sys.stderr)
-        return USAGE
+        return usage_error("give specifications, or --stdin to read them")
     planner = Planner(connect(arguments.target), Via(arguments.via))
     try:
         refused = False

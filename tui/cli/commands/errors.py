@@ -17,14 +17,14 @@ from kernel.connection.planner import Planner
 from kernel.errors import FileRefused, TargetLost, TargetUnusable
 from kernel.local.allocator import give_back_memory
 from kernel.watch.watch import Watch
-from tui.cli.console.output import connect, plain
+from tui.cli.console.output import connect, plain, usage_error
 from tui.cli.console.waiting import print_line, waiting
 from tui.cli.follow.clock import face_of, measure_clock
 from tui.cli.follow.failure_printer import FailurePrinter
 from tui.cli.follow.follow import disarm_all, print_losses, start_imports
 from tui.cli.follow.graph_follow import GraphFollow, TaskNames, start_tracer, try_recording
 from tui.cli.follow.signals import stoppable
-from tui.cli.status import DONE, REFUSED, USAGE
+from tui.cli.status import DONE, REFUSED
 from tui.output.export_file import ExportRefused, require_free
 
 if TYPE_CHECKING:
@@ -45,13 +45,13 @@ def run(arguments: argparse.Namespace) -> int:
         if path is not None:
             require_free(path, overwrite=False)  # reported before anything is traced
     except ExportRefused as error:
-        return _usage(str(error))
+        return usage_error(str(error))
     imported = start_imports("tui.views.failures.model", "tui.views.calls.call_text")
     planner = Planner(connect(arguments.target, arming=True, patience=arguments.reconnect))
     info = planner.info
     if why := _usage_error(info, arguments):
         info.close()
-        return _usage(why)
+        return usage_error(why)
     with contextlib.ExitStack() as ends:
         ends.callback(info.close)
         program = _held_program(info, arguments)
@@ -62,11 +62,6 @@ def run(arguments: argparse.Namespace) -> int:
         watching = _watch(planner, arguments, program)
         imported.join()  # while waiting for the import, many calls would arrive
         return _follow(watching, arguments, path, program)
-
-
-def _usage(why: str) -> int:
-    print(f"probewright: {plain(why)}", file=sys.stderr)
-    return USAGE
 
 
 def _usage_error(info: KernelInfo, arguments: argparse.Namespace) -> str:

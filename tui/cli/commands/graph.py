@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import fnmatch
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -15,7 +16,7 @@ from kernel.connection.planner import Planner
 from kernel.errors import TargetLost
 from kernel.local.allocator import give_back_memory
 from kernel.watch.watch import Watch
-from tui.cli.console.output import connect, emit, line, plain
+from tui.cli.console.output import connect, emit, line, plain, usage_error
 from tui.cli.console.waiting import print_line, waiting
 from tui.cli.follow.clock import face_of, measure_clock
 from tui.cli.follow.follow import disarm_all, print_losses, start_imports
@@ -23,7 +24,7 @@ from tui.cli.follow.graph_bounds import GraphBounds
 from tui.cli.follow.graph_follow import GraphFollow, TaskNames, start_tracer, try_recording
 from tui.cli.follow.reconnect import retry_after_reconnect
 from tui.cli.follow.signals import stoppable
-from tui.cli.status import DONE, REFUSED, USAGE
+from tui.cli.status import DONE, REFUSED
 from tui.output.export_file import ExportRefused, require_free
 from tui.present.event_times import ClockFace, day_in_front, offset_of_row
 from widgets.number_format import duration
@@ -43,18 +44,22 @@ def run(arguments: argparse.Namespace) -> int:
         if path is not None:
             require_free(path, overwrite=False)  # reported before anything is traced
     except ExportRefused as error:
-        print(f"probewright: {plain(str(error))}", file=sys.stderr)
-        return USAGE
+        return usage_error(str(error))
     for word in arguments.functions:
         if word.endswith(".pwr"):  # the application takes a recording without -t, and no function has such a name
-            print(f"probewright: {plain(word)} is a recording: give it by -t {plain(word)}", file=sys.stderr)
-            return USAGE
+            return usage_error(f"{word} is a recording: give it by -t {word}")
     imported = start_imports("tui.views.graph.model", "tui.views.calls.call_text", "tui.views.graph.objects")
     planner = Planner(connect(arguments.target, arming=True, patience=arguments.reconnect))
     if not planner.info.holds_events and not arguments.functions:
-        print("probewright: say a function whose calls shall be traced", file=sys.stderr)
         planner.info.close()
-        return USAGE
+        return usage_error("say a function whose calls shall be traced")
+    return _print_calls(planner, arguments, path, imported)
+
+
+def _print_calls(
+    planner: Planner, arguments: argparse.Namespace, path: Path | None, imported: threading.Thread
+) -> int:
+    """Trace and print calls, into a recording too if `path` is given; return the exit status. Raises TargetLost."""
     watch = _watch(planner, arguments)
     printer: GraphPrinter | None = None
     failed, lost = "", None

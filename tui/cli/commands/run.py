@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Container, Mapping
+from collections.abc import Container, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from events.export.formats.json_lines import json_object
@@ -64,6 +64,7 @@ from tui.present.stack_rows import stack_lines
 
 if TYPE_CHECKING:
     from events.aggregates.request import AggregateRequest
+    from probes.presets.schema import PresetChoice
     from tui.filter.filter import Filter
 
 
@@ -93,6 +94,17 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.view and planner.info.holds_events:
         planner.info.close()
         return print_refusal("--view: a recording gives its tables out by itself: probewright FILE.pwr --view", USAGE)
+    return _arm_and_follow(planner, arguments, requested, export_request, aggregate_request)
+
+
+def _arm_and_follow(
+    planner: Planner,
+    arguments: argparse.Namespace,
+    requested: Sequence[PresetChoice | str],
+    export_request: ExportRequest | None,
+    aggregate_request: AggregateRequest | None,
+) -> int:
+    """Arm the requested probes, print or write their events, and disarm; return the exit status."""
     watch = Watch(planner, SCREEN if arguments.view else HEADLESS, limits_of(arguments))
     status, unprinted = DONE, 0
     broken_pipe: BrokenPipeError | None = None
