@@ -132,7 +132,7 @@ def _follow(
     watching: FailureWatch, arguments: argparse.Namespace, path: Path | None, program: HeldProgram | None
 ) -> int:
     watch = watching.watch
-    follower = _Follower(watch, arguments)
+    follower = _Follower(watching, arguments)
     failed, lost = "", None
     broken_pipe: BrokenPipeError | None = None
     try:
@@ -169,8 +169,9 @@ def _follow(
 class _Follower:
     """Model of the failures of a watch, made with its first event, and its printer."""
 
-    def __init__(self, watch: Watch, arguments: argparse.Namespace) -> None:
-        self._watch = watch
+    def __init__(self, watching: FailureWatch, arguments: argparse.Namespace) -> None:
+        self._watching = watching
+        self._watch = watch = watching.watch
         self._arguments = arguments
         self._model: FailureModel | None = None
         self._printer: FailurePrinter | None = None
@@ -227,6 +228,7 @@ class _Follower:
             print_line(summary_line(self._model))
 
     def _begin(self, store: Store) -> None:
+        from events.graph.tree import LIMIT
         from tui.views.calls.call_text import CallTexts
         from tui.views.failures.model import FailureModel
         from tui.views.graph.names import GraphNames
@@ -236,8 +238,9 @@ class _Follower:
         calls.learn()
         names = GraphNames(watch.info, whole=arguments.json)
         chosen = _chooser(arguments.functions, watch.info)
-        limit = {} if watch.info.holds_events else {"limit": _MOST_ROWS}
-        model = FailureModel(watch, store, names, calls, chosen, frozenset(arguments.errnos), **limit)
+        limit = LIMIT if watch.info.holds_events else _MOST_ROWS
+        unseen, errnos = self._watching.has_unseen_calls, frozenset(arguments.errnos)
+        model = FailureModel(watch, store, names, calls, chosen, errnos, limit, unseen)
         self._model, self._printer = model, FailurePrinter(watch, model, face_of(arguments), json=arguments.json)
 
 

@@ -54,6 +54,8 @@ class Failure(NamedTuple):
     """True if several calls inside one of them returned the error: the last one was taken."""
     is_incomplete: bool
     """True if the return of a call inside the first failure was not recorded."""
+    has_unseen_calls: bool
+    """True if the first failure calls other functions through pointers, of which nothing was recorded."""
     replaced: ChainCall | None
     """Last call inside the first failure, if it returned another error."""
 
@@ -92,6 +94,7 @@ class FailureModel:
         is_chosen: Callable[[str], bool] | None = None,
         errnos: frozenset[int] = frozenset(),
         limit: int = LIMIT,
+        has_unseen_calls: Callable[[str], bool] = lambda _: False,
     ) -> None:
         """Set the source of the calls.
 
@@ -104,6 +107,7 @@ class FailureModel:
                 calls that no other call encloses.
             errnos: negative error numbers that are wanted; empty: all.
             limit: greatest number of calls in memory.
+            has_unseen_calls: returns whether calls inside a function are not recorded, by its name without module.
         """
         self.store = store
         self.live_tree = LiveTree(store, ends_of(watch.event_fields.plans, results=True), limit)
@@ -111,6 +115,7 @@ class FailureModel:
         self.groups: dict[tuple[str, str], FailureGroup] = {}
         """By origin and error, in the order of their first failures."""
         self._btf = watch.info.btf
+        self._has_unseen_calls = has_unseen_calls
         chosen = None if is_chosen is None else (lambda function: is_chosen(self._name(function)))
         self._failed = FailedCalls(self.live_tree.tree, self._error_return, chosen, errnos, self._given)
 
@@ -181,8 +186,9 @@ class FailureModel:
         replaced = self._call(chain.handled) if chain.handled >= 0 else None
         boot = self.store.boots.of(row.seq)
         calls = tuple(map(self._call, chain.rows))
+        unseen = self._has_unseen_calls(calls[-1].function.split(" ")[0])
         return Failure(
-            row.ts, row.seq, row.task, boot, name, calls, chain.is_ambiguous, chain.is_incomplete, replaced
+            row.ts, row.seq, row.task, boot, name, calls, chain.is_ambiguous, chain.is_incomplete, unseen, replaced
         )
 
     def _call(self, number: int) -> ChainCall:
