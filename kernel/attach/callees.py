@@ -63,7 +63,7 @@ class CalleeSearch:
             for name in self._calls(caller):
                 if name == _THUNK:
                     self._callers_of_pointers.add(caller)
-                if name in seen:
+                if name in seen or name == _THUNK:
                     continue
                 seen.add(name)
                 if not follows(name):
