@@ -44,6 +44,7 @@ class ExitProbes:
         """Take a watch of a kernel that has nothing armed, and the roots and tasks of a plan."""
         self._watch = watch
         self._plan = plan
+        watch.queue.source.graph_plan = plan
         self.note = ""
         """Number of functions that are traced, and what is not, in a line; empty until they are armed."""
         self.callers_of_pointers: frozenset[str] = frozenset()

@@ -64,7 +64,7 @@ def record_failures(path: Path) -> None:
     """Trace the calls that fail on a guest of the newest kernel."""
     machine = boot("7.2", python=True, workload=False)
     planner = Planner(KernelInfo(connect(machine, "lab:7.2", owned=True)))
-    watching = failure_watch(planner, GraphPlan(FAILING, irqs=False))
+    watching = failure_watch(planner, GraphPlan(FAILING, irqs=False, returns=True))
     watch = watching.watch
     try:
         watching.begin()

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import fnmatch
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -14,12 +15,14 @@ from events.graph.live_tree import LiveTree
 from events.graph.record_ends import lacks_returns
 from events.graph.tree import LIMIT
 from events.names.errnos import errno_name
+from probes.attaching.entry_points import entry_names, entry_points
 from tui.present.call_ends import ends_of
 from tui.views.graph.row_text import GraphRowText
 
 if TYPE_CHECKING:
     from events.failures.first_failure import FailureChain
     from events.store.store import Store
+    from kernel.connection.kernel_info import KernelInfo
     from kernel.watch.watch import Watch
     from tui.views.calls.call_text import CallTexts
     from tui.views.graph.names import GraphNames
@@ -208,3 +211,11 @@ class FailureModel:
 
     def _error_return(self, function: int) -> ErrorReturn:
         return error_return(self._btf, self._name(function))
+
+
+def chooser(words: Sequence[str], info: KernelInfo) -> Callable[[str], bool] | None:
+    """Return a test whether a function's failures are wanted, by its name; None: of all outermost calls."""
+    if not words:
+        return None
+    names = {name for word in words for name in (*entry_points(word, info.facts), *entry_names(word))}
+    return lambda name: name in names or any(fnmatch.fnmatchcase(name, word) for word in words)
