@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from tests.real.guest_watch import run_workload, watch_of
 from tests.real.held import bring_in
 from tests.real.test_terminal import READY
 from tests.real.tmux import Tmux
+from tui.app.typed_ahead import PAUSE
 from tui.views.aggregate.model import AggregateModel, AggregateRow
 
 SIZES = {1_001: 150, 20_011: 40, 333_337: 10}
@@ -148,6 +150,7 @@ def test_the_function_that_returned_most_errors_is_found_in_a_few_keys(guest_72:
         terminal.wait(lambda screen: "✓ this kernel" in screen)
         press("Enter")
         terminal.wait(lambda screen: "[events]" in screen and "armed 1" in screen)
+        time.sleep(2 * PAUSE)  # a letter that is typed while the screen changes is no command
         press("y")
         terminal.wait(lambda screen: "count by func, comm" in screen)
         guest_72.run(f"ip link set lo up; python3 -c '{ERROR_PROGRAM}'")
