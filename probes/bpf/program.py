@@ -97,7 +97,7 @@ class TargetFunction(NamedTuple):
 
 
 NO_FUNCTION: Final = TargetFunction(0)
-"""That of programs on several functions, which are named."""
+"""Target of programs on several functions, which are named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,11 +111,11 @@ class BpfProgram:
     size: int
     """Bytes of each record in the ring buffer, which the events of a plan share."""
     values: tuple[StoredValue, ...]
-    """What it records."""
+    """Recorded values."""
     condition: Condition | None
     """Filter; None: every hit is recorded."""
     context: ProgramContext
-    """What it finds in its argument."""
+    """Places of values in its argument."""
     number: int = 0
     """Number of the program in its plan, from 0."""
     target: TargetFunction = NO_FUNCTION
