@@ -9,13 +9,13 @@ import struct
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from probes.bpf.bulk_exclusions import exclusion_reason
-from probes.bpf.traced_functions import traced_functions
 
 from btf.btf import Btf
 from btf.uses import ErrorReturn, error_return, may_pass_errors_on
 from probes.attaching.branches import branch_targets, branches_to, may_call_pointers
 from probes.attaching.entry_points import entry_names, entry_points, nearest_entry_points
+from probes.bpf.exclusions import exclusion_reason
+from probes.bpf.tracing.traced_functions import traced_functions
 from probes.functions.function_index import index_of
 from tests.btf_writer import stored
 from tests.probes_data import kernel

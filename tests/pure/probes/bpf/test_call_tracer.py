@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 
 from hypothesis import given
 from hypothesis import strategies as st
-from probes.bpf.call_tracer import ENTRY, ENTRY_ID, EXIT, EXIT_ID, SIZE, follow_forks, trace_calls
 
 from events.bpf_layout import EVENT_ID, LOST, PID, event_shift
 from events.format import parse_format
 from probes.bpf.instructions import Helper, Instruction, MapRole
 from probes.bpf.program import COUNTER_NAMES, ProgramMode
 from probes.bpf.registers import SAVED_REGISTERS
+from probes.bpf.tracing.call_tracer import ENTRY, ENTRY_ID, EXIT, EXIT_ID, SIZE, follow_forks, trace_calls
 from tests.bpf_machine import STACK, BpfMachine
 
 REGISTERS = SAVED_REGISTERS["x86_64"]
