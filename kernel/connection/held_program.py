@@ -14,6 +14,8 @@ from kernel.target import Target
 
 _SCRIPT: Final = 'echo $$; read -r _ || exit; exec "$@" </dev/null 2>&1'
 """Shell that says its process, and becomes the program at the end of a line."""
+_PATIENCE: Final = 2.0
+"""Seconds that the output of a program that has ended is waited for; a process that it left may hold it open."""
 
 
 class HeldProgram:
@@ -28,6 +30,7 @@ class HeldProgram:
             self._process: subprocess.Popen[bytes] = start(["sh", "-c", _SCRIPT, "sh", *words])
         except OSError as error:
             raise TargetUnusable(f"{target.name}: no program can be started there ({error.strerror})") from None
+        self._copier: threading.Thread | None = None
         line = self._process.stdout.readline(32) if self._process.stdout else b""
         if not line.strip().isdigit():
             self.close()
@@ -42,7 +45,8 @@ class HeldProgram:
 
     def release(self) -> None:
         """Let the program run."""
-        threading.Thread(target=self._copy_output, daemon=True, name="program output").start()
+        self._copier = threading.Thread(target=self._copy_output, daemon=True, name="program output")
+        self._copier.start()
         if self._process.stdin is not None:
             with contextlib.suppress(OSError):
                 self._process.stdin.write(b"\n")
@@ -55,9 +59,13 @@ class HeldProgram:
         if not self.has_ended:
             self._process.terminate()
         self._process.wait()
+        if self._copier is not None:
+            self._copier.join(_PATIENCE)  # what the program has written is shown first
+        elif self._process.stdout is not None:
+            self._process.stdout.close()
 
     def _copy_output(self) -> None:
         output = self._process.stdout
-        with contextlib.suppress(OSError, ValueError):
+        with contextlib.suppress(OSError, ValueError), output or contextlib.nullcontext():
             while data := output.read(1 << 16) if output is not None else b"":
                 os.write(2, data)

@@ -44,14 +44,18 @@ class ExitProbes:
         """Take a watch of a kernel that has nothing armed, and the roots and tasks of a plan."""
         self._watch = watch
         self._plan = plan
+        watch.queue.source.graph_plan = plan
         self.note = ""
         """Number of functions that are traced, and what is not, in a line; empty until they are armed."""
+        self.callers_of_pointers: frozenset[str] = frozenset()
+        """Functions that seem to call through pointers, which is not seen."""
 
     def begin(self) -> None:
         """Open the session and arm. Raises ProbeRefused, TargetUnusable, TargetLost."""
         watch, info = self._watch, self._watch.info
         roots = tuple(name for word in self._plan.roots for name in entry_points(word, info.facts))
         found = _callees(info, roots)
+        self.callers_of_pointers = found.callers_of_pointers
         watch.begin()
         self._limit_tasks()
         values = " ".join(f"$arg{number}" for number in range(1, _ARGUMENTS + 1))
@@ -64,10 +68,7 @@ class ExitProbes:
                 raise TargetUnusable(f"{info.target.name}: {error.refusal.message}", error.refusal.hint) from None
         cut = f", of more than {_MOST}" if found.is_cut else ""
         functions = counted(len(found.names), "function")
-        self.note = (
-            f"probes trace {functions} that these call directly{cut}; what is called through pointers is not seen: "
-            "such a failure is told of the function that calls it"
-        )
+        self.note = f"probes trace {functions} that these call directly{cut}, not what is called through pointers"
 
     def _limit_tasks(self) -> None:
         session = self._watch.session

@@ -69,6 +69,8 @@ class FailureWatch(NamedTuple):
     """Starts tracing. Raises ProbeRefused, TargetUnusable, TargetLost."""
     note: Callable[[], str]
     """Returns what is traced, and what is not, in a line; empty: every function is, or nothing has begun."""
+    has_unseen_calls: Callable[[str], bool] = lambda _: False
+    """Returns whether a function calls others, through pointers, of which nothing is recorded."""
 
 
 def failure_watch(planner: Planner, plan: GraphPlan, bounds: RowBounds = SCREEN) -> FailureWatch:
@@ -90,4 +92,4 @@ def failure_watch(planner: Planner, plan: GraphPlan, bounds: RowBounds = SCREEN)
         raise TargetUnusable(f"{info.target.name}: {why}, {tracing_obstacle(info)}, and {reason}")
     watch = Watch(planner, bounds)
     probes = ExitProbes(watch, plan)
-    return FailureWatch(watch, probes.begin, lambda: probes.note)
+    return FailureWatch(watch, probes.begin, lambda: probes.note, lambda name: name in probes.callers_of_pointers)

@@ -38,7 +38,7 @@ class ContextValue(NamedTuple):
 
 
 class ProgramContext(Protocol):
-    """Values that a program finds in its argument."""
+    """Argument of a program, with the values of a call."""
 
     @property
     def has_user_range(self) -> bool:

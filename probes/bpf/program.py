@@ -112,7 +112,7 @@ class TargetFunction(NamedTuple):
 
 
 NO_FUNCTION: Final = TargetFunction(0)
-"""Stands for the functions of a program on several, which are named."""
+"""Target of programs on several functions, which are named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +130,7 @@ class BpfProgram:
     condition: Condition | None
     """Filter; None: every hit is recorded."""
     context: ProgramContext
-    """Values that the program finds in its argument."""
+    """Places of values in its argument."""
     number: int = 0
     """Number of the program in its plan, from 0."""
     target: TargetFunction = NO_FUNCTION

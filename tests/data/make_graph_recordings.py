@@ -64,9 +64,10 @@ def record_failures(path: Path) -> None:
     """Trace the calls that fail on a guest of the newest kernel."""
     machine = boot("7.2", python=True, workload=False)
     planner = Planner(KernelInfo(connect(machine, "lab:7.2", owned=True)))
-    watch, begin, _ = failure_watch(planner, GraphPlan(FAILING, irqs=False))
+    watching = failure_watch(planner, GraphPlan(FAILING, irqs=False, returns=True))
+    watch = watching.watch
     try:
-        begin()
+        watching.begin()
         watch.record_to(path)
         machine.run(f"python3 -c {shlex.quote(Path(failures_inside.__file__).read_text())}")
         watch.intake.settle()

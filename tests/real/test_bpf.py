@@ -10,6 +10,7 @@ from dataclasses import replace
 import pytest
 
 from events.store.store import Store
+from events.text import FAULT
 from kernel.connection.kernel_info import KernelInfo
 from kernel.connection.planner import Planner
 from kernel.guards.limits import Limits, TooFast
@@ -155,6 +156,19 @@ def test_an_exit_has_the_arguments_of_its_entry(guest: Guest, watch: Watch) -> N
     assert tasks
     for pid in tasks:
         assert found[pid] == [(*entry, *exit_[1:]) for entry, exit_ in zip(entries[pid], exits[pid], strict=True)]
+
+
+@FENTRY
+def test_a_number_that_cannot_be_read_says_so(guest: Guest, watch: Watch) -> None:
+    """The inode of a file is there once it is open; at the entry tracefs records a 0."""
+    armed = arm(watch, "f:ino vfs_open%both file->f_inode->i_ino", Via.BPF, point="fentry")
+    run_workload(watch, guest, f"python3 -c '{PROGRAM}'")
+    store = watch.store
+    assert store is not None and not store.undecodable
+    entry, exit_ = (rows(watch, store, event.path, ("i_ino",)) for event in armed.plan.events)
+    assert {ino for own in entry.values() for _, ino in own} == {FAULT}
+    found = {ino for own in exit_.values() for _, ino in own}
+    assert FAULT not in found and len(found) > 1
 
 
 @FENTRY

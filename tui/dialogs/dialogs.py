@@ -176,19 +176,23 @@ def ask(app: App[None], question: str, details: Sequence[str], yes: str, agreed:
     app.push_screen(ConfirmDialog(question, details, yes=yes, no="Don't", careful=True), done)
 
 
-def ask_depth(app: App[None], name: str, chosen: Callable[[int], object]) -> None:
-    """Ask for the depth of a call graph; `chosen` gets the levels, 0 for all."""
+def ask_depth(app: App[None], name: str, chosen: Callable[[int | None], object]) -> None:
+    """Ask for the depth of a call graph; `chosen` gets the levels, 0 for all, or None where the errors of all levels
+    are wanted.
+    """
     from widgets.dialogs.choose import Answer, ChoiceDialog
 
     def done(answer: str | None) -> None:
         if answer:
-            chosen(int(answer.removeprefix("levels")))
+            chosen(None if answer == "errors" else int(answer.removeprefix("levels")))
 
     details = [
         "How many levels, the function included? Each costs time in the kernel, and room in its buffer.",
-        "Enter takes 3. For more than 9: probewright graph --depth N",
+        "Enter takes 3. For more than 8: probewright graph --depth N",
+        "Errors: all levels with return values, for the function that failed first (E in the live place).",
     ]
-    answers = [Answer(f"levels{n}", str(n), str(n)) for n in range(1, 10)] + [Answer("levels0", "a", "All")]
+    answers = [Answer(f"levels{n}", str(n), str(n)) for n in range(1, 9)]
+    answers += [Answer("levels0", "a", "All"), Answer("errors", "e", "Errors")]
     app.push_screen(ChoiceDialog(f"Trace what {name} calls", details, answers, marked="levels3"), done)
 
 

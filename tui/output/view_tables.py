@@ -173,11 +173,13 @@ class FailuresTable(EventsTable):
     _HEADS: Final = ("origin", "error", "count", "ambiguous", "calls", "comms", "example")
 
     def __init__(self, watch: Watch, store: Store, chosen: Filter) -> None:
-        from tui.views.failures.model import FailureModel
+        from tui.views.failures.model import FailureModel, chooser
         from tui.views.graph.names import GraphNames
 
         super().__init__(watch, store, chosen)
-        self._failures = FailureModel(watch, store, GraphNames(watch.info, whole=True))
+        plan = watch.graph_plan
+        is_chosen = chooser(plan.roots if plan is not None and plan.returns else (), watch.info)
+        self._failures = FailureModel(watch, store, GraphNames(watch.info, whole=True), is_chosen=is_chosen)
 
     @property
     def backlog(self) -> int:

@@ -14,7 +14,9 @@ from events.bpf_layout import RECORD_DATA, event_shift
 from events.bpf_records import RecordConverter
 from events.decode import Decoder
 from events.format import HeaderPage, parse_format
+from events.store.columns import is_number
 from events.store.store import Store
+from probes.bpf.record import RecordLayout, stored_type
 
 HEADER = HeaderPage()
 IDS = (0x8000, 0x8001)
@@ -163,6 +165,34 @@ def test_the_number_of_losses_goes_on_where_its_32_bits_end(first: int, more: li
         feed(store, converter, [Recorded(100 + number, 1, total & 0xFFFFFFFF, IDS[0], number)], SMALL)
     store.flush()
     assert store.overrun.get(0, 0) == sum(more)
+
+
+@given(
+    masks=st.lists(st.integers(0, (1 << 32) - 1) | st.just(0), min_size=1, max_size=30),
+    kinds=st.lists(st.sampled_from(["u8", "s16", "x32", "u64", "string", "u8[3]"]), min_size=1, max_size=34),
+)
+def test_a_number_that_could_not_be_read_is_missing_and_no_other(masks: list[int], kinds: list[str]) -> None:
+    """In rows and in columns; a text says it itself, and the last fields share a bit."""
+    named = [(f"f{number}", kind) for number, text in enumerate(kinds) if (kind := stored_type(text)) is not None]
+    layout = RecordLayout.of(named)
+    fmt = parse_format(layout.format_text("event", IDS[0], layout.size), "pw")
+    assert [field.name for field in fmt.fields] == [name for name, _ in named]
+    store, converter = Store(Decoder({IDS[0]: fmt}, HEADER)), RecordConverter(HEADER)
+    converter.sizes[1] = layout.size
+    data = b""
+    for number, mask in enumerate(masks):
+        head = struct.pack("<QIIII16s", 100 + number, 1, 0, mask, IDS[0], b"task")
+        data += struct.pack("<II", layout.size, 0) + head + bytes(layout.size - len(head))
+    store.feed(converter.converted(Batch((Chunk(0, data, ring=1),), drained=True)))
+    store.flush()
+    (table,) = store.columns(0, len(masks)).tables.values()
+    for number, (field, text) in enumerate(zip(fmt.fields, kinds, strict=True)):
+        tells = text != "string" and number < 31
+        wanted = [bool(mask >> number & 1) and tells for mask in masks]
+        assert [store.record(seq).values[field.name] is None for seq in range(len(masks))] == wanted
+        if is_number(field):
+            missing = table.column(field).missing
+            assert (missing.tolist() if missing is not None else [False] * len(masks)) == wanted
 
 
 def test_names_of_threads_come_from_the_records() -> None:

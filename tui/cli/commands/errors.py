@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import fnmatch
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -96,7 +95,7 @@ def _watch(planner: Planner, arguments: argparse.Namespace, program: HeldProgram
 
     roots = tuple(name for word in arguments.functions for name in _functions(info, word))
     pids = (program.pid,) if program is not None else tuple(_threads(info, arguments.pids))
-    plan = GraphPlan(roots, max_depth=arguments.depth, pids=pids, irqs=False)
+    plan = GraphPlan(roots, max_depth=arguments.depth, pids=pids, irqs=False, returns=True)
     return failure_watch(planner, plan, HEADLESS_GRAPH)
 
 
@@ -127,7 +126,7 @@ def _follow(
     watching: FailureWatch, arguments: argparse.Namespace, path: Path | None, program: HeldProgram | None
 ) -> int:
     watch = watching.watch
-    follower = _Follower(watch, arguments)
+    follower = _Follower(watching, arguments)
     failed, lost = "", None
     broken_pipe: BrokenPipeError | None = None
     try:
@@ -164,8 +163,9 @@ def _follow(
 class _Follower:
     """Model of the failures of a watch, made with its first event, and its printer."""
 
-    def __init__(self, watch: Watch, arguments: argparse.Namespace) -> None:
-        self._watch = watch
+    def __init__(self, watching: FailureWatch, arguments: argparse.Namespace) -> None:
+        self._watching = watching
+        self._watch = watch = watching.watch
         self._arguments = arguments
         self._model: FailureModel | None = None
         self._printer: FailurePrinter | None = None
@@ -222,25 +222,17 @@ class _Follower:
             print_line(summary_line(self._model))
 
     def _begin(self, store: Store) -> None:
+        from events.graph.tree import LIMIT
         from tui.views.calls.call_text import CallTexts
-        from tui.views.failures.model import FailureModel
+        from tui.views.failures.model import FailureModel, chooser
         from tui.views.graph.names import GraphNames
 
         watch, arguments = self._watch, self._arguments
         calls = CallTexts(watch, store)
         calls.learn()
         names = GraphNames(watch.info, whole=arguments.json)
-        chosen = _chooser(arguments.functions, watch.info)
-        limit = {} if watch.info.holds_events else {"limit": _MOST_ROWS}
-        model = FailureModel(watch, store, names, calls, chosen, frozenset(arguments.errnos), **limit)
+        chosen = chooser(arguments.functions, watch.info)
+        limit = LIMIT if watch.info.holds_events else _MOST_ROWS
+        unseen, errnos = self._watching.has_unseen_calls, frozenset(arguments.errnos)
+        model = FailureModel(watch, store, names, calls, chosen, errnos, limit, unseen)
         self._model, self._printer = model, FailurePrinter(watch, model, face_of(arguments), json=arguments.json)
-
-
-def _chooser(words: list[str], info: KernelInfo) -> Callable[[str], bool] | None:
-    """Return a test whether a function's failures are wanted, by its name; None: of all outermost calls."""
-    from probes.attaching.entry_points import entry_names, entry_points
-
-    if not words:
-        return None
-    names = {name for word in words for name in (*entry_points(word, info.facts), *entry_names(word))}
-    return lambda name: name in names or any(fnmatch.fnmatchcase(name, word) for word in words)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import fnmatch
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -14,12 +15,14 @@ from events.graph.live_tree import LiveTree
 from events.graph.record_ends import lacks_returns
 from events.graph.tree import LIMIT
 from events.names.errnos import errno_name
+from probes.attaching.entry_points import entry_names, entry_points
 from tui.present.call_ends import ends_of
 from tui.views.graph.row_text import GraphRowText
 
 if TYPE_CHECKING:
     from events.failures.first_failure import FailureChain
     from events.store.store import Store
+    from kernel.connection.kernel_info import KernelInfo
     from kernel.watch.watch import Watch
     from tui.views.calls.call_text import CallTexts
     from tui.views.graph.names import GraphNames
@@ -54,6 +57,8 @@ class Failure(NamedTuple):
     """True if several calls inside one of them returned the error: the last one was taken."""
     is_incomplete: bool
     """True if the return of a call inside the first failure was not recorded."""
+    has_unseen_calls: bool
+    """True if the first failure calls other functions through pointers, of which nothing was recorded."""
     replaced: ChainCall | None
     """Last call inside the first failure, if it returned another error."""
 
@@ -92,6 +97,7 @@ class FailureModel:
         is_chosen: Callable[[str], bool] | None = None,
         errnos: frozenset[int] = frozenset(),
         limit: int = LIMIT,
+        has_unseen_calls: Callable[[str], bool] = lambda _: False,
     ) -> None:
         """Set the source of the calls.
 
@@ -104,6 +110,7 @@ class FailureModel:
                 calls that no other call encloses.
             errnos: negative error numbers that are wanted; empty: all.
             limit: greatest number of calls in memory.
+            has_unseen_calls: returns whether calls inside a function are not recorded, by its name without module.
         """
         self.store = store
         self.live_tree = LiveTree(store, ends_of(watch.event_fields.plans, results=True), limit)
@@ -111,6 +118,7 @@ class FailureModel:
         self.groups: dict[tuple[str, str], FailureGroup] = {}
         """By origin and error, in the order of their first failures."""
         self._btf = watch.info.btf
+        self._has_unseen_calls = has_unseen_calls
         chosen = None if is_chosen is None else (lambda function: is_chosen(self._name(function)))
         self._failed = FailedCalls(self.live_tree.tree, self._error_return, chosen, errnos, self._given)
 
@@ -181,8 +189,9 @@ class FailureModel:
         replaced = self._call(chain.handled) if chain.handled >= 0 else None
         boot = self.store.boots.of(row.seq)
         calls = tuple(map(self._call, chain.rows))
+        unseen = self._has_unseen_calls(calls[-1].function.split(" ")[0])
         return Failure(
-            row.ts, row.seq, row.task, boot, name, calls, chain.is_ambiguous, chain.is_incomplete, replaced
+            row.ts, row.seq, row.task, boot, name, calls, chain.is_ambiguous, chain.is_incomplete, unseen, replaced
         )
 
     def _call(self, number: int) -> ChainCall:
@@ -202,3 +211,11 @@ class FailureModel:
 
     def _error_return(self, function: int) -> ErrorReturn:
         return error_return(self._btf, self._name(function))
+
+
+def chooser(words: Sequence[str], info: KernelInfo) -> Callable[[str], bool] | None:
+    """Return a test whether a function's failures are wanted, by its name; None: of all outermost calls."""
+    if not words:
+        return None
+    names = {name for word in words for name in (*entry_points(word, info.facts), *entry_names(word))}
+    return lambda name: name in names or any(fnmatch.fnmatchcase(name, word) for word in words)

@@ -40,6 +40,8 @@ def notes_of(failure: Failure) -> list[str]:
         notes.append("several calls returned this error: the last one was taken")
     if failure.is_incomplete:
         notes.append("a return inside it was not recorded: the error may come from further down")
+    if failure.has_unseen_calls:
+        notes.append("it calls through pointers, which is not seen here: the error may come from further down")
     return notes
 
 
@@ -64,7 +66,7 @@ def object_of_failure(model: FailureModel, failure: Failure) -> dict[str, Any]:
         "origin": failure.origin,
         "chain": [call._asdict() for call in failure.calls],
         "ambiguous": failure.is_ambiguous,
-        "incomplete": failure.is_incomplete,
+        "incomplete": failure.is_incomplete or failure.has_unseen_calls,
         "replaced": failure.replaced._asdict() if failure.replaced else None,
     }
 

@@ -10,7 +10,7 @@ from tui.present.hist_tables import TableLine
 from tui.present.status import note_of, note_of_gap, note_of_recording
 from tui.present.ways_out import RUNNING_KERNEL, TRACE_CALLS
 from tui.views.calls.call_text import CallTexts
-from tui.views.failures.model import FailureGroup, FailureModel
+from tui.views.failures.model import FailureGroup, FailureModel, chooser
 from tui.views.failures.pane import FailureRow, FailuresPane
 from tui.views.failures.text import chain_lines, most_frequent, summary_line
 from tui.views.graph.names import GraphNames
@@ -63,7 +63,9 @@ class FailuresView(TableView):
         calls = CallTexts(watch, store)
         calls.learn()
         self._watch = watch
-        self._model = FailureModel(watch, store, self._names, calls)
+        plan = watch.graph_plan
+        chosen = chooser(plan.roots if plan is not None and plan.returns else (), watch.info)
+        self._model = FailureModel(watch, store, self._names, calls, chosen)
         self._show(self._model)
 
     def _show(self, model: FailureModel) -> None:
