@@ -11,6 +11,7 @@ from widgets.events.hot_rows import HotFound
 from widgets.highlight import highlighted
 from widgets.lists.table_pane import TablePane
 from widgets.lists.tail_table import TailTable
+from widgets.lists.top_table import TopTable
 from widgets.number_format import grouped
 from widgets.rows import Piece
 from widgets.safe_text import fit, safe
@@ -31,7 +32,7 @@ class FailureRow(NamedTuple):
 
 
 class FailureRows:
-    """Rows of a `TailTable`."""
+    """Rows of a `TopTable`."""
 
     first = 0
 
@@ -86,23 +87,17 @@ class FailureRows:
         return (grouped(failed), *map(safe, texts))
 
 
-class FailureTable(TailTable):
-    """Table of `FailureRows`: it starts at its top, and does not follow new rows."""
+class FailureTable(TopTable):
+    """Table of `FailureRows`."""
 
     def __init__(self) -> None:
         self.failures = FailureRows()
-        super().__init__(self.failures, following=False)
-
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 - Textual's
-        """Disable following: there is no newest row."""
-        return action != "follow"
+        super().__init__(self.failures)
 
     def show_failures(self, rows: Sequence[FailureRow]) -> None:
         """Show other rows; the cursor stays in its place."""
         self.failures.rows = rows
-        self.follow.see(0, len(rows))
-        self.follow.stop()
-        self.rows_changed()
+        self.rows_replaced(len(rows))
 
 
 class FailuresPane(TablePane):
