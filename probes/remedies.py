@@ -9,5 +9,7 @@ FILTER_SHOWN: Final = "--filter compares it in the events shown"
 COUNT_HITS: Final = "--count-only counts hits"
 TOO_FAST: Final = "a filter makes them fewer; --force arms it all the same, --max-rate sets the limit"
 
-OPTION_REMEDIES: Final = (BY_TRACEFS, FILTER_SHOWN, COUNT_HITS, TOO_FAST)
+COUNT_RECORDED: Final = "--by counts what is recorded, by key"
+
+OPTION_REMEDIES: Final = (BY_TRACEFS, FILTER_SHOWN, COUNT_HITS, TOO_FAST, COUNT_RECORDED)
 """All of them; a message of `probes` or `kernel` that names an option has one of these words for word."""

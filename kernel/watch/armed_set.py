@@ -123,6 +123,10 @@ class ArmedSet:
             self._planner.info.load_symbols()
         return armed
 
+    def tracefs_refusal(self, armed: Armed) -> str:
+        """Return why only programs can record a probe; empty: tracefs can, too. Raises TargetLost."""
+        return self._planner.tracefs_refusal(armed.plan.probe)
+
     def _gone(self, probe: Armable, session: AnySession) -> set[str]:
         """Paths of events that only other probes had, none of which is armed; their rows are still to be read."""
         kept = [plan for plan in self._known.plans if plan.probe == probe]
