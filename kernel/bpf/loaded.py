@@ -175,7 +175,8 @@ class LoadedPrograms:
         self._files.append(fd)
         if program.point.on_one:
             return fd, calls.attach_to_function(self._target, fd)
-        return fd, calls.attach(self._target, fd, program.functions, at_exit=program.point.at_exit)
+        at_exit, numbered = program.point.at_exit, program.numbered
+        return fd, calls.attach(self._target, fd, program.functions, at_exit=at_exit, numbered=numbered)
 
     def _map(self, kind: MapType, key: int, value: int, entries: int, name: str, *, inner: int = 0) -> int:
         fd = calls.create_map(self._target, kind, key, value, entries, name, inner=inner)

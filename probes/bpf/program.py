@@ -13,7 +13,7 @@ from probes.bpf.assembler import Assembler, JumpLabel
 from probes.bpf.condition import Condition
 from probes.bpf.context import ProgramContext
 from probes.bpf.fetch import CONTEXT, FAULT_BITS, RECORD, FetchCompiler, NotCompiled
-from probes.bpf.filter import ComparedValue, FilterCompiler, compared_fields
+from probes.bpf.filter import ComparedValue, FilterCompiler, compared_fields, compares_functions
 from probes.bpf.instructions import FRAME_POINTER, AluOperation, Helper, Instruction, JumpCondition, MapRole
 from probes.bpf.record import COMM, RecordLayout, StoredField, StoredType
 from probes.fetcharg import Comm, Expression
@@ -121,6 +121,11 @@ class BpfProgram:
     target: TargetFunction = NO_FUNCTION
     """Function of a program on one function."""
 
+    @property
+    def numbered(self) -> bool:
+        """True if the number of each function in `functions` has to be its cookie."""
+        return len(self.functions) > 1 and compares_functions(self.condition)
+
     def instructions(self, own_processes: Sequence[int], cpus: int, stride: int) -> tuple[Instruction, ...]:
         """Return the instructions.
 
@@ -148,6 +153,7 @@ class _ProgramWriter:
         self._values = program.values
         self._size = program.size
         self._condition = program.condition
+        self._functions = program.functions
         self._own = sorted(set(own_processes))
         self._counters = LOST_BYTES + program.number * PROGRAM_BYTES
         self._fetch = FetchCompiler(self._out, program.context)
@@ -167,7 +173,8 @@ class _ProgramWriter:
         if self._condition is not None:
             # Most calls end here: nothing is done before that a call which passes can do as well.
             self._load_compared(self._condition)
-            FilterCompiler(out, self._compared).jump_unless(self._condition, done)
+            comparer = FilterCompiler(out, self._compared, self._functions, CONTEXT)
+            comparer.jump_unless(self._condition, done)
             self._leave_out_own(done)
         self._count(_PASSED)
         out.map_value(2, MapRole.CONTROL)
