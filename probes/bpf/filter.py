@@ -111,8 +111,7 @@ class FilterCompiler:
         out, name, equal = self._assembler, predicate.value.strip("\"'"), predicate.operator == "=="
         there = name in self._functions
         if len(self._functions) < 2 or not there:
-            if there == equal:
-                out.jump(holds)
+            out.jump_always(holds, never=there != equal)
             return
         out.move(1, self._context)
         out.call(Helper.GET_ATTACH_COOKIE)
@@ -154,7 +153,7 @@ class FilterCompiler:
             GlobCompiler(out, value.offset, value.type.size).jump_unless(pattern, differs)
         else:
             self._compare(body.encode() if star else body.encode() + b"\0", value, differs)
-        out.jump(done if negated else holds)
+        out.jump_always(done if negated else holds)
         out.place(differs)
         if negated:
             out.jump(holds)
@@ -164,7 +163,7 @@ class FilterCompiler:
         """Compare bytes with the beginning of a text, eight at a time."""
         out = self._assembler
         if len(wanted) > value.type.size:
-            out.jump(differs)
+            out.jump_always(differs)
         for at in range(0, min(len(wanted), value.type.size), 8):
             part = wanted[at : at + 8]
             out.load(3, 10, value.offset + at, 8)

@@ -1,7 +1,7 @@
-"""Compile the match of a text on the stack with a pattern of `*` and `?` (filter_parse_regex, glob_match in lib/glob.c).
+"""Compile the match of a text on the stack with a pattern of `*` and `?` (glob_match in lib/glob.c).
 
-The parts between the `*` are looked for one after the other, each where it comes first: that finds a match if there is
-one. The loops end with the text's bytes, which the verifier follows one by one.
+The parts between the `*` are looked for one after the other, each where it comes first: that finds a match if there
+is one. The loops end with the text's bytes, which the verifier follows one by one.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class GlobCompiler:
         first, *others = pattern.encode().split(b"*")
         out = self._assembler
         if len(first) >= self._size:
-            out.jump(differs)
+            out.jump_always(differs)
             return
         out.constant(_AT, 0)
         self._compare(_AT, first, differs)

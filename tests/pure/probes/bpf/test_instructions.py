@@ -142,6 +142,13 @@ def test_texts_are_matched_with_patterns(pattern: str, name: str) -> None:
     assert passes(f't ~ "!{pattern}"', {}, name.encode()) != matches
 
 
+@pytest.mark.parametrize("pattern", ["*", "**", "a" * 130, "a" * 130 + "*", "*" + "a" * 130, "*" + "a" * 130 + "*"])
+def test_what_matches_always_or_never(pattern: str) -> None:
+    for name in ("", "aaaa", "a" * 127):
+        assert passes(f't ~ "{pattern}"', {}, name.encode()) == fnmatchcase(name, pattern)
+        assert passes(f't ~ "!{pattern}"', {}, name.encode()) != fnmatchcase(name, pattern)
+
+
 @pytest.mark.parametrize("size", [126, 127])
 @pytest.mark.parametrize("pattern", ["*b", "*ab", "*ab*", "*a*b", "?*b", "a*ab*b", "*aab"])
 def test_a_pattern_is_looked_for_up_to_the_end_of_the_longest_text(size: int, pattern: str) -> None:

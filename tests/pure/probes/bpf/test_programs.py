@@ -51,6 +51,7 @@ class Hit:
         self.submitted = False
         self.has_room = True
         self.process = OTHERS
+        self.cookie = 0
         self._known = {address + at: byte for address, data in memory.values() for at, byte in enumerate(data)}
         self._program = program
         self._helpers = {
@@ -67,6 +68,7 @@ class Hit:
             Helper.RINGBUF_RESERVE: self._reserve,
             Helper.RINGBUF_SUBMIT: self._submit,
             Helper.GET_FUNC_ARG: self._argument,
+            Helper.GET_ATTACH_COOKIE: lambda machine: self.cookie if machine.registers[1] == CONTEXT else -1,
         }
         self.machine = BpfMachine(self._helpers)
         offsets = range(0, 8 * len(arguments), 8) if program.point.on_one else SAVED_REGISTERS["x86_64"].arguments
@@ -218,6 +220,30 @@ def test_a_filter_that_is_false_reserves_nothing(count: int, passes: int) -> Non
     assert bool(hit.reserved) == bool(passes)
     if passes:
         assert hit.field("count") == count
+
+
+@pytest.mark.parametrize(
+    ("condition", "wanted"),
+    [
+        ("func == vfs_write", {"vfs_write"}),
+        ('func == "vfs_write"', {"vfs_write"}),
+        ("func != vfs_write", {"vfs_read", "vfs_open"}),
+        ("func == vfs_write || func == vfs_open", {"vfs_write", "vfs_open"}),
+        ("func == vfs_write && a > 5", {"vfs_write"}),
+        ("func == vfs_write && a > 6", set()),
+    ],
+)
+@pytest.mark.parametrize("support", [MULTI, FENTRY])
+def test_a_filter_compares_the_function(support: ProgramSupport, condition: str, wanted: set[str]) -> None:
+    plan = plan_of(f"f vfs_read,vfs_write,vfs_open a=$arg1 if {condition}", support=support)
+    passed = set()
+    for program in plan.programs:
+        assert program.numbered == (support is MULTI)
+        for number, function in enumerate(program.functions):
+            hit = Hit(replace(program, number=0), [6, 0])
+            hit.cookie = number
+            passed |= {function} if hit.run()["recorded"] else set()
+    assert passed == wanted
 
 
 def test_both_ends_have_their_fields_and_share_the_length_of_their_records() -> None:
