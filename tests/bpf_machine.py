@@ -59,6 +59,23 @@ def signed(number: int) -> int:
     return number - (1 << 64) if number >> 63 else number
 
 
+def _check_reachable(slots: Sequence[Instruction | None]) -> None:
+    """Look at each instruction once, as the verifier does first (check_cfg in kernel/bpf/verifier.c)."""
+    seen, pending = set[int](), [0]
+    while pending:
+        at = pending.pop()
+        slot = slots[at]
+        if at in seen or slot is None:
+            continue
+        seen.add(at)
+        following = at + slot.slots
+        is_jump = slot.code & 7 == JMP and slot.code not in (CALL, EXIT)
+        pending += [following + slot.offset] if is_jump else []
+        pending += [following] if slot.code not in (JUMP, EXIT) else []
+    left = [at for at, slot in enumerate(slots) if slot is not None and at not in seen]
+    assert not left, f"unreachable: {left}"
+
+
 class BpfMachine:
     """Memory by address, registers, and helpers, which take the machine and return register 0."""
 
@@ -83,6 +100,7 @@ class BpfMachine:
         slots: list[Instruction | None] = []
         for instruction in program:
             slots += [instruction, *[None] * (instruction.slots - 1)]
+        _check_reachable(slots)
         registers, at = self.registers, 0
         registers[10] = STACK
         while True:

@@ -35,10 +35,8 @@ if TYPE_CHECKING:
     from events.search.filtered_rows import FilteredRows
     from events.store.store import Store
 
-MOST_GROUPS: Final = 1 << 16
-"""Default limit of groups; each takes some 100 bytes."""
-MOST_WITH_POWERS: Final = 1 << 13
-"""Default limit of groups whose powers of two are counted, which take 528 bytes more for each value."""
+MOST_GROUPS: Final = 1 << 14
+"""Default limit of groups; each takes some 100 bytes, and for each value whose powers of two are counted 528 more."""
 
 _STACKS: Final = frozenset((*KERNEL_STACKS, *USER_STACKS))
 """Paths of stacks, which are rows of their own where their event is not proven."""
@@ -64,7 +62,7 @@ class Aggregate:
         ends: Mapping[str, EndRole] | None = None,
         passing: FilteredRows | None = None,
         only: Container[str] | None = None,
-        limit: int = 0,
+        limit: int = MOST_GROUPS,
         most_open: int = MOST_OPEN,
         piece: int = PIECE,
         first: int = 0,
@@ -79,7 +77,7 @@ class Aggregate:
             ends: roles of events by path: calls are aggregated; None: events are.
             passing: the events that pass a filter; only these count, and calls with such an end. None: all events.
             only: paths of the events to count; None: all.
-            limit: maximum number of groups, see `events.aggregates.groups`; 0: the default.
+            limit: maximum number of groups, see `events.aggregates.groups`.
             most_open: maximum number of open calls.
             piece: number of rows per step, which bounds the memory of a step.
             first: sequence number of the first row to count.
@@ -95,7 +93,6 @@ class Aggregate:
         self.passing_count = 0
         """Number of those that pass the filter."""
         self.of_calls = ends is not None
-        limit = limit or (MOST_WITH_POWERS if request.histograms else MOST_GROUPS)
         with_powers = [value in request.histograms for value in request.values]
         self.groups = Groups(len(request.keys), with_powers, limit)
         self._store = store

@@ -166,7 +166,7 @@ class LoadedPrograms:
         self._files.append(fd)
         if program.point.on_one:
             return fd, calls.attach_to_function(self._target, fd)
-        return fd, calls.attach(self._target, fd, program.functions, program.point)
+        return fd, calls.attach(self._target, fd, program.functions, program.point, numbered=program.numbered)
 
     def _map(self, kind: MapType, key: int, value: int, entries: int, name: str) -> int:
         fd = calls.create_map(self._target, kind, key, value, entries, name)

@@ -24,7 +24,7 @@ from probes.command import Armable, CommandText, UserProbe, has_own_syntax, is_f
 from probes.facts.lookups import UNKNOWN, SymbolLanding
 from probes.functions.function_index import STUB, index_of
 from probes.names import MAX_EVENT_NAME, event_name, split_name
-from probes.plans.plan import Via
+from probes.plans.plan import DEFAULT_GROUP, Via
 from probes.probe import Probe, ProbeKind
 from probes.refusal import CannotLower, own_refusal
 from probes.verdict import Verdict
@@ -167,6 +167,14 @@ class Planner:
         planner = self if self._means_of(probe).via is via else Planner(self.info, via)
         return planner.lower(probe, group)
 
+    def tracefs_refusal(self, probe: Armable) -> str:
+        """Return why tracefs can't record a probe, in a line; empty: it can. Raises TargetLost."""
+        try:
+            Planner(self.info, Via.TRACEFS).lower(probe, DEFAULT_GROUP)
+        except CannotLower as error:
+            return f"{error.refusal.message[:1].lower()}{error.refusal.message[1:]}"
+        return ""
+
     def _lowered(self, probe: Armable, group: str, means: ProbeMeans) -> tuple[Plan, Environment]:
         """Lower a probe, and tell by which lookups.
 
@@ -210,12 +218,14 @@ class Planner:
     @refused_if_damaged()
     def with_triggers(self, plan: Plan, triggers: Sequence[str]) -> Plan:
         """Put triggers on each of its events that takes them. Raises CannotLower where none takes one of them."""
-        from probes.bpf.lower import NO_TRIGGERS, program_refusal
+        from probes.bpf.lower import NO_TRIGGERS, no_tracefs_note, program_refusal
         from probes.lowering.check_planned import trigger_refusal
 
         if not triggers:
             return plan
         if plan.programs:
+            if reason := self.tracefs_refusal(plan.probe):
+                raise CannotLower(own_refusal("no_program", triggers[0], None, no_tracefs_note(NO_TRIGGERS, reason)))
             raise program_refusal(triggers[0], None, NO_TRIGGERS)
         btf, around = self.types_of(plan.probe), self._around(plan.probe)
         events = list(plan.events)

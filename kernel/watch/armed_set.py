@@ -135,6 +135,10 @@ class ArmedSet:
                 except FentryRefused as error:
                     self._planner.forget_refused(error)
 
+    def tracefs_refusal(self, armed: Armed) -> str:
+        """Return why only programs can record a probe; empty: tracefs can, too. Raises TargetLost."""
+        return self._planner.tracefs_refusal(armed.plan.probe)
+
     def _gone(self, probe: Armable, session: AnySession) -> set[str]:
         """Return the paths of events that only probes armed before had; their rows can still be read."""
         kept = [plan for plan in self._known.plans if plan.probe == probe]

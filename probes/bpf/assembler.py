@@ -121,6 +121,13 @@ class Assembler:
         self._jumps.append((len(self._program), label))
         self._add(JUMP)
 
+    def jump_always(self, label: JumpLabel, *, never: bool = False) -> None:
+        """Continue at a label, or never, but let both ways look possible: the verifier rejects programs with
+        instructions that no jump leads to. Register 3 is destroyed.
+        """
+        self.constant(3, int(never))
+        self.jump_if(JumpCondition.EQ, 3, 0, label)
+
     def jump_if(self, condition: JumpCondition, register: int, number: int, label: JumpLabel) -> None:
         """Continue at a label where a register compares so with a number of 32 bits, extended by its sign."""
         self._jumps.append((len(self._program), label))

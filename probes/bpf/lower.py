@@ -150,6 +150,11 @@ def with_equal_lines(
     return [(event, tuple(sorted(functions))) for event, functions in merged.values()]
 
 
+def no_tracefs_note(what: str, reason: str) -> str:
+    """Return the note that programs lack something, of a probe that only they can record."""
+    return f"{what}, and tracefs can't record this probe: {reason}"
+
+
 def program_refusal(token: str, column: int | None, hint: str) -> CannotLower:
     """Return the error of a probe that no BPF program does, with the way out by tracefs."""
     return CannotLower(own_refusal("no_program", token, column, f"{hint}; {BY_TRACEFS}"))

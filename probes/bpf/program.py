@@ -13,7 +13,7 @@ from probes.bpf.assembler import Assembler, JumpLabel
 from probes.bpf.condition import Condition
 from probes.bpf.context import ProgramContext
 from probes.bpf.fetch import CONTEXT, FAULT_BITS, RECORD, FetchCompiler, NotCompiled
-from probes.bpf.filter import ComparedValue, FilterCompiler, compared_fields
+from probes.bpf.filter import ComparedValue, FilterCompiler, compared_fields, compares_functions
 from probes.bpf.instructions import FRAME_POINTER, AluOperation, Helper, Instruction, JumpCondition, MapRole
 from probes.bpf.record import COMM, RecordLayout, StoredField, StoredType
 from probes.fetcharg import Comm, Expression
@@ -144,6 +144,11 @@ class BpfProgram:
         own = (value.field.name for value in self.values if not isinstance(value.expression, ProgramValue))
         return next(own) if self.role is not None else ""
 
+    @property
+    def numbered(self) -> bool:
+        """True if the number of each function in `functions` has to be its cookie."""
+        return len(self.functions) > 1 and compares_functions(self.condition)
+
     def instructions(self, own_processes: Sequence[int], cpus: int, stride: int) -> tuple[Instruction, ...]:
         """Return the instructions.
 
@@ -172,6 +177,7 @@ class _ProgramWriter:
         self._size = program.size
         self._condition = program.condition
         self._role, self._object = program.role, program.object_field
+        self._functions = program.functions
         self._own = sorted(set(own_processes))
         self._counters = LOST_BYTES + program.number * PROGRAM_BYTES
         self._fetch = FetchCompiler(self._out, program.context)
@@ -192,7 +198,8 @@ class _ProgramWriter:
         if self._condition is not None:
             # Most calls end here: nothing is done before that a call which passes can do as well.
             self._load_compared(compared_fields(self._condition))
-            FilterCompiler(out, self._compared).jump_unless(self._condition, done)
+            comparer = FilterCompiler(out, self._compared, self._functions, CONTEXT)
+            comparer.jump_unless(self._condition, done)
         if self._object:
             self._load_compared([self._object])
             self._jump_unless_object(done)

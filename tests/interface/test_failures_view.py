@@ -110,3 +110,23 @@ async def test_its_table_is_exported_as_the_command_line_does(recording, tmp_pat
             objects = [json.loads(line) for line in text.splitlines()]
             assert [one["count"] for one in objects] == [group.calls for group in view._groups]
             assert [one["origin"] for one in objects] == [group.origin for group in view._groups]
+
+
+async def test_the_filter_leaves_the_failures_of_whom_it_lets_pass(recording, tmp_path):
+    app = application(recording)
+    async with app.run_test(size=(100, 30)) as pilot:
+        view = await open_failures(app, pilot)
+        await until(lambda: read(view) and view._groups, pilot)
+        every = sum(group.calls for group in view._groups)
+        await pilot.press("f", *"comm == dropbear", "enter")
+        await until(lambda: 0 < sum(group.calls for group in view._groups) < every, pilot)
+        await until(lambda: read(view), pilot)
+        for group in view._groups:
+            assert set(view._model.comms(group)) == {"dropbear"}
+        path = tmp_path / "x.jsonl"
+        words = ["--export", f"jsonl:{path}", "--view", "failures", "--filter", "comm == dropbear"]
+        assert main([str(recording), *words]) == 0
+        objects = [json.loads(line) for line in path.read_text().splitlines()]
+        assert [(one["origin"], one["count"]) for one in objects] == [
+            (group.origin, group.calls) for group in view._groups
+        ]

@@ -104,6 +104,11 @@ def rows(watch: Watch, store: Store, path: str, names: tuple[str, ...]) -> dict[
         ("vfs_read,vfs_open{}both a=$arg1 b=$arg2 $retval:s32", (("func", "a", "b"), ("func", "ret"))),
         ("vfs_read{} count if count > 100 && count < 140", (("count",),)),
         ('vfs_read{} count comm=$comm if comm == "python3" && !(count & 1)', (("count", "comm"),)),
+        (
+            'vfs_read{} count name=file->f_path.dentry->d_name.name:string if name ~ "*z?ro" || name ~ "*er*"',
+            (("count", "name"),),
+        ),
+        ('vfs_read{} count name=file->f_path.dentry->d_name.name:string if name ~ "?e*o*"', (("count", "name"),)),
         ("vfs_read{} file count if file != 0 && count > 100", (("file", "count"),)),
         ("vfs_read{}return $retval if ret > 20", (("ret",),)),
         (
@@ -239,6 +244,28 @@ def test_each_function_of_a_type_records_its_own_argument(guest: Guest, watch: W
         assert tasks or name not in ("vfs_read", "vfs_open", "rw_verify_area")
         for pid in tasks:
             assert [(comm, *rest) for comm, func, *rest in found[pid] if func == name] == wanted[pid], name
+
+
+@BOTH
+def test_a_filter_on_the_function_chooses_its_calls(guest: Guest, watch: Watch, point: str) -> None:
+    """By numbers of the functions in one program, or by what each program stands on."""
+    info = watch.planner.info
+    info.load_symbols()
+    if point == "fentry":
+        info.__dict__["program_support"] = replace(info.program_support, multi=False)
+    only = arm(watch, "f:only vfs_read,vfs_open%both if func == vfs_open", Via.BPF)
+    others = arm(watch, 'f:others vfs_read,vfs_open,vfs_write if func != vfs_open && COMM ~ "*tho*"', Via.BPF)
+    assert {program.point.on_one for program in (*only.plan.programs, *others.plan.programs)} == {point == "fentry"}
+    run_workload(watch, guest, f"python3 -c '{PROGRAM}'")
+    watch.intake.know_names(watch.names(cgroups=False))
+    store = watch.store
+    assert store is not None and not store.undecodable
+    for event in only.plan.events:
+        found = rows(watch, store, event.path, ("func",))
+        assert {func for own in found.values() for _, func in own} == {"vfs_open"}
+    found = rows(watch, store, others.plan.events[0].path, ("func",))
+    assert {func for own in found.values() for _, func in own} - {"vfs_write"} == {"vfs_read"}
+    assert all("tho" in str(comm) for own in found.values() for comm, _ in own)
 
 
 @MULTI

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,10 @@ import pytest
 
 from kernel.lab.guest import Guest
 from tests.real import failures_inside
-from tests.real.command import address, run, ssh_to
+from tests.real.command import address, finish, run, screen_on, ssh_to, start
+from tests.real.processes import until
+from tests.real.test_ssh_guest import is_clean, left
+from tests.real.tmux import Tmux
 
 SOURCE = Path(failures_inside.__file__).read_text()
 PLANTED = {
@@ -147,6 +151,55 @@ def test_nothing_of_it_stays_in_the_kernel(guest: Guest, tmp_path: Path) -> None
     assert done.status == 0, done
     assert "first: " in done.out
     assert guest.run(traces) == before
+
+
+@on("7.2", "full")
+def test_nothing_stays_of_a_command_that_was_killed(guest: Guest, tmp_path: Path) -> None:
+    """The machine keeps what it had: programs go with the agent that holds them, the tracer by its journal."""
+    env = ssh_to(guest, tmp_path)
+    armed = "wc -l </sys/kernel/tracing/enabled_functions"
+    before = guest.run(armed)
+    process = start("errors", "openat", "--json", "--reconnect", "0", "-t", address(guest), env=env)
+    assert process.stdout is not None
+    waiting = threading.Thread(target=process.stdout.readline, daemon=True)
+    waiting.start()
+    assert until(lambda: guest.run("cat /nonexistent/file 2>/dev/null || true") == b"" and not waiting.is_alive())
+    assert guest.run(armed) != before
+    process.kill()
+    finish(process)
+    assert until(lambda: guest.run(armed) == before)
+    assert is_clean(guest), left(guest)
+
+
+@on("7.2")
+def test_on_the_screen_the_errors_of_a_function_are_counted(guest: Guest, tmp_path: Path) -> None:
+    """From the start to the first failure in keys: a name, Enter, G, Errors; Enter shows its chain."""
+    with Tmux(screen_on(guest, tmp_path), 100, 30) as terminal:
+        terminal.wait(lambda screen: "functions" in screen and "armed 0" in screen)
+        terminal.press(*"do_sys_openat2")
+        terminal.wait(lambda screen: "1 of " in screen)
+        terminal.press("Enter")
+        terminal.wait(lambda screen: "int do_sys_openat2(" in screen)
+        terminal.press("G")
+        terminal.wait(lambda screen: "Trace what do_sys_openat2 calls" in screen)
+        terminal.press(*["Tab"] * 7, "Enter")  # a letter so soon would be one that was typed ahead
+        terminal.wait(lambda screen: "[failures]" in screen and "tracing" in screen)
+
+        def failed(screen: str) -> bool:
+            guest.run("cat /nonexistent/file 2>/dev/null || true")
+            return "ENOENT" in screen
+
+        assert "step_into" in terminal.wait(failed)
+        terminal.press("Home", "Enter")
+        chain = terminal.wait(lambda screen: "first:" in screen)
+        assert "do_sys_openat2(" in chain
+        assert "= -ENOENT" in chain
+        terminal.press("Escape", "C-q")
+        terminal.wait(lambda screen: "[ended " in screen or "?" in screen)
+        if "[ended " not in terminal.screen():
+            terminal.press("Enter")
+        assert terminal.status() == 0
+    assert is_clean(guest), left(guest)
 
 
 @on("7.2")

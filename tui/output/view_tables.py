@@ -178,8 +178,11 @@ class FailuresTable(EventsTable):
 
         super().__init__(watch, store, chosen)
         plan = watch.graph_plan
+        passing = chosen.of(watch, store)
         is_chosen = chooser(plan.roots if plan is not None and plan.returns else (), watch.info)
-        self._failures = FailureModel(watch, store, GraphNames(watch.info, whole=True), is_chosen=is_chosen)
+        self._failures = FailureModel(
+            watch, store, GraphNames(watch.info, whole=True), is_chosen=is_chosen, passing=passing
+        )
 
     @property
     def backlog(self) -> int:
@@ -189,7 +192,7 @@ class FailuresTable(EventsTable):
     @property
     def counted(self) -> PassCount:
         """Number of failures, of all calls that were looked at."""
-        return PassCount(self._failures.failed, self._failures.checked, "call")
+        return PassCount(self._failures.shown, self._failures.failed, "failed call")
 
     @property
     def columns(self) -> tuple[str, ...]:

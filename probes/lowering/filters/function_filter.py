@@ -34,9 +34,7 @@ def check_function_filter(probe: Probe, field: str, functions: Collection[str], 
     """
     start = len(str(probe)) - len(probe.filter)
     for name in (name for name in names_in(probe.filter) if name.text == field):
-        if not (
-            dialect_of(facts).btf_args or facts.function_lists
-        ):  # as `Predicates` takes it; programs compare them
+        if not dialect_of(facts).function_filters:
             hint = f"The filters of this kernel compare no functions; {FILTER_SHOWN}"
             raise CannotLower(own_refusal("no_function_filter", field, start + name.column, hint))
         match = _COMPARISON.match(probe.filter, name.column + len(field))

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from events.aggregates.aggregate import MOST_GROUPS
 from events.aggregates.request import AggregateError, AggregateRequest, Function, Statistic, parse_keys
 from events.batch import Batch, Chunk
 from events.calls.calls import Calls
@@ -46,7 +47,7 @@ def _records(store: Store) -> list[Record]:
     return [store.record(seq) for seq in range(store.first_seq, store.next_seq)]
 
 
-def _aggregated(watch, request, condition="", piece=0, limit=0, store=None, **more) -> AggregateModel:
+def _aggregated(watch, request, condition="", piece=0, limit=MOST_GROUPS, store=None, **more) -> AggregateModel:
     store = store or watch.store
     chosen = Filter()
     chosen.choose(condition, watch)

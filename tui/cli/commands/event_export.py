@@ -42,8 +42,9 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         if not planner.info.holds_events:
             name = planner.info.target.name
+            what = "--by`" if request is not None else "--export`"
             return print_refusal(
-                f"{name} holds no events; `probewright run SPEC --export` exports those of a kernel", UNUSABLE
+                f"{name} holds no events; `probewright run SPEC {what} has those of a kernel", UNUSABLE
             )
         if request is not None:
             return _aggregate(planner, wanted, request, arguments)

@@ -28,6 +28,7 @@ from probes.plans.plan import Via
 from probes.presets.errors import PresetError
 from probes.syntax.parse_error import ParseError
 from probes.verdict import Verdict
+from tui.cli.args.options import is_aggregate
 from tui.cli.console.output import plain
 from tui.cli.exports.export_options import STDOUT, BadExportOption, ExportRequest, check_count, check_view
 from tui.cli.exports.open_export import REFUSALS, print_export_error, print_refusal
@@ -46,8 +47,8 @@ _PATIENCE = 0.1
 """Seconds between two checks for new events."""
 _LOOK_EVERY = 1.0
 """Seconds between two requests for losses, names and clocks."""
-_SINGLE_HOST_OPTIONS = ("summary", "hist", "by", "statistics")
-"""Options for a single host only."""
+_SINGLE_HOST_OPTIONS = {"summary": "summary", "hist": "hist", "by": "by", "statistics": "sum"}
+"""Options for a single host only, by the name of their value."""
 
 
 class _NothingArmed(Exception):
@@ -56,8 +57,10 @@ class _NothingArmed(Exception):
 
 def run(arguments: argparse.Namespace) -> int:
     """Arm on all hosts, print or export events, disarm on all hosts."""
-    single_host = [name for name in _SINGLE_HOST_OPTIONS if getattr(arguments, name) not in (None, False, [])]
-    if single_host and not arguments.view:
+    single_host = [
+        option for name, option in _SINGLE_HOST_OPTIONS.items() if getattr(arguments, name) not in (None, False, [])
+    ]
+    if single_host and (not arguments.view or is_aggregate(arguments)):
         print(f"probewright: --{single_host[0]} is for one host: give one --target, or take --json", file=sys.stderr)
         return USAGE
     try:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from events.aggregates.aggregate import Aggregate, GroupKey
+from events.aggregates.aggregate import MOST_GROUPS, Aggregate, GroupKey
 from events.aggregates.groups import OTHERS, GroupTotals
 from events.aggregates.request import TIMED, AggregateRequest, Function, Statistic
 from events.aggregates.value_sums import ValueTotal
@@ -70,7 +70,7 @@ class AggregateModel:
         passing: FilteredRows | None = None,
         only: Container[str] | None = None,
         first: int = 0,
-        limit: int = 0,
+        limit: int = MOST_GROUPS,
         piece: int = 0,
         most: int = 0,
     ) -> None:

@@ -21,6 +21,7 @@ from tui.views.graph.row_text import GraphRowText
 
 if TYPE_CHECKING:
     from events.failures.first_failure import FailureChain
+    from events.search.filtered_rows import FilteredRows
     from events.store.store import Store
     from kernel.connection.kernel_info import KernelInfo
     from kernel.watch.watch import Watch
@@ -98,6 +99,7 @@ class FailureModel:
         errnos: frozenset[int] = frozenset(),
         limit: int = LIMIT,
         has_unseen_calls: Callable[[str], bool] = lambda _: False,
+        passing: FilteredRows | None = None,
     ) -> None:
         """Set the source of the calls.
 
@@ -111,6 +113,7 @@ class FailureModel:
             errnos: negative error numbers that are wanted; empty: all.
             limit: greatest number of calls in memory.
             has_unseen_calls: returns whether calls inside a function are not recorded, by its name without module.
+            passing: events that pass the filter, of which a failed call has to have one; None: all do.
         """
         self.store = store
         self.live_tree = LiveTree(store, ends_of(watch.event_fields.plans, results=True), limit)
@@ -119,6 +122,7 @@ class FailureModel:
         """By origin and error, in the order of their first failures."""
         self._btf = watch.info.btf
         self._has_unseen_calls = has_unseen_calls
+        self.passing = passing
         chosen = None if is_chosen is None else (lambda function: is_chosen(self._name(function)))
         self._failed = FailedCalls(self.live_tree.tree, self._error_return, chosen, errnos, self._given)
 
@@ -131,6 +135,11 @@ class FailureModel:
     def failed(self) -> int:
         """Number of calls that failed."""
         return self._failed.failed
+
+    @property
+    def shown(self) -> int:
+        """Number of calls that failed and pass the filter."""
+        return sum(group.calls for group in self.groups.values())
 
     @property
     def dropped(self) -> int:
@@ -154,7 +163,7 @@ class FailureModel:
     def tick(self, budget: float) -> tuple[bool, list[Failure]]:
         """Process new events for about `budget` seconds; return whether more remain, and the new failures."""
         more = self.live_tree.tick(budget)
-        found = [self._add(chain) for chain in self._failed.take()]
+        found = [self._add(chain) for chain in self._failed.take() if self._passes(chain.rows[0])]
         self.live_tree.tree.let_go(self._failed.oldest_needed)
         return more, found
 
@@ -172,6 +181,10 @@ class FailureModel:
     def task_text(self, failure: Failure) -> str:
         """Return name and number of a failure's task: `cat-812`."""
         return self.lines.task(failure.task, failure.boot)
+
+    def _passes(self, number: int) -> bool:
+        row = self.live_tree.tree.row(number)
+        return self.passing is None or any(seq >= 0 and self.passing.passes(seq) for seq in (row.seq, row.leave))
 
     def _add(self, chain: FailureChain) -> Failure:
         failure = self._failure(chain)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from events.graph.record_ends import NO_RETURNS
-from tui.filter.filter import Filter
+from tui.filter.filter import Filter, PassCount
 from tui.present.hist_tables import TableLine
 from tui.present.status import note_of, note_of_gap, note_of_recording
 from tui.present.ways_out import RUNNING_KERNEL, TRACE_CALLS
@@ -20,6 +20,7 @@ from widgets.safe_text import safe
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from events.search.filtered_rows import FilteredRows
     from events.store.store import Store
     from kernel.watch.watch import Watch
     from probes.plans.plan import Plan
@@ -45,8 +46,9 @@ class FailuresView(TableView):
 
     def tick(self, watch: Watch, store: Store, fields: tuple[str, ...]) -> bool:  # noqa: ARG002 - of every view
         """Process new events; work that takes longer goes on in later ticks."""
-        if self._model is None or self._model.store is not store or self._model.outdated(watch):
-            self._begin(watch, store)
+        passing, model = self.filter.of(watch, store), self._model
+        if model is None or model.store is not store or model.outdated(watch) or model.passing is not passing:
+            self._begin(watch, store, passing)
         model = self._model
         if model is None or model.lacks_returns:
             return False
@@ -57,7 +59,7 @@ class FailuresView(TableView):
             self._show(model)
         return more
 
-    def _begin(self, watch: Watch, store: Store) -> None:
+    def _begin(self, watch: Watch, store: Store, passing: FilteredRows | None) -> None:
         if self._names is None or self._watch is not watch:
             self._names = GraphNames(watch.info)
         calls = CallTexts(watch, store)
@@ -65,7 +67,7 @@ class FailuresView(TableView):
         self._watch = watch
         plan = watch.graph_plan
         chosen = chooser(plan.roots if plan is not None and plan.returns else (), watch.info)
-        self._model = FailureModel(watch, store, self._names, calls, chosen)
+        self._model = FailureModel(watch, store, self._names, calls, chosen, passing=passing)
         self._show(self._model)
 
     def _show(self, model: FailureModel) -> None:
@@ -90,6 +92,8 @@ class FailuresView(TableView):
 
     def names_changed(self) -> None:
         """Show new names of processes and functions."""
+        if self._watch is not None:
+            self.filter.names_changed(self._watch)
         if self._names is not None:
             self._names.forget()
         if self._model is not None:
@@ -105,9 +109,9 @@ class FailuresView(TableView):
         return self.name
 
     @property
-    def filtered(self) -> str:
-        """Note that the filter does not apply: a call's failure is of no single event."""
-        return "not filtered: failures of all calls"
+    def filtered(self) -> PassCount:
+        """Number of failed calls that pass, and of all."""
+        return PassCount(self._model.shown, self._model.failed, "failed call") if self._model else PassCount(0, 0)
 
     @property
     def place(self) -> ViewPlace:

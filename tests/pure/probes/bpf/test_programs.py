@@ -53,6 +53,7 @@ class Hit:
         self.process = OTHERS
         self.objects: set[int] = set()
         self.most_objects = 2
+        self.cookie = 0
         self._known = {address + at: byte for address, data in memory.values() for at, byte in enumerate(data)}
         self._program = program
         self._helpers = {
@@ -71,6 +72,7 @@ class Hit:
             Helper.MAP_UPDATE_ELEM: self._track,
             Helper.MAP_DELETE_ELEM: self._forget,
             Helper.GET_FUNC_ARG: self._argument,
+            Helper.GET_ATTACH_COOKIE: lambda machine: self.cookie if machine.registers[1] == CONTEXT else -1,
         }
         self.machine = BpfMachine(self._helpers)
         offsets = range(0, 8 * len(arguments), 8) if program.point.on_one else SAVED_REGISTERS["x86_64"].arguments
@@ -238,6 +240,30 @@ def test_a_filter_that_is_false_reserves_nothing(count: int, passes: int) -> Non
         assert hit.field("count") == count
 
 
+@pytest.mark.parametrize(
+    ("condition", "wanted"),
+    [
+        ("func == vfs_write", {"vfs_write"}),
+        ('func == "vfs_write"', {"vfs_write"}),
+        ("func != vfs_write", {"vfs_read", "vfs_open"}),
+        ("func == vfs_write || func == vfs_open", {"vfs_write", "vfs_open"}),
+        ("func == vfs_write && a > 5", {"vfs_write"}),
+        ("func == vfs_write && a > 6", set()),
+    ],
+)
+@pytest.mark.parametrize("support", [MULTI, FENTRY])
+def test_a_filter_compares_the_function(support: ProgramSupport, condition: str, wanted: set[str]) -> None:
+    plan = plan_of(f"f vfs_read,vfs_write,vfs_open a=$arg1 if {condition}", support=support)
+    passed = set()
+    for program in plan.programs:
+        assert program.numbered == (support is MULTI)
+        for number, function in enumerate(program.functions):
+            hit = Hit(replace(program, number=0), [6, 0])
+            hit.cookie = number
+            passed |= {function} if hit.run()["recorded"] else set()
+    assert passed == wanted
+
+
 def test_both_ends_have_their_fields_and_share_the_length_of_their_records() -> None:
     plan = plan_of("f vfs_read%both file count $retval")
     entry, exit_ = plan.events
@@ -257,7 +283,7 @@ def test_both_ends_have_their_fields_and_share_the_length_of_their_records() -> 
         ("t sched_switch", "Only probes on functions"),
         ("f vfs_read a=@jiffies", "No program computes @jiffies"),
         ("f vfs_read a=+0($arg1):symstr", "No program computes symstr"),
-        ('f vfs_read n=+0($arg2):string if n ~ "*end"', "No program computes"),
+        ('f vfs_read n=+0($arg2):string if n ~ "*[e]nd"', "No program computes"),
     ],
 )
 def test_other_probes_are_refused_with_a_way_out(text: str, said: str) -> None:
@@ -273,7 +299,7 @@ def test_other_probes_are_refused_with_a_way_out(text: str, said: str) -> None:
     [
         ("f vfs_read b=$arg1 a=@jiffies", "@jiffies"),
         ("f vfs_read b=$arg1 a=+0($arg1):symstr", "symstr"),
-        ('f vfs_read n=+0($arg2):string if n ~ "*end"', 'n ~ "'),
+        ('f vfs_read n=+0($arg2):string if n ~ "*[e]nd"', 'n ~ "'),
     ],
 )
 def test_a_refusal_stands_at_the_part_that_no_program_computes(text: str, part: str) -> None:
