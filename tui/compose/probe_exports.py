@@ -83,7 +83,7 @@ def plans_for(planner: Planner, probes: Iterable[Armable], dialect: ExportDialec
 def _lowered(planner: Planner, probe: Armable, dialect: ExportDialect, taken: set[str]) -> Plan:
     """Lower as `Planner.lower` does, for the features of the other tool in place of this kernel's."""
     probe = with_function_name(probe, lambda: planner.info.symbols)
-    btf = planner.types_of(probe)
+    btf = planner.lookups.types_of(probe)
     facts = replace(planner.info.facts, features=dialect.lowered_for(planner.info.facts))
     around = UNKNOWN if is_function(probe) else planner.info.environment.nearby
     plan = lower(probe, btf, facts, GROUP, environment=around)

@@ -185,7 +185,7 @@ def others_of(
 ) -> tuple[OtherKernel, ...]:
     """Return the lines of a probe for other kernels; kernels with equal lines together."""
     found: dict[OtherKernelLines, list[str]] = {}
-    for name, lines in lower_for_others(probe, planner.types_of(probe), kernels).items():
+    for name, lines in lower_for_others(probe, planner.lookups.types_of(probe), kernels).items():
         found.setdefault(lines, []).append(name)
     like = sorted(found, key=lambda one: (one.error is not None, one.lines != own))  # those that are alike first
     return tuple(_other(", ".join(found[lines]), lines, own) for lines in like)

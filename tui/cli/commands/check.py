@@ -91,7 +91,7 @@ def _elsewhere(planner: Planner, spec: str) -> dict[str, OtherKernelLines]:
         probe = parse_armable(spec)
     except ParseError as error:
         return {name: OtherKernelLines(error=error.refusal) for name in kernels(planner.info.facts)}
-    return lower_for_others(probe, planner.types_of(probe), kernels(planner.info.facts), DEFAULT_GROUP)
+    return lower_for_others(probe, planner.lookups.types_of(probe), kernels(planner.info.facts), DEFAULT_GROUP)
 
 
 def _object(spec: str, verdict: Verdict, plan: Plan, others: dict[str, OtherKernelLines] | None) -> dict[str, object]:
