@@ -44,7 +44,12 @@ class CalleeSearch:
         self._callers_of_pointers: set[str] = set()
 
     def reached(
-        self, roots: Iterable[str], follows: Callable[[str], bool], wants: Callable[[str], bool], most: int
+        self,
+        roots: Iterable[str],
+        follows: Callable[[str], bool],
+        wants: Callable[[str], bool],
+        most: int,
+        levels: int = 0,
     ) -> Callees:
         """Return the wanted functions that roots reach, at most so many. Raises FileRefused, TargetLost.
 
@@ -53,13 +58,16 @@ class CalleeSearch:
             follows: returns whether the calls of a function matter.
             wants: returns whether a function of which the calls matter is wanted itself.
             most: number of functions.
+            levels: levels of calls, that of the roots included; 0: all.
         """
-        waiting = deque(roots)
-        seen, found = set(waiting), list[str]()
+        waiting = deque((name, 1) for name in roots)
+        seen, found = {name for name, _ in waiting}, list[str]()
         for _ in range(_MOST_READ):
             if not waiting:
                 return self._callees(found, False)
-            caller = waiting.popleft()
+            caller, level = waiting.popleft()
+            if level == levels:
+                continue
             for name in self._calls(caller):
                 if name == _THUNK:
                     self._callers_of_pointers.add(caller)
@@ -72,7 +80,7 @@ class CalleeSearch:
                     if len(found) == most:
                         return self._callees(found, True)
                     found.append(name)
-                waiting.append(name)
+                waiting.append((name, level + 1))
         return self._callees(found, True)
 
     def _callees(self, names: Sequence[str], is_cut: bool) -> Callees:

@@ -36,6 +36,8 @@ class TracerPlan(NamedTuple):
     """BTF id of `probes.bpf.tracing.call_tracer.IS_RETURN`."""
     pid_offset: int
     """Bytes of `pid` in struct task_struct."""
+    levels: int = 0
+    """Levels of calls that are recorded, the root's included; 0: all."""
     tasks: tuple[int, ...] = ()
     """Threads to which tracing is limited, with those that they make; empty: all but ours."""
 
@@ -101,7 +103,14 @@ class LoadedTracer:
         own = tuple(self._target.our_pids())
         inside, roots = (
             self._program(
-                trace_calls(plan.registers, plan.is_return, own, is_root=is_root, limited=bool(plan.tasks)),
+                trace_calls(
+                    plan.registers,
+                    plan.is_return,
+                    own,
+                    is_root=is_root,
+                    limited=bool(plan.tasks),
+                    levels=plan.levels,
+                ),
                 maps,
                 "pw_calls",
                 AttachPoint.SESSION,

@@ -54,7 +54,7 @@ class ExitProbes:
         """Open the session and arm. Raises ProbeRefused, TargetUnusable, TargetLost."""
         watch, info = self._watch, self._watch.info
         roots = tuple(name for word in self._plan.roots for name in entry_points(word, info.facts))
-        found = _callees(info, roots)
+        found = _callees(info, roots, self._plan.max_depth)
         self.callers_of_pointers = found.callers_of_pointers
         watch.begin()
         self._limit_tasks()
@@ -88,7 +88,7 @@ def exit_probe_support(info: KernelInfo) -> str:
     return ""
 
 
-def _callees(info: KernelInfo, roots: tuple[str, ...]) -> Callees:
+def _callees(info: KernelInfo, roots: tuple[str, ...], levels: int) -> Callees:
     """Return the functions that get probes. Raises TargetUnusable, TargetLost."""
     facts, btf, symbols = info.facts, info.btf, info.symbols
     index = index_of(facts)
@@ -103,6 +103,6 @@ def _callees(info: KernelInfo, roots: tuple[str, ...]) -> Callees:
         return is_alone and name not in facts.blacklist and error_return(btf, name) is not ErrorReturn.NONE
 
     try:
-        return CalleeSearch(info.target, facts.machine, symbols).reached(roots, follows, wants, _MOST)
+        return CalleeSearch(info.target, facts.machine, symbols).reached(roots, follows, wants, _MOST, levels)
     except FileRefused as error:
         raise TargetUnusable(f"{info.target.name}: the kernel's code can't be read ({error})") from None

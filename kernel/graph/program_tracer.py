@@ -106,7 +106,8 @@ class ProgramSource:
         lone = [*symbols.lone_functions(frozenset(chosen))]
         lone += [name for name in chosen if modules[name] and len(symbols.named(name)) == 1]
         inside = traced_functions(facts, btf, frozenset(roots), lone)
-        return TracerPlan(SAVED_REGISTERS[facts.machine], roots, inside, kfunc.id, _pid_offset(btf), self._plan.pids)
+        registers, levels = SAVED_REGISTERS[facts.machine], self._plan.max_depth
+        return TracerPlan(registers, roots, inside, kfunc.id, _pid_offset(btf), levels, self._plan.pids)
 
 
 def _pid_offset(btf: Btf) -> int:

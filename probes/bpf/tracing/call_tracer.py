@@ -38,7 +38,13 @@ _IGNORED: Final = 1
 
 
 def trace_calls(
-    registers: SavedRegisters, is_return: int, own_processes: tuple[int, ...], *, is_root: bool, limited: bool
+    registers: SavedRegisters,
+    is_return: int,
+    own_processes: tuple[int, ...],
+    *,
+    is_root: bool,
+    limited: bool,
+    levels: int = 0,
 ) -> tuple[Instruction, ...]:
     """Return the program of the roots, or of the functions whose calls inside a root are recorded.
 
@@ -48,15 +54,23 @@ def trace_calls(
         own_processes: ids of thread groups whose calls are not traced.
         is_root: its functions begin a trace.
         limited: only the tasks of `MapRole.TASKS` are traced.
+        levels: levels of calls that are recorded, the root's included; 0: all.
     """
-    return _Writer(registers, is_return, own_processes, is_root=is_root, limited=limited).write()
+    return _Writer(registers, is_return, own_processes, is_root=is_root, limited=limited, levels=levels).write()
 
 
 class _Writer:
     """Writer of one program."""
 
     def __init__(
-        self, registers: SavedRegisters, is_return: int, own: tuple[int, ...], *, is_root: bool, limited: bool
+        self,
+        registers: SavedRegisters,
+        is_return: int,
+        own: tuple[int, ...],
+        *,
+        is_root: bool,
+        limited: bool,
+        levels: int,
     ) -> None:
         self._out = Assembler()
         self._registers = registers
@@ -64,6 +78,7 @@ class _Writer:
         self._own = own
         self._is_root = is_root
         self._limited = limited
+        self._levels = levels
 
     def write(self) -> tuple[Instruction, ...]:
         out, ignored, returned = self._out, JumpLabel(), JumpLabel()
@@ -105,6 +120,8 @@ class _Writer:
         else:
             out.jump_if(JumpCondition.EQ, _DEPTH, 0, ignored)
         out.load(1, _DEPTH, 0, 8)
+        if self._levels:
+            out.jump_if(JumpCondition.GE, 1, self._levels, ignored)
         out.move(2, 1)
         out.alu(AluOperation.ADD, 2, 1)
         out.store(_DEPTH, 0, 2, 8)

@@ -65,6 +65,15 @@ def test_no_more_are_given_than_were_asked_for() -> None:
     assert found.is_cut
 
 
+def test_no_more_levels_are_followed_than_were_asked_for() -> None:
+    assert set(search().reached(["root"], lambda _: True, lambda _: True, 10, 2).names) == {
+        "near",
+        "marked",
+        "in_cold",
+    }
+    assert search().reached(["root"], lambda _: True, lambda _: True, 10, 1).names == ()
+
+
 def test_code_that_can_not_be_read_is_an_error() -> None:
     with pytest.raises(FileRefused):
         CalleeSearch(FakeTarget(), "x86_64", Symbols(b""))

@@ -275,7 +275,7 @@ def _errors(parser: argparse.ArgumentParser) -> None:
         metavar="PID",
         help="only this process and those that it starts; again for another",
     )
-    parser.add_argument("--depth", type=types.natural, default=0, metavar="N", help="at most N levels (0: all)")
+    parser.add_argument("--depth", type=types.natural, default=0, metavar="N", help="trace at most N levels (0: all)")
     add_line(parser)
     parser.add_argument("-o", "--output", metavar="FILE.pwr", help="also write a recording, to a new file")
 

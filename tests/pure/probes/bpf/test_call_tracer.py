@@ -45,7 +45,7 @@ ROOTS = frozenset({0, 1, 2})
 class Kernel:
     """Maps, tasks and the two programs."""
 
-    def __init__(self, *, limited: bool = False, room: int = 1 << 30) -> None:
+    def __init__(self, *, limited: bool = False, room: int = 1 << 30, levels: int = 0) -> None:
         self.depths: dict[int, int] = {}
         self.tasks: set[int] = set()
         self.records: list[Record] = []
@@ -69,7 +69,9 @@ class Kernel:
         self.machine.write(COUNTERS, bytes(8 * len(COUNTER_NAMES)))
         self.switch(ProgramMode.RECORD)
         self._programs = {
-            is_root: self._placed(trace_calls(REGISTERS, IS_RETURN, (OURS,), is_root=is_root, limited=limited))
+            is_root: self._placed(
+                trace_calls(REGISTERS, IS_RETURN, (OURS,), is_root=is_root, limited=limited, levels=levels)
+            )
             for is_root in (False, True)
         }
         self._forks = self._placed(follow_forks(REGISTERS, PID_OFFSET))
@@ -191,6 +193,14 @@ def test_all_calls_inside_a_root_are_recorded_with_their_depth(made: list[tuple[
     assert kernel.records == [one for call, thread in made for one in expected(call, thread)]
     assert kernel.depths == {}
     assert kernel.counter("recorded") == kernel.counter("hits") == len(kernel.records)
+
+
+@given(calls, st.integers(1, 3))
+def test_no_more_levels_are_recorded_than_were_asked_for(call: Call, levels: int) -> None:
+    kernel = Kernel(levels=levels)
+    kernel.make(call, 5, 5)
+    assert kernel.records == [one for one in expected(call, 5) if one[3] < levels]
+    assert kernel.depths == {}
 
 
 @given(calls, st.integers(0, 8))
