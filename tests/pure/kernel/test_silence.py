@@ -20,8 +20,9 @@ from events.loss_counts import LossTotals
 from kernel.connection.kernel_info import KernelInfo
 from kernel.remote import silence as rules
 from kernel.remote.protocol.agent_client import _Source
+from kernel.remote.protocol.dialect import RemoteConnection
 from kernel.remote.silence import PING_INTERVAL, SILENT_AFTER, silence, words
-from kernel.remote.target import RemoteConnection, RemoteTarget
+from kernel.remote.target import RemoteTarget
 from kernel.target import Stream
 from kernel.watch.watch import Watch
 from tests.pure.kernel.test_ssh_reconnect import Side

@@ -25,7 +25,8 @@ from kernel.connection.kernel_info import KernelInfo
 from kernel.connection.planner import Planner
 from kernel.errors import ConnectionGone, FileRefused, PasswordNeeded, TargetLost, TargetUnusable
 from kernel.recording.target import RecordingTarget
-from kernel.remote.target import RemoteConnection, RemoteTarget
+from kernel.remote.protocol.dialect import RemoteConnection
+from kernel.remote.target import RemoteTarget
 from kernel.session.arm_steps import Mode
 from kernel.target import Effect, Step
 from kernel.watch import reconnect
