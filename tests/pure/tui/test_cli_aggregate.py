@@ -187,13 +187,30 @@ def test_what_cannot_be_is_refused_at_its_place(capsys, tmp_path, monkeypatch, w
     ("option", "why"),
     [
         ("--summary", "--summary prints another table"),
-        ("--hist", "--hist counts in the kernel"),
         ("--count-only", "with --count-only the kernel records no event"),
     ],
 )
 def test_one_table_at_a_time(capsys, option, why):
     status, _, err = called(capsys, "run", READS, "--target", HERE, "--by", "comm", option)
     assert status == USAGE and why in err
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--by", "comm", "--max", "count"), "--max at 1: the kernel keeps sums, no maximum"),
+        (("--by", "comm, errno"), "--by at 7: errno is no key in the kernel"),
+        (("--by", "comm", "--sum", "latency"), "--sum at 1: the kernel has no latency by key"),
+        (("--by", "comm,pid,cpu", "--log2", "count"), "--log2: the kernel has at most 3 keys"),
+        (("--by", "comn"), "--by at 1: no event has comn: did you mean comm"),
+        (("--by", "comm", "--sum", "cuont"), "--sum at 1: no event has cuont: did you mean count"),
+        (("--by", "comm", "--filter", "count > 1"), "with --hist the kernel counts all"),
+        (("--by", "comm", "--count", "3"), "with --hist the kernel records none"),
+    ],
+)
+def test_what_the_kernel_does_not_count_is_refused(capsys, words, told):
+    status, out, err = called(capsys, "run", READS, "--target", HERE, "--hist", *words)
+    assert (status, out) == (USAGE, "") and told in err
 
 
 def test_several_hosts_have_no_common_table(capsys):
