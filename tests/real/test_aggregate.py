@@ -136,6 +136,20 @@ def test_the_kernel_aggregates_what_the_workload_did(guest: Guest, watch: Watch)
     assert table.figures.counted == table.figures.of
 
 
+def test_events_received_as_text_are_aggregated_too(guest_72_sh: Guest) -> None:
+    with watch_of(guest_72_sh) as watching:
+        watching.armed.arm(parse_probe("f vfs_write%return count $retval"))
+        bring_in(watching)
+        blocks = "for n in 1 2 3 4 5 6 7; do dd if=/dev/zero of=/dev/null bs=20011 count=3; done"
+        run_workload(watching, guest_72_sh, blocks)
+        rows = {row.labels: row for row in _rows(watching, "func", "count", "errno", sum="$retval", max="ret")}
+        row = rows["vfs_write", "20011", "no error"]
+        assert (row.hits, row.totals["$retval"].sum, row.totals["ret"].most) == (21, 21 * 20011, 20011)
+        assert watching.store is not None
+        by_comm = {row.labels: row for row in _rows(watching, "comm", "count", sum="ret")}
+        assert by_comm["dd", "20011"].hits == 21
+
+
 def test_the_command_prints_what_the_workload_did(guest_72: Guest, tmp_path: Path) -> None:
     command = start(
         *("run", "f vfs_write%return count $retval:s64", "--by", "comm,count", "--sum", "$retval", "--avg", "ret"),

@@ -210,6 +210,10 @@ def kernel_triggers(
     """Return the hist triggers with which the kernel aggregates, by probe. Raises OptionRefused, CannotLower."""
     from tui.views.aggregate.hist_triggers import triggers_of
 
+    if planner.info.holds_events:
+        raise OptionRefused(
+            "--hist: a recording has no kernel that could count; without it its events are aggregated"
+        )
     found = {}
     token = secrets.token_hex(4)
     for number, probe in enumerate(probes):
