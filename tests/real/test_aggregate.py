@@ -12,8 +12,10 @@ import pytest
 
 from events.aggregates.request import AggregateRequest, Function, Statistic
 from kernel.lab.guest import Guest
+from kernel.session.arm_steps import Mode
 from kernel.watch.hist_tables import read_tables
 from kernel.watch.watch import Watch
+from probes.plans.plan import DEFAULT_GROUP
 from probes.syntax.parse import parse_probe
 from tests.real.command import address, finish, screen_on, ssh_to, start
 from tests.real.guest_watch import run_workload, watch_of
@@ -21,6 +23,8 @@ from tests.real.held import bring_in
 from tests.real.test_terminal import READY
 from tests.real.tmux import Tmux
 from tui.app.typed_ahead import PAUSE
+from tui.views.aggregate.hist_triggers import triggers_of
+from tui.views.aggregate.kernel_table import KernelTable
 from tui.views.aggregate.model import AggregateModel, AggregateRow
 
 SIZES = {1_001: 150, 20_011: 40, 333_337: 10}
@@ -107,6 +111,43 @@ def test_stacks_are_keys(guest: Guest, watch: Watch) -> None:
     assert sum(row.hits for row in rows) == SIZES[min(SIZES)]
     stack = max(rows, key=lambda row: row.hits).labels[0]
     assert stack.startswith("vfs_write < ") and "_sys_write < " in f"{stack} < ".replace("ksys", "_sys")
+
+
+@KERNELS
+def test_the_kernel_aggregates_what_the_workload_did(guest: Guest, watch: Watch) -> None:
+    statistics = (Statistic(Function.SUM, "count"), Statistic(Function.LOG2, "count"))
+    request = AggregateRequest(("pid", "comm"), statistics)
+    probe = parse_probe("f vfs_write count")
+    (trigger,) = triggers_of(request, watch.planner.lower(probe, DEFAULT_GROUP), "by_test")
+    watch.armed.arm(probe, mode=Mode.COUNT, triggers=(trigger.text,))
+    bring_in(watch)
+    run_workload(watch, guest, WORKLOAD)
+    assert watch.store is not None and not len(watch.store), "nothing is recorded"
+    (event,) = watch.armed.probes[0].plan.events
+    table = KernelTable(watch, watch.store, request, [trigger._replace(event=event)])
+    table.read()
+    writers = [row for row in table.rows(0).rows if row.labels[1] == "python3" and row.hits >= sum(SIZES.values())]
+    total = max(writers, key=lambda row: row.totals["count"].sum).totals["count"]
+    powers = {power.exponent: power.hits for power in total.powers}
+    for size, number in SIZES.items():
+        assert powers[(size - 1).bit_length()] >= number
+    assert total.sum >= sum(size * number for size, number in SIZES.items())
+    assert total.number == sum(powers.values())
+    assert table.figures.counted == table.figures.of
+
+
+def test_events_received_as_text_are_aggregated_too(guest_72_sh: Guest) -> None:
+    with watch_of(guest_72_sh) as watching:
+        watching.armed.arm(parse_probe("f vfs_write%return count $retval"))
+        bring_in(watching)
+        blocks = "for n in 1 2 3 4 5 6 7; do dd if=/dev/zero of=/dev/null bs=20011 count=3; done"
+        run_workload(watching, guest_72_sh, blocks)
+        rows = {row.labels: row for row in _rows(watching, "func", "count", "errno", sum="$retval", max="ret")}
+        row = rows["vfs_write", "20011", "no error"]
+        assert (row.hits, row.totals["$retval"].sum, row.totals["ret"].most) == (21, 21 * 20011, 20011)
+        assert watching.store is not None
+        by_comm = {row.labels: row for row in _rows(watching, "comm", "count", sum="ret")}
+        assert by_comm["dd", "20011"].hits == 21
 
 
 def test_the_command_prints_what_the_workload_did(guest_72: Guest, tmp_path: Path) -> None:

@@ -164,6 +164,30 @@ def test_an_exit_has_the_arguments_of_its_entry(guest: Guest, watch: Watch) -> N
 
 
 @FENTRY
+def test_a_function_of_a_module_has_a_program_of_its_own(guest: Guest) -> None:
+    """It is found in the types of the module, which the kernel has under a number of its own."""
+    guest.run("insmod /lib/modules/extra/dummy.ko")
+    try:
+        with watch_of(guest) as watch:
+            armed = arm(watch, "f dummy_xmit%return skb->len dev->mtu $retval", Via.BPF, point="fentry")
+            (program,) = armed.plan.programs
+            assert program.target.module == "dummy"
+            guest.run("ip link set dummy0 up; ip addr add 10.9.8.7/24 dev dummy0; ping -c 2 -W 1 10.9.8.8 || true")
+            bring_in(watch)
+            store = watch.store
+            assert store is not None
+            found = [
+                row
+                for own in rows(watch, store, armed.plan.events[0].path, ("len", "mtu", "ret")).values()
+                for row in own
+            ]
+            assert found and {(mtu, ret) for _, _, mtu, ret in found} <= {("1500", "0"), ("1500", "NETDEV_TX_OK")}
+            assert watch.armed.disarm(armed) == []
+    finally:
+        guest.run("ip link set dummy0 down; rmmod dummy")
+
+
+@FENTRY
 def test_a_number_that_cannot_be_read_says_so(guest: Guest, watch: Watch) -> None:
     """The inode of a file is there once it is open; at the entry tracefs records a 0."""
     armed = arm(watch, "f:ino vfs_open%both file->f_inode->i_ino", Via.BPF, point="fentry")

@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from events.aggregates.request import NEGATIVE
 from events.aggregates.value_sums import ValueTotal
 from foreign.count_text import counted
 from tui.filter.filter import PassCount
-from tui.output.view_table import Cells, EventsTable
-from tui.views.aggregate.model import AggregateModel, AggregateRow, statistic_of
+from tui.output.view_table import Cells, EventsTable, ViewTable
+from tui.views.aggregate.model import AggregateModel, AggregateRow, AggregateTableSource, statistic_of
 
 if TYPE_CHECKING:
     from events.aggregates.request import AggregateRequest
     from tui.filter.filter import Filter
+    from tui.views.aggregate.kernel_table import KernelTable
 
 _KINDS = ("group", "others")
 """Kinds of rows: a group of the keys, all groups that are not listed."""
 _LOG2 = "log2"
 
 
-def group_object(model: AggregateModel, row: AggregateRow) -> dict[str, Any]:
+def group_object(model: AggregateTableSource, row: AggregateRow) -> dict[str, Any]:
     """Return a row as an object: its keys by name, the numbers of those with another name, and its statistics."""
     keys = dict(zip(model.request.keys, row.keys, strict=True)) if row.keys or not model.request.keys else {}
     numbers = {name: number for name, key in keys.items() if (number := model.labels.number(key)) is not None}
@@ -43,18 +44,14 @@ def _values(request: AggregateRequest, name: str, total: ValueTotal) -> dict[str
     return {"number": total.number, **found}
 
 
-def head_object(model: AggregateModel, rows: int) -> dict[str, Any]:
+def head_object(model: AggregateTableSource, rows: int) -> dict[str, Any]:
     """Return what a table is of: its keys and statistics, the number of events or calls, and of those left out."""
-    aggregate = model.aggregate
     return {
         "summary": "aggregate",
         "keys": list(model.request.keys),
         "statistics": [one.title for one in model.request.statistics],
         "unit": model.unit,
-        "counted": aggregate.counted,
-        "of": aggregate.of,
-        "left_out": aggregate.left_out,
-        "uncounted": aggregate.skipped_events,
+        **model.figures._asdict(),
         "rows": rows,
     }
 
@@ -93,12 +90,8 @@ class AggregateTable(EventsTable):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Keys, numbers of keys with other names, and statistics; of powers of two the value, and its upper bound."""
-        request = self._model.request
-        powers = ("value", _LOG2) if request.histograms else ()
-        named = {name for row in self.objects() for name in row.get("numbers", ())}
-        numbers = [f"{name}.number" for name in request.keys if name in named]
-        return ("summary", *request.keys, *numbers, "count", *(one.title for one in request.columns), *powers)
+        """Titles of the columns."""
+        return group_columns(self._model, self.objects())
 
     def tick(self, budget: float) -> None:
         """Aggregate events."""
@@ -106,18 +99,66 @@ class AggregateTable(EventsTable):
 
     def objects(self) -> Iterator[dict[str, Any]]:
         """Yield the groups in order, then the sum of those not listed."""
-        found = self._model.rows(self._most, self._order)
-        for row in (*found.rows, *((found.others,) if found.others else ())):
-            yield group_object(self._model, row)
+        yield from group_objects(self._model, self._most, self._order)
 
     def cells(self, row: Mapping[str, Any]) -> Iterator[Cells]:
         """Yield a row for the group, and one for each power of two."""
-        keys = {name: ";".join(value) if isinstance(value, list) else value for name, value in row["by"].items()}
-        numbers = {f"{name}.number": number for name, number in row.get("numbers", {}).items()}
-        columns = self._model.request.columns
-        statistics = {one.title: row["values"][one.value][str(one.function)] for one in columns}
-        yield {"summary": row["summary"], **keys, **numbers, "count": row["count"], **statistics}
-        for name, values in row["values"].items():
-            for exponent, hits in values.get(_LOG2, ()):
-                bound = -1 if exponent == NEGATIVE else 1 << exponent
-                yield {"summary": _LOG2, **keys, **numbers, "value": name, _LOG2: bound, "count": hits}
+        yield from group_cells(self._model.request, row)
+
+
+class KernelAggregateTable(ViewTable):
+    """Groups that the kernel's hist triggers count."""
+
+    name = "kernel-aggregate"
+
+    def __init__(self, table: KernelTable) -> None:
+        """Take the table, which has been read."""
+        self._table = table
+
+    @property
+    def text(self) -> str:
+        """Number of rows and hits."""
+        return f"{counted(self._table.rows(0).size, 'row')} of {counted(self._table.figures.counted, 'hit')}"
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Titles of the columns."""
+        return group_columns(self._table, self.objects())
+
+    def objects(self) -> Iterator[dict[str, Any]]:
+        """Yield the groups in order."""
+        yield from group_objects(self._table)
+
+    def cells(self, row: Mapping[str, Any]) -> Iterator[Cells]:
+        """Yield a row for the group, and one for each power of two."""
+        yield from group_cells(self._table.request, row)
+
+
+def group_columns(model: AggregateTableSource, rows: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
+    """Return keys, numbers of keys with other names, and statistics; of powers of two the value, and its upper
+    bound.
+    """
+    request = model.request
+    powers = ("value", _LOG2) if request.histograms else ()
+    named = {name for row in rows for name in row.get("numbers", ())}
+    numbers = [f"{name}.number" for name in request.keys if name in named]
+    return ("summary", *request.keys, *numbers, "count", *(one.title for one in request.columns), *powers)
+
+
+def group_objects(model: AggregateTableSource, most: int = 0, order: int | None = None) -> Iterator[dict[str, Any]]:
+    """Yield the rows as objects, then the sum of those beyond `most`, if it is not 0."""
+    found = model.rows(most, order)
+    for row in (*found.rows, *((found.others,) if found.others else ())):
+        yield group_object(model, row)
+
+
+def group_cells(request: AggregateRequest, row: Mapping[str, Any]) -> Iterator[Cells]:
+    """Yield a row for the group, and one for each power of two."""
+    keys = {name: ";".join(value) if isinstance(value, list) else value for name, value in row["by"].items()}
+    numbers = {f"{name}.number": number for name, number in row.get("numbers", {}).items()}
+    statistics = {one.title: row["values"][one.value][str(one.function)] for one in request.columns}
+    yield {"summary": row["summary"], **keys, **numbers, "count": row["count"], **statistics}
+    for name, values in row["values"].items():
+        for exponent, hits in values.get(_LOG2, ()):
+            bound = -1 if exponent == NEGATIVE else 1 << exponent
+            yield {"summary": _LOG2, **keys, **numbers, "value": name, _LOG2: bound, "count": hits}

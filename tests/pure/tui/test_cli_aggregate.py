@@ -8,6 +8,7 @@ import json
 import re
 from collections import Counter, defaultdict
 from pathlib import Path
+from types import SimpleNamespace
 
 import pyarrow.parquet
 import pytest
@@ -16,7 +17,11 @@ from kernel.connection.kernel_info import KernelInfo
 from kernel.connection.open_target import open_target, shipped_recording
 from kernel.connection.planner import Planner
 from kernel.watch.watch import Watch
+from probes.command import parse_armable
 from tui.__main__ import main
+from tui.cli.args.parser import parse
+from tui.cli.follow.aggregate_printer import kernel_triggers, request_of
+from tui.cli.follow.filter import OptionRefused
 from tui.cli.status import DONE, UNUSABLE, USAGE
 
 HERE = str(shipped_recording())
@@ -187,13 +192,76 @@ def test_what_cannot_be_is_refused_at_its_place(capsys, tmp_path, monkeypatch, w
     ("option", "why"),
     [
         ("--summary", "--summary prints another table"),
-        ("--hist", "--hist counts in the kernel"),
         ("--count-only", "with --count-only the kernel records no event"),
     ],
 )
 def test_one_table_at_a_time(capsys, option, why):
     status, _, err = called(capsys, "run", READS, "--target", HERE, "--by", "comm", option)
     assert status == USAGE and why in err
+
+
+class Running:
+    """What a planner of a kernel that runs says of a probe."""
+
+    def __init__(self, planner: Planner) -> None:
+        self.lower = planner.lower
+        self.info = SimpleNamespace(holds_events=False)
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--by", "comm", "--max", "count"), "--max at 1: the kernel keeps sums, no maximum"),
+        (("--by", "comm, errno"), "--by at 7: errno is no key in the kernel"),
+        (("--by", "comm", "--sum", "latency"), "--sum at 1: the kernel has no latency by key"),
+        (("--by", "comm,pid,cpu", "--log2", "count"), "--log2: the kernel has at most 3 keys"),
+        (("--by", "comn"), "--by at 1: no event has comn: did you mean comm"),
+        (("--by", "comm", "--sum", "cuont"), "--sum at 1: no event has cuont: did you mean count"),
+    ],
+)
+def test_what_the_kernel_does_not_count_is_refused(words, told):
+    arguments = parse(["run", READS, "--hist", *words])
+    planner = Planner(KernelInfo(open_target(HERE)))
+    with pytest.raises(OptionRefused) as refused:
+        kernel_triggers(Running(planner), [parse_armable(READS)], request_of(arguments), arguments)
+    assert told in refused.value.lines[0]
+    planner.info.close()
+
+
+@pytest.mark.parametrize(
+    ("words", "key", "values"),
+    [
+        (("--by", "comm,count", "--sum", "$retval"), "keys=common_pid.execname,count", ":vals=ret"),
+        (("--by", "func", "--avg", "ret", "--sum", "ret"), "keys=common_cpu", ":vals=ret"),
+        (("--by", "kstack,cpu"), "keys=stacktrace,common_cpu", ""),
+        (("--by", "pid", "--log2", "count"), "keys=common_pid,count.log2", ""),
+        (("--sum", "file->f_pos"), "keys=common_cpu", ":vals=f_pos"),
+    ],
+)
+def test_what_the_kernel_counts_is_one_trigger(words, key, values):
+    arguments = parse(["run", READS, "--hist", *words])
+    planner = Planner(KernelInfo(open_target(HERE)))
+    probe = parse_armable(f"{READS} if count > 100")
+    ((trigger,),) = kernel_triggers(Running(planner), [probe], request_of(arguments), arguments).values()
+    assert re.fullmatch(rf"hist:{re.escape(key + values)}:size=16384:name=by_\w+ if count > 100", trigger.text)
+    planner.info.close()
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--filter", "count > 1"), "with --hist the kernel counts all"),
+        (("--count", "3"), "with --hist the kernel records none"),
+    ],
+)
+def test_what_chooses_among_recorded_events_is_refused_beside_it(capsys, words, told):
+    status, out, err = called(capsys, "run", READS, "--target", HERE, "--hist", "--by", "comm", *words)
+    assert (status, out) == (USAGE, "") and told in err
+
+
+def test_a_recording_has_no_kernel_that_counts(capsys):
+    status, out, err = called(capsys, "run", READS, "--target", HERE, "--hist", "--by", "comm")
+    assert (status, out) == (USAGE, "") and "a recording has no kernel that could count" in err
 
 
 def test_several_hosts_have_no_common_table(capsys):

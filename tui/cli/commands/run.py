@@ -29,7 +29,13 @@ from tui.cli.exports.export_options import (
     export_request_of,
 )
 from tui.cli.exports.open_export import REFUSALS, opened_watch_export, print_export_error, print_refusal
-from tui.cli.follow.aggregate_printer import count_events, request_of, triggers_for, write_aggregate
+from tui.cli.follow.aggregate_printer import (
+    aggregate_in_kernel,
+    aggregate_options,
+    count_events,
+    request_of,
+    write_aggregate,
+)
 from tui.cli.follow.clock import face_of, measure_clock
 from tui.cli.follow.filter import (
     OptionRefused,
@@ -42,7 +48,6 @@ from tui.cli.follow.filter import (
 )
 from tui.cli.follow.follow import (
     arm,
-    arm_options_of,
     disarm_all,
     follow,
     limits_of,
@@ -86,8 +91,6 @@ def run(arguments: argparse.Namespace) -> int:
     except OptionRefused as error:
         print_filter_error(error)
         return USAGE
-    if aggregate_request is not None:
-        arguments.triggers = triggers_for(aggregate_request, arguments.triggers)
     requested = requested_probes(arguments)
     start_imports()
     planner = Planner(connect(arguments.target, arming=True, patience=arguments.reconnect), Via(arguments.via))
@@ -116,10 +119,13 @@ def _arm_and_follow(
         ):
             print(f"probewright: {plain(any_duration_note(requested))}", file=sys.stderr)
         with stoppable(watch.set_deadline):
-            events = arm(watch, probes, arm_options_of(arguments), arguments)
+            options, in_kernel = aggregate_options(planner, probes, aggregate_request, arguments)
+            events = arm(watch, probes, options, arguments)
             measure_clock(watch, arguments)
             event_filter = filter_of(watch, arguments.filter)
-            if aggregate_request is not None or export_request is not None:
+            if aggregate_request is not None and in_kernel:
+                status = aggregate_in_kernel(watch, arguments, events, aggregate_request, in_kernel, export_request)
+            elif aggregate_request is not None or export_request is not None:
                 status = _write(watch, arguments, events, event_filter, export_request, aggregate_request)
             elif arguments.summary is not None or arguments.hist:
                 summarize(watch, arguments, events, event_filter)
@@ -127,7 +133,7 @@ def _arm_and_follow(
                 unprinted = _print(watch, arguments, events, armed, event_filter)
         if arguments.count_only:
             print_hit_counts(watch)
-        if arguments.view != "histograms":
+        if arguments.view != "histograms" and aggregate_request is None:
             print_tables(watch, as_json=arguments.json, aside=export_request is not None)
         print_losses(watch, unprinted, unshown=watch.evicted)
     except OptionRefused as error:

@@ -95,6 +95,8 @@ def check_count(arguments: argparse.Namespace) -> None:
 def check_view(arguments: argparse.Namespace, wanted: ExportRequest | None, *, several: bool = False) -> None:
     """Raise BadExportOption if --view contradicts the other arguments; `several`: several hosts are named."""
     view = arguments.view
+    if is_aggregate(arguments):
+        return  # a table of its own, which --view is refused beside
     sums = next((name for name in ("summary", "hist") if getattr(arguments, name, None) not in (None, False)), "")
     if not view:
         if sums and wanted is not None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from events.aggregates.event_columns import KeyKind
 from events.aggregates.request import Function, Statistic
-from tui.views.aggregate.model import OTHER_KEYS, AggregateModel, AggregateRow, statistic_of
+from tui.views.aggregate.model import OTHER_KEYS, AggregateRow, AggregateTableSource, statistic_of
 from widgets.number_format import duration, grouped
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def titles(request: AggregateRequest) -> tuple[str, ...]:
     return (*request.keys, "count", *(one.title for one in request.columns))
 
 
-def key_lines(model: AggregateModel, row: AggregateRow) -> list[list[str]]:
+def key_lines(model: AggregateTableSource, row: AggregateRow) -> list[list[str]]:
     """Return the lines of each key, foreign text: of a stack its functions, of another key one."""
     if not row.keys:
         return [[OTHER_KEYS], *([""] for _ in model.request.keys[1:])] if model.request.keys else []
@@ -32,18 +32,18 @@ def key_lines(model: AggregateModel, row: AggregateRow) -> list[list[str]]:
     ]
 
 
-def key_text(model: AggregateModel, row: AggregateRow) -> list[str]:
+def key_text(model: AggregateTableSource, row: AggregateRow) -> list[str]:
     """Return each key in one line, foreign text."""
     return list(row.labels) or [" ".join(lines) for lines in key_lines(model, row)]
 
 
-def number_cells(model: AggregateModel, row: AggregateRow) -> list[str]:
+def number_cells(model: AggregateTableSource, row: AggregateRow) -> list[str]:
     """Return number of events or calls, and statistics."""
     texts = (statistic_text(model, one, row) for one in model.request.columns)
     return [grouped(row.hits), *texts]
 
 
-def statistic_text(model: AggregateModel, statistic: Statistic, row: AggregateRow) -> str:
+def statistic_text(model: AggregateTableSource, statistic: Statistic, row: AggregateRow) -> str:
     """Return a statistic of a row; `-`: the row has no value."""
     number = statistic_of(statistic, row.totals[statistic.value])
     if number is None:
@@ -53,7 +53,9 @@ def statistic_text(model: AggregateModel, statistic: Statistic, row: AggregateRo
     return f"{number:,.1f}" if statistic.function is Function.AVG else f"{number:,}"
 
 
-def bar_share(model: AggregateModel, row: AggregateRow, rows: Sequence[AggregateRow], by: int | None = None) -> float:
+def bar_share(
+    model: AggregateTableSource, row: AggregateRow, rows: Sequence[AggregateRow], by: int | None = None
+) -> float:
     """Return how much of the largest row a row has, of the column `by` that the rows are sorted by; 0: nothing."""
     column = model.first_order if by is None else by
     most = max((_size(model, one, column) for one in rows if one.row >= 0), default=0)
@@ -61,7 +63,7 @@ def bar_share(model: AggregateModel, row: AggregateRow, rows: Sequence[Aggregate
     return own / most if most > 0 and own > 0 and row.row >= 0 else 0.0
 
 
-def _size(model: AggregateModel, row: AggregateRow, column: int) -> float:
+def _size(model: AggregateTableSource, row: AggregateRow, column: int) -> float:
     keys = len(model.request.keys)
     if column <= keys:
         return row.hits

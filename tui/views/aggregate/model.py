@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,6 +56,66 @@ class AggregateRows(NamedTuple):
     """Sums of all rows that are not among these; None: there are none."""
     size: int
     """Number of all rows."""
+
+
+class Figures(NamedTuple):
+    """Numbers of events, calls or hits."""
+
+    counted: int
+    """Number in the groups."""
+    of: int
+    """Number of all, whether they pass the filter or not."""
+    left_out: int
+    """Number of those that pass and have no group."""
+    uncounted: int
+    """Number of those dropped before they were counted, or without room."""
+
+
+class AggregateTableSource(Protocol):
+    """Table of groups, of events or of the kernel's histograms."""
+
+    request: AggregateRequest
+
+    @property
+    def unit(self) -> str:
+        """Noun for what is counted."""
+
+    @property
+    def labels(self) -> KeyLabels:
+        """Names of keys."""
+
+    @property
+    def first_order(self) -> int:
+        """Number of the column that rows are sorted by at first."""
+
+    @property
+    def figures(self) -> Figures:
+        """Numbers of what is counted."""
+
+    @property
+    def head(self) -> str:
+        """What is counted and what is not, in words."""
+
+    def rows(self, most: int, by: int | None = None, *, ascending: bool = False) -> AggregateRows:
+        """Return the first rows in order of a column."""
+
+    def is_time(self, value: str) -> bool:
+        """Tell whether a value is nanoseconds that are shown as a time."""
+
+
+def first_order(request: AggregateRequest) -> int:
+    """Return the number of the column to sort by: the first statistic but minima, else the count."""
+    count = len(request.keys)
+    statistics = enumerate(request.columns, count + 1)
+    return next((n for n, one in statistics if one.function is not Function.MIN), count)
+
+
+def is_time(watch: Watch, value: str) -> bool:
+    """Tell whether a value is nanoseconds that are shown as a time."""
+    if value in TIMED:
+        return True
+    measured = ValueStyle(watch.event_fields).measured
+    return any(measured(event.path, value) for plan in watch.event_fields.plans for event in plan.events)
 
 
 class AggregateModel:
@@ -170,10 +230,14 @@ class AggregateModel:
 
     @property
     def first_order(self) -> int:
-        """Number of the column that rows are sorted by at first: the first statistic but minima, else the count."""
-        count = len(self.request.keys)
-        statistics = enumerate(self.request.columns, count + 1)
-        return next((n for n, one in statistics if one.function is not Function.MIN), count)
+        """Number of the column that rows are sorted by at first."""
+        return first_order(self.request)
+
+    @property
+    def figures(self) -> Figures:
+        """Numbers of events or calls."""
+        aggregate = self.aggregate
+        return Figures(aggregate.counted, aggregate.of, aggregate.left_out, aggregate.skipped_events)
 
     def _order(self, totals: GroupTotals, size: int, by: int, *, ascending: bool) -> NDArray[np.intp]:
         """Return the numbers of the rows in order; equal ones in the order in which they came."""
@@ -208,10 +272,7 @@ class AggregateModel:
 
     def is_time(self, value: str) -> bool:
         """Tell whether a value is nanoseconds that are shown as a time."""
-        if value in TIMED:
-            return True
-        measured = ValueStyle(self.watch.event_fields).measured
-        return any(measured(fmt.path, value) for fmt, _ in self._columns.formats())
+        return is_time(self.watch, value)
 
     def condition(self, row: AggregateRow) -> str:
         """Return the condition for the events of a row; empty: none is possible."""
