@@ -21,7 +21,7 @@ from tui.cli.console.waiting import print_line, waiting
 from tui.cli.follow.clock import face_of, measure_clock
 from tui.cli.follow.failure_printer import FailurePrinter
 from tui.cli.follow.follow import disarm_all, print_losses, start_imports
-from tui.cli.follow.graph_follow import GraphFollow, TaskNames, start_tracer, try_recording
+from tui.cli.follow.graph_follow import GraphFollow, NameReader, start_tracer, try_recording
 from tui.cli.follow.signals import stoppable
 from tui.cli.status import DONE, REFUSED
 from tui.output.export_file import ExportRefused, require_free
@@ -169,7 +169,7 @@ class _Follower:
         self._arguments = arguments
         self._model: FailureModel | None = None
         self._printer: FailurePrinter | None = None
-        self._names = None if watch.info.holds_events else TaskNames(watch)
+        self._names = None if watch.info.holds_events else NameReader(watch)
 
     @property
     def dropped(self) -> int:

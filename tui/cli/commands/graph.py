@@ -21,7 +21,7 @@ from tui.cli.console.waiting import print_line, waiting
 from tui.cli.follow.clock import face_of, measure_clock
 from tui.cli.follow.follow import disarm_all, print_losses, start_imports
 from tui.cli.follow.graph_bounds import GraphBounds
-from tui.cli.follow.graph_follow import GraphFollow, TaskNames, start_tracer, try_recording
+from tui.cli.follow.graph_follow import GraphFollow, NameReader, start_tracer, try_recording
 from tui.cli.follow.reconnect import retry_after_reconnect
 from tui.cli.follow.signals import stoppable
 from tui.cli.status import DONE, REFUSED
@@ -184,7 +184,7 @@ class GraphPrinter:
                 self._arguments,
                 self._print_outages,
                 levels,
-                TaskNames(self._watch) if live else None,
+                NameReader(self._watch) if live else None,
             )
             if not live and self._watch.graph_plan is not None:
                 print_line(f"recorded of {self._watch.graph_plan}")
@@ -237,7 +237,7 @@ class _Printer:
         arguments: argparse.Namespace,
         before: Callable[[int], None],
         levels: int = 0,
-        names: TaskNames | None = None,
+        names: NameReader | None = None,
     ) -> None:
         """Set what to print; `before` is called with the time of each call, in nanoseconds, before the call is
         printed.

@@ -133,8 +133,8 @@ class GraphFollow:
             return self._print_new()
 
 
-class TaskNames:
-    """Names of tasks of a live watch: those of calls that are to be printed, read once for each task."""
+class NameReader:
+    """Reader of the names of tasks whose calls are to be printed: once for each task, on a live watch."""
 
     def __init__(self, watch: Watch) -> None:
         self._watch = watch
