@@ -79,7 +79,7 @@ class AggregateView(TableView):
         self.request: AggregateRequest | None = None
         """Keys and values that a person chose; None: those that fit the probes."""
         self._fitting: tuple[object, AggregateRequest] | None = None
-        """What is shown, and the state of the events that it fits."""
+        """State of the events, and the request that is shown for it."""
         self._model: AggregateModel | None = None
         self._rows: AggregateRows | None = None
         self._rates = _Rates()
