@@ -42,6 +42,8 @@ class RecordConverter:
         self._header = header
         self._state: dict[tuple[int, int], tuple[int, int]] = {}
         """Time and number of lost records in the last record, by ring buffer and CPU."""
+        self._room = np.zeros((0, header.page_size // 4), np.uint32)
+        """Sub-buffers that are made; fresh memory for each would cost more than all that is written."""
 
     def forget(self, ring: int) -> None:
         """Forget a ring buffer that is gone."""
@@ -77,13 +79,15 @@ class RecordConverter:
         # An interrupt between a record's time and its place in the buffer has an earlier place and a later time.
         stamps = np.maximum.accumulate(np.maximum(stamps, np.uint64(latest)))
         self._note_comms(rows)
-        totals = rows[:, 5]
-        losses = np.diff(totals, prepend=np.uint32(lost_before))
-        self._state[key] = int(stamps[-1]), int(totals[-1])
+        # So has a program that was interrupted by another one, whose record is behind its own.
+        more = np.maximum((rows[:, 5] - np.uint32(lost_before)).astype(np.int32), 0)
+        losses = np.diff(np.maximum.accumulate(more), prepend=np.int32(0))
+        self._state[key] = int(stamps[-1]), (lost_before + int(losses.sum())) & 0xFFFFFFFF
         pauses = np.diff(stamps, prepend=stamps[0]) > _LONGEST_DELTA
         starts = np.flatnonzero(pauses | (losses > 0)).tolist()
         bounds = [0, *(start for start in starts if start), len(rows)]
-        return b"".join(self._run(rows[a:b], stamps[a:b], int(losses[a])) for a, b in pairwise(bounds))
+        runs = [self._run(rows[a:b], stamps[a:b], int(losses[a])) for a, b in pairwise(bounds)]
+        return runs[0] if len(runs) == 1 else b"".join(runs)
 
     def _note_comms(self, rows: NDArray[np.uint32]) -> None:
         pids = rows[:, 4]
@@ -103,7 +107,11 @@ class RecordConverter:
         offset, count, width = self._header.data_offset, len(rows), rows.shape[1]
         most = (self._header.data_size - 8) // (width * 4)
         pages = -(-count // most)
-        out = np.zeros((pages, self._header.page_size // 4), np.uint32)
+        if len(self._room) < pages:
+            self._room = np.zeros((pages, self._header.page_size // 4), np.uint32)
+        out = self._room[:pages]
+        out[:, offset // 4 + most * width :] = 0
+        out[-1] = 0
         events = as_strided(out[:, offset // 4 :], (pages, most, width), (self._header.page_size, width * 4, 4))
         whole = count // most
         events[:whole] = rows[: whole * most].reshape(whole, most, width)

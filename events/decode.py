@@ -44,10 +44,15 @@ class Layout:
         self._order = "<" if byteorder == "little" else ">"
         self._singles = [struct.Struct(self._order + _code(field)) for field in fmt.fields]
         self._converters = [self._converter(field) for field in fmt.fields]
-        self.special = [(n, convert) for n, convert in enumerate(self._converters) if convert]
+        self._special = [(n, convert) for n, convert in enumerate(self._converters) if convert]
+        faults = fmt.faults
+        self._faults = struct.Struct(f"{self._order}{faults.offset}xI") if faults is not None else None
+        self._faulty = [(n, field.fault) for n, field in enumerate(fmt.fields) if field.fault]
+        self.special = bool(self._special or self._faults)
+        """True if `finish` is to be called on the result of `unpack`."""
         whole = self._compile()
         self.unpack = whole.unpack_from if whole else self._singles[0].unpack_from
-        self.size = whole.size if whole else _NEVER
+        self.size = max(whole.size, faults.end if faults is not None else 0) if whole else _NEVER
         """Minimum bytes of a record for `unpack`."""
 
     def _compile(self) -> struct.Struct | None:
@@ -75,10 +80,14 @@ class Layout:
         return dict(zip(self.format.names, self.values(record, 0, len(record)), strict=True))
 
     def finish(self, buffer: bytes, start: int, length: int, values: tuple[Value, ...]) -> tuple[Value, ...]:
-        """Replace the results of `unpack` for strings, arrays and characters by their values."""
+        """Replace the results of `unpack` for strings, arrays, characters and faults by their values."""
         row = list(values)
-        for number, convert in self.special:
+        for number, convert in self._special:
             row[number] = convert(buffer, start, length, row[number])
+        if self._faults is not None and (faults := self._faults.unpack_from(buffer, start)[0]):
+            for number, bit in self._faulty:
+                if faults & bit:
+                    row[number] = None
         return tuple(row)
 
     def _one_by_one(self, buffer: bytes, start: int, length: int) -> tuple[Value, ...]:

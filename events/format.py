@@ -67,6 +67,8 @@ class Field:
     loc: FieldLocation = FieldLocation.INLINE
     spec: str = ""
     """Conversion in `print fmt`: `Lu`, `Lx`, `s`, `pS`; empty: unknown."""
+    fault: int = 0
+    """Bit in the event's `FAULTS_FIELD` that is set where a number could not be read; 0: nobody tells."""
 
     @property
     def end(self) -> int:
@@ -118,6 +120,11 @@ class EventFormat:
         """Names of the fields that are texts."""
         return frozenset(field.name for field in (*self.common, *self.fields) if field.kind is FieldKind.STRING)
 
+    @cached_property
+    def faults(self) -> Field | None:
+        """Field with the bits of the numbers that could not be read; None: the event has none."""
+        return next((one for one in self.common if one.name == FAULTS_FIELD and one.size == 4), None)
+
     @property
     def is_probe(self) -> bool:
         """True for an event of a kprobe, fprobe or tracepoint probe."""
@@ -142,11 +149,13 @@ class EventFormat:
     @property
     def at_exit(self) -> bool:
         """True for an event of a return probe."""
-        return "__probe_ret_ip" in self.names
+        return "__probe_func" in self.names
 
 
 NAME_ONLY = "ps"
 """Conversion for an address as the name of its symbol, without an offset in it."""
+FAULTS_FIELD = "common_faults"
+"""Field of 32 bits in records of our own programs (`probes.bpf.record`): bit N is of the field with number N."""
 PROBE_FIELDS = frozenset(("__probe_ip", "__probe_func", "__probe_ret_ip"))
 
 _NAME = re.compile(r"^name: *(\S+)", re.MULTILINE)
@@ -209,6 +218,11 @@ def parse_format(text: str, system: str = "", long_size: int = 8) -> EventFormat
     own = tuple(field for field in fields if not field.name.startswith("common_"))
     if len({field.name for field in own}) != len(own):
         raise FormatError(f"{name.group(1)}: two fields have one name")
+    if any(field.name == FAULTS_FIELD for field in common):
+        own = tuple(
+            replace(one, fault=1 << number if number < _SHARED_BIT and one.kind is not FieldKind.STRING else 0)
+            for number, one in enumerate(own)
+        )
     return EventFormat(int(number.group(1)), system, name.group(1), own, print_fmt, common, text)
 
 
@@ -218,6 +232,8 @@ def _is_address(field: Field) -> bool:
     return whole and field.count is None and field.size == field.width in (4, 8)
 
 
+_SHARED_BIT = 31
+"""Number of the bit that all further fields share, which says nothing of one of them."""
 _STRING_TYPES = ("char[]", "const char[]")
 
 

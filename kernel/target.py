@@ -51,7 +51,7 @@ class BpfPart(NamedTuple):
     """Bytes of the pointer from the beginning of the attributes."""
     data: bytes
     kind: bytes = b""
-    """PLAIN, RETURNED or NAMES of `kernel.agent.bpf_calls`, which says what `data` is."""
+    """PLAIN or another kind of `kernel.agent.bpf_calls`, which says what `data` is."""
 
 
 class BpfAnswer(NamedTuple):
@@ -60,7 +60,7 @@ class BpfAnswer(NamedTuple):
     result: int
     """File descriptor on the target, or 0; below 0: an errno."""
     returned: tuple[bytes, ...] = ()
-    """Contents of the parts of kind RETURNED."""
+    """Contents of the parts that the kernel may fill."""
 
 
 class RingMap(NamedTuple):

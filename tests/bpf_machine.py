@@ -17,6 +17,7 @@ from probes.bpf.instructions import (
     SIZES,
     ST,
     STX,
+    AddressKind,
     AluOperation,
     Helper,
     Instruction,
@@ -29,6 +30,7 @@ _BYTES = {code: size for size, code in SIZES.items()}
 _ALU: Mapping[int, Callable[[int, int], int]] = {
     AluOperation.ADD: lambda a, b: a + b,
     AluOperation.SUB: lambda a, b: a - b,
+    AluOperation.MUL: lambda a, b: a * b,
     AluOperation.OR: lambda a, b: a | b,
     AluOperation.AND: lambda a, b: a & b,
     AluOperation.LSH: lambda a, b: a << (b & 63),
@@ -57,11 +59,33 @@ def signed(number: int) -> int:
     return number - (1 << 64) if number >> 63 else number
 
 
+def _check_reachable(slots: Sequence[Instruction | None]) -> None:
+    """Look at each instruction once, as the verifier does first (check_cfg in kernel/bpf/verifier.c)."""
+    seen, pending = set[int](), [0]
+    while pending:
+        at = pending.pop()
+        slot = slots[at]
+        if at in seen or slot is None:
+            continue
+        seen.add(at)
+        following = at + slot.slots
+        is_jump = slot.code & 7 == JMP and slot.code not in (CALL, EXIT)
+        pending += [following + slot.offset] if is_jump else []
+        pending += [following] if slot.code not in (JUMP, EXIT) else []
+    left = [at for at, slot in enumerate(slots) if slot is not None and at not in seen]
+    assert not left, f"unreachable: {left}"
+
+
 class BpfMachine:
     """Memory by address, registers, and helpers, which take the machine and return register 0."""
 
-    def __init__(self, helpers: Mapping[Helper, Callable[[BpfMachine], int]]) -> None:
+    def __init__(
+        self,
+        helpers: Mapping[Helper, Callable[[BpfMachine], int]],
+        kernel_functions: Mapping[int, Callable[[BpfMachine], int]] | None = None,
+    ) -> None:
         self.helpers = helpers
+        self.kernel_functions = kernel_functions or {}
         self.registers = [0] * 11
         self.memory: dict[int, int] = dict.fromkeys(range(STACK - STACK_BYTES, STACK), 0xAA)
 
@@ -76,6 +100,7 @@ class BpfMachine:
         slots: list[Instruction | None] = []
         for instruction in program:
             slots += [instruction, *[None] * (instruction.slots - 1)]
+        _check_reachable(slots)
         registers, at = self.registers, 0
         registers[10] = STACK
         while True:
@@ -89,7 +114,9 @@ class BpfMachine:
             if code == LOAD_IMMEDIATE:
                 registers[target] = immediate & WORD
             elif code == CALL:
-                registers[0] = self.helpers[Helper(immediate)](self) & WORD
+                is_kfunc = source == AddressKind.KERNEL_FUNCTION
+                called = self.kernel_functions[immediate] if is_kfunc else self.helpers[Helper(immediate)]
+                registers[0] = called(self) & WORD
                 registers[1:6] = [0xBAD] * 5  # a call destroys them
             elif code == JUMP:
                 at += offset

@@ -54,6 +54,10 @@ SCREENS: Final = {
         "Events of all hosts appear at the bottom, by the clock of this machine.",
     ),
     "DetailScreen": ScreenNote("Details", "Every field of an event or a call, with its bytes."),
+    "ChainScreen": ScreenNote(
+        "First failure",
+        "Each call returned the error to the one above it; the one marked first returned it first.",
+    ),
     "LossScreen": ScreenNote("Losses", "Lost events by CPU and by probe, with remedies."),
     "TriggerDialog": ScreenNote("Triggers", "Type a trigger; Enter adds it if this kernel accepts it."),
     "EventExportDialog": ScreenNote("Export events", "Choose a format and a file; Enter writes it."),
@@ -104,6 +108,7 @@ PANES: Final = {
     "CallsPane": HelpPane("Order of calls", "LiveScreen"),
     "GraphTable": HelpPane("The tree of calls", "LiveScreen"),
     "GraphPane": HelpPane("Parts of the tree", "LiveScreen"),
+    "TableList": HelpPane("Lines of text", "LiveScreen"),
     "AggregatePane": HelpPane("Table by key", "LiveScreen"),
     "GroupTable": HelpPane("Rows of the table by key", "LiveScreen"),
     "ChoiceList": HelpPane("Keys and values", "AggregateChooser"),

@@ -42,7 +42,7 @@ class FieldColumn(NamedTuple):
     values: NDArray[Any]
     """Integers of the field's width and sign, or bools; 0 where the value is missing."""
     missing: Mask | None
-    """Mask of the records that end before the field; None: no record does."""
+    """Mask of the records that end before the field, or in which it could not be read; None: of none."""
 
 
 class StringBytes(NamedTuple):
@@ -136,7 +136,17 @@ class FormatTable:
     def column(self, field: Field) -> FieldColumn:
         """Return the values of a field that satisfies `is_number`."""
         values, missing = self._gather(field)
+        if field.fault and self._fault_bits is not None:
+            faulty = self._fault_bits & field.fault != 0
+            missing = faulty if missing is None else missing | faulty
         return FieldColumn(values.astype(np.bool_) if field.kind is FieldKind.BOOL else values, missing)
+
+    @cached_property
+    def _fault_bits(self) -> NDArray[np.uint32] | None:
+        """Bits of the numbers that could not be read, by record; None: all could."""
+        faults = self.layout.format.faults
+        bits = self._gather(faults).values if faults is not None else None
+        return bits if bits is not None and bits.any() else None
 
     def values(self, field: Field) -> list[Value]:
         """Return decoded values of any field, one per event, as `Layout.values` decodes them."""
@@ -171,7 +181,8 @@ class FormatTable:
     @cached_property
     def _heads(self) -> NDArray[np.void] | None:
         """Fixed-size head of each record, gathered once for all fields; None: too large, or a record is shorter."""
-        fields = (_PID, *self.layout.format.fields)
+        faults = self.layout.format.faults
+        fields = (_PID, *self.layout.format.fields, *(() if faults is None else (faults,)))
         size = max(field.end for field in fields)
         if size > _LARGEST_HEAD or not len(self) or size > int(self.lengths.min()):
             return None

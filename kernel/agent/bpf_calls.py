@@ -8,9 +8,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-PLAIN, RETURNED, NAMES = b"", b"r", b"n"
+PLAIN, RETURNED, NAMES, CHANGED, INNER, ATTRIBUTES = b"", b"r", b"n", b"c", b"i", b"a"
 """Kinds of memory that a call's attributes point to, and what is given for them: bytes for the kernel; the number of
-the bytes that the kernel fills, in decimal digits; texts, each with its NUL, whose addresses are in an array.
+the bytes that the kernel fills, in decimal digits; texts, each with its NUL, whose addresses are in an array; bytes
+that the kernel changes; as RETURNED, but the memory before it points to it; nothing, for the attributes themselves.
 """
 _NUMBERS = {
     "x86_64": 321,
@@ -56,15 +57,20 @@ class BpfCalls:
         kept: list[ctypes.Array[ctypes.c_char] | ctypes.Array[ctypes.c_uint64]] = []
         filled = []
         for offset, kind, data in parts:
-            size = int(data) if kind == RETURNED else max(len(data), 1)
-            buffer = ctypes.create_string_buffer(b"" if kind == RETURNED else data, size)
+            if kind == ATTRIBUTES:
+                filled.append(memory)
+                continue
+            empty = kind in (RETURNED, INNER)
+            size = int(data) if empty else max(len(data), 1)
+            buffer = ctypes.create_string_buffer(b"" if empty else data, size)
+            holder = kept[-1] if kind == INNER else memory
             kept.append(buffer)
-            if kind == RETURNED:
+            if empty or kind == CHANGED:
                 filled.append(buffer)
             elif kind == NAMES:
                 addresses = addresses_of(data, ctypes.addressof(buffer))
                 kept.append((ctypes.c_uint64 * len(addresses))(*addresses))
-            ctypes.c_uint64.from_buffer(memory, offset).value = ctypes.addressof(kept[-1])
+            ctypes.c_uint64.from_buffer(holder, offset).value = ctypes.addressof(kept[-1])
         call = ctypes.CDLL(None, use_errno=True).syscall
         call.restype = ctypes.c_long
         result = call(
@@ -89,8 +95,9 @@ class BpfCalls:
 
 
 MAP_CREATE, MAP_LOOKUP_ELEM, MAP_UPDATE_ELEM, PROG_LOAD, GET_INFO_BY_FD, LINK_CREATE = 0, 1, 2, 5, 15, 28
+RAW_TRACEPOINT_OPEN, BTF_GET_FD_BY_ID, BTF_GET_NEXT_ID = 17, 19, 23
 """Commands of bpf(2) (enum bpf_cmd in include/uapi/linux/bpf.h)."""
-GIVE_FILES = (MAP_CREATE, PROG_LOAD, LINK_CREATE)
+GIVE_FILES = (MAP_CREATE, PROG_LOAD, LINK_CREATE, RAW_TRACEPOINT_OPEN, BTF_GET_FD_BY_ID)
 
 
 class RecordRing:

@@ -16,15 +16,20 @@ from foreign.count_text import counted
 from kernel.agent import bpf_calls
 from kernel.errors import KernelError
 from kernel.target import BpfPart, Target
+from probes.bpf.program import NO_FUNCTION, AttachPoint, TargetFunction
 
-_ENOTSUPP: Final = 524
+ENOTSUPP: Final = 524
 """Errno of the kernel that C libraries do not know."""
 _LOG_BYTES: Final = 1 << 20
 _PROGRAM_KPROBE: Final = 2
+_PROGRAM_TRACING: Final = 26
 _ATTACH_KPROBE_MULTI: Final = 42
+_ATTACH_TYPES: Final = {AttachPoint.FENTRY: 24, AttachPoint.FEXIT: 25, AttachPoint.SESSION: 56}
+"""enum bpf_attach_type."""
 _RETURN: Final = 1
 """BPF_F_KPROBE_MULTI_RETURN."""
 _INFO_BYTES: Final = 256
+_NAME_BYTES: Final = 64
 _MISSED, _RECURSION_MISSES = 32, 208
 """Offsets in struct bpf_link_info (kprobe_multi.missed) and struct bpf_prog_info."""
 
@@ -32,6 +37,7 @@ _MISSED, _RECURSION_MISSES = 32, 208
 class MapType(enum.IntEnum):
     """Type of a map (enum bpf_map_type)."""
 
+    HASH = 1
     ARRAY = 2
     PERCPU_ARRAY = 6
     ARRAY_OF_MAPS = 12
@@ -42,11 +48,13 @@ class BpfRefused(KernelError):
     """The kernel rejected a call; `number`: its errno, `log`: words of the verifier."""
 
     def __init__(self, step: str, number: int, log: str = "") -> None:
-        name = "ENOTSUPP" if number == _ENOTSUPP else errno.errorcode.get(number, str(number))
-        reason = "not supported" if number == _ENOTSUPP else os.strerror(number)
+        name = "ENOTSUPP" if number == ENOTSUPP else errno.errorcode.get(number, str(number))
+        reason = "not supported" if number == ENOTSUPP else os.strerror(number)
         super().__init__(f"{step}: {reason} ({name})")
         self.number = number
         self.log = log
+        self.functions: tuple[str, ...] = ()
+        """Function of the program, where it is on one only."""
 
 
 def create_map(
@@ -68,7 +76,7 @@ def create_map(
 
 
 def write_element(target: Target, fd: int, key: int, value: bytes) -> None:
-    """Set the element of an array."""
+    """Set the element of an array, or of a hash with keys of four bytes."""
     parts = (BpfPart(8, struct.pack("<I", key)), BpfPart(16, value))
     _call(target, bpf_calls.MAP_UPDATE_ELEM, struct.pack("<IIQQQ", fd, 0, 0, 0, 0), parts, "writing to a map")
 
@@ -83,24 +91,45 @@ def read_element(target: Target, fd: int, key: int, size: int) -> bytes:
     return answer.returned[0][:size]
 
 
-def load_program(target: Target, code: bytes, name: str) -> int:
-    """Load a program for kprobe.multi and return its file; where it is rejected ask once more, for the log."""
-    parts = (BpfPart(8, code), BpfPart(16, b"GPL\0"))
-    answer = target.bpf(bpf_calls.PROG_LOAD, _program(code, name, 0), parts)
-    if answer.result >= 0:
-        return answer.result
-    logged = (*parts, _returned(32, _LOG_BYTES))
-    again = target.bpf(bpf_calls.PROG_LOAD, _program(code, name, _LOG_BYTES), logged)
-    if again.result >= 0:
-        return again.result
+def load_program(
+    target: Target,
+    code: bytes,
+    name: str,
+    point: AttachPoint = AttachPoint.ENTRY,
+    function: TargetFunction = NO_FUNCTION,
+) -> int:
+    """Load a program and return its file; where it is rejected ask once more, for the log.
+
+    Args:
+        target: the kernel.
+        code: the instructions.
+        name: at most 15 characters, as bpftool shows it.
+        point: what it is to be attached to.
+        function: function that it is to be attached to, for a program on one.
+    """
+    types = btf_object(target, function.module) if function.module else 0
+    try:
+        parts = (BpfPart(8, code), BpfPart(16, b"GPL\0"))
+        answer = target.bpf(bpf_calls.PROG_LOAD, _program(code, name, 0, point, function, types), parts)
+        if answer.result >= 0:
+            return answer.result
+        logged = (*parts, _returned(32, _LOG_BYTES))
+        again = target.bpf(bpf_calls.PROG_LOAD, _program(code, name, _LOG_BYTES, point, function, types), logged)
+        if again.result >= 0:
+            return again.result
+    finally:
+        if types:
+            target.close_bpf([types])
     log = again.returned[0].rstrip(b"\0").decode("utf-8", "replace")
     raise BpfRefused("loading the program", -answer.result, log)
 
 
-def _program(code: bytes, name: str, log_bytes: int) -> bytes:
+def _program(
+    code: bytes, name: str, log_bytes: int, point: AttachPoint, function: TargetFunction, types: int
+) -> bytes:
     first = struct.pack(
         "<IIQQIIQII16s",
-        _PROGRAM_KPROBE,
+        _PROGRAM_TRACING if point.on_one else _PROGRAM_KPROBE,
         len(code) // 8,
         0,
         0,
@@ -111,21 +140,58 @@ def _program(code: bytes, name: str, log_bytes: int) -> bytes:
         0,
         name.encode()[:15],
     )
-    return (first + struct.pack("<II", 0, _ATTACH_KPROBE_MULTI)).ljust(120, b"\0")
+    head = (first + struct.pack("<II", 0, _ATTACH_TYPES.get(point, _ATTACH_KPROBE_MULTI))).ljust(108, b"\0")
+    return (head + struct.pack("<II", function.type_id, types)).ljust(120, b"\0")
 
 
-def attach(target: Target, program: int, functions: Sequence[str], *, at_exit: bool, numbered: bool = False) -> int:
+def btf_object(target: Target, module: str) -> int:
+    """Return the file of the types of a module, as the kernel has them."""
+    number = 0
+    while True:
+        step = f"finding the types of {module}"
+        following = target.bpf(
+            bpf_calls.BTF_GET_NEXT_ID, struct.pack("<III", number, 0, 0), (BpfPart(0, b"", bpf_calls.ATTRIBUTES),)
+        )
+        if following.result < 0:
+            raise BpfRefused(step, -following.result)
+        (number,) = struct.unpack_from("<I", following.returned[0], 4)
+        opened = target.bpf(bpf_calls.BTF_GET_FD_BY_ID, struct.pack("<III", number, 0, 0))
+        if opened.result < 0:
+            continue  # it has gone meanwhile, or is another's
+        if _btf_name(target, opened.result) == module:
+            return opened.result
+        target.close_bpf([opened.result])
+
+
+def _btf_name(target: Target, fd: int) -> str:
+    """Return the name of types that the kernel has: of a module, or `vmlinux`; empty: a program's."""
+    info = struct.pack("<QIIQII", 0, 0, 0, 0, _NAME_BYTES, 0)  # struct bpf_btf_info
+    parts = (BpfPart(8, info, bpf_calls.CHANGED), BpfPart(16, b"%d" % _NAME_BYTES, bpf_calls.INNER))
+    answer = target.bpf(bpf_calls.GET_INFO_BY_FD, struct.pack("<IIQ", fd, len(info), 0), parts)
+    if answer.result < 0:
+        return ""
+    return answer.returned[1].partition(b"\0")[0].decode("utf-8", "replace")
+
+
+def attach(
+    target: Target,
+    program: int,
+    functions: Sequence[str],
+    point: AttachPoint = AttachPoint.ENTRY,
+    *,
+    numbered: bool = False,
+) -> int:
     """Attach a program to functions by name, to all or to none, and return the link's file.
 
     Args:
         target: the kernel.
         program: file of the program.
         functions: names as available_filter_functions has them.
-        at_exit: run it when the functions return.
+        point: ends of the calls at which it runs.
         numbered: give it the number of each function in `functions` as a cookie.
     """
-    head = struct.pack("<IIII", program, 0, _ATTACH_KPROBE_MULTI, 0)
-    rest = struct.pack("<IIQQQ", _RETURN if at_exit else 0, len(functions), 0, 0, 0)
+    head = struct.pack("<IIII", program, 0, _ATTACH_TYPES.get(point, _ATTACH_KPROBE_MULTI), 0)
+    rest = struct.pack("<IIQQQ", _RETURN if point is AttachPoint.EXIT else 0, len(functions), 0, 0, 0)
     names = b"".join(name.encode() + b"\0" for name in functions)
     parts = [BpfPart(24, names, bpf_calls.NAMES)]
     if numbered:
@@ -134,12 +200,20 @@ def attach(target: Target, program: int, functions: Sequence[str], *, at_exit: b
     return _call(target, bpf_calls.LINK_CREATE, head + rest, parts, step)
 
 
-def missed_calls(target: Target, program: int, link: int) -> int:
+def attach_to_function(target: Target, program: int) -> int:
+    """Attach a program to the function that it was loaded for, and return the link's file."""
+    # Older than LINK_CREATE for such programs, and the same.
+    return _call(
+        target, bpf_calls.RAW_TRACEPOINT_OPEN, struct.pack("<QII", 0, program, 0), (), "attaching the program"
+    )
+
+
+def missed_calls(target: Target, program: int, link: int, point: AttachPoint) -> int:
     """Return the number of calls that a program missed: at the link, and while it ran on the same CPU.
 
     Kernels that do not count them say 0.
     """
-    in_link = _info(target, link)[_MISSED : _MISSED + 8]
+    in_link = b"" if point.on_one else _info(target, link)[_MISSED : _MISSED + 8]
     in_program = _info(target, program)[_RECURSION_MISSES : _RECURSION_MISSES + 8]
     return int.from_bytes(in_link, "little") + int.from_bytes(in_program, "little")
 

@@ -7,17 +7,24 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from kernel.bpf import calls
-from kernel.bpf.calls import MapType
+from kernel.bpf.calls import BpfRefused, MapType
+from kernel.bpf.rings import Cpus, make_rings
 from kernel.target import RingMap, Target
 from probes.bpf.instructions import MapRole, encode
-from probes.bpf.program import CONTROL_BYTES, COUNTER_NAMES, AttachPoint, ProgramMode
+from probes.bpf.program import (
+    CONTROL_BYTES,
+    COUNTER_NAMES,
+    LOST_BYTES,
+    PROGRAM_BYTES,
+    BpfProgram,
+    ProgramMode,
+    counter_stride,
+)
 from probes.plans.plan import Plan, PlannedEvent
 
-_MOST_RING_BYTES = 64 << 20
-"""Bytes of all ring buffers of a probe."""
-_RING_BYTES = 4 << 20
-"""Bytes of the ring buffer of a CPU, where there are few CPUs: no fewer records than tracefs holds by default."""
-_COUNTERS = struct.Struct(f"<{len(COUNTER_NAMES)}Q")
+_MOST_OBJECTS = 1 << 14
+"""Objects that a probe tracks at a time."""
+COUNTERS = struct.Struct(f"<{len(COUNTER_NAMES)}Q")
 
 
 class ProgramCounts(NamedTuple):
@@ -32,23 +39,28 @@ class ProgramCounts(NamedTuple):
     missed: int
     """Calls at which the program did not run."""
 
+    @classmethod
+    def of(cls, rows: Sequence[tuple[int, Sequence[int]]], missed: int) -> ProgramCounts:
+        """Return the sums of counters, each with their CPU."""
+        lost = dict[int, int]()
+        for cpu, row in rows:
+            if row[2]:
+                lost[cpu] = lost.get(cpu, 0) + row[2]
+        hits, passed, recorded = (sum(row[column] for _, row in rows) for column in (0, 1, 3))
+        return cls(hits, passed, lost, recorded, missed)
+
+
+class _LoadedProgram(NamedTuple):
+    program: BpfProgram
+    file: int
+    link: int
+
 
 class _LoadedEvent(NamedTuple):
     event: PlannedEvent
     id: int
     control: int
-    counters: int
-    programs: tuple[int, ...]
-    links: tuple[int, ...]
-    """Link of each program."""
-
-
-class Cpus(NamedTuple):
-    """CPUs of a target, as numbers."""
-
-    online: tuple[int, ...]
-    possible: int
-    """Number of CPUs that a map by CPU has elements for."""
+    programs: tuple[_LoadedProgram, ...]
 
 
 class LoadedPrograms:
@@ -72,6 +84,9 @@ class LoadedPrograms:
         self._files: list[int] = []
         """All files but links, the newest last."""
         self._events: list[_LoadedEvent] = []
+        self._stride = counter_stride(len(plan.programs))
+        self._counters = 0
+        """File of the map of counters."""
         try:
             self._load(plan, ids)
         except BaseException:
@@ -87,39 +102,39 @@ class LoadedPrograms:
         """Switch all programs; at any time there is no exit without its entry. Raises BpfRefused, TargetLost."""
         exits_first = mode is not ProgramMode.OFF
         for loaded in sorted(self._events, key=lambda one: one.event.at_exit is not exits_first):
-            calls.write_element(self._target, loaded.control, 0, _control(mode, loaded.id))
+            calls.write_element(self._target, loaded.control, 0, control_value(mode, loaded.id))
 
     def counts(self) -> dict[str, ProgramCounts]:
         """Return the counts by `group/event`. Raises BpfRefused, TargetLost."""
         found = {}
+        data = calls.read_element(self._target, self._counters, 0, self._stride * self._cpus.possible)
         for loaded in self._events:
-            size = _COUNTERS.size * self._cpus.possible
-            data = calls.read_element(self._target, loaded.counters, 0, size)
-            rows = list(_COUNTERS.iter_unpack(data))
-            lost = {cpu: row[2] for cpu, row in enumerate(rows) if row[2]}
-            pairs = zip(loaded.programs, loaded.links, strict=True)
-            missed = sum(calls.missed_calls(self._target, program, link) for program, link in pairs)
-            hits, passed, recorded = (sum(row[column] for row in rows) for column in (0, 1, 3))
-            found[loaded.event.path] = ProgramCounts(hits, passed, lost, recorded, missed)
+            rows = [
+                (
+                    cpu,
+                    COUNTERS.unpack_from(data, cpu * self._stride + LOST_BYTES + one.program.number * PROGRAM_BYTES),
+                )
+                for cpu in range(self._cpus.possible)
+                for one in loaded.programs
+            ]
+            missed = sum(
+                calls.missed_calls(self._target, one.file, one.link, one.program.point) for one in loaded.programs
+            )
+            found[loaded.event.path] = ProgramCounts.of(rows, missed)
         return found
 
     def close(self) -> None:
         """Detach the programs, entries first, and close all files. Raises TargetLost."""
-        links = [link for one in sorted(self._events, key=lambda one: one.event.at_exit) for link in one.links]
+        events = sorted(self._events, key=lambda one: one.event.at_exit)
+        links = [one.link for event in events for one in event.programs]
         files, self._files = self._files, []
         self._events = []
         if links or files:
             self._target.close_bpf([*links, *reversed(files)])
 
     def _load(self, plan: Plan, ids: Sequence[int]) -> None:
-        size = self._ring_bytes()
-        fds = {cpu: self._map(MapType.RINGBUF, 0, 0, size, "pw_ring") for cpu in self._cpus.online}
-        rings = self._map(
-            MapType.ARRAY_OF_MAPS, 4, 4, self._cpus.possible, "pw_rings", inner=fds[self._cpus.online[0]]
-        )
-        for cpu, fd in fds.items():
-            calls.write_element(self._target, rings, cpu, struct.pack("<I", fd))
-        self.rings = tuple(RingMap(cpu, fd, size) for cpu, fd in fds.items())
+        rings, self.rings = make_rings(self._target, self._cpus, self._files)
+        self._counters = self._map(MapType.ARRAY, 4, self._stride * self._cpus.possible, 1, "pw_counters")
         own = self._target.our_pids()
         # The exit first: an exit without an entry can be recognised, an entry without an exit cannot.
         for event, number in sorted(zip(plan.events, ids, strict=True), key=lambda one: not one[0].at_exit):
@@ -127,33 +142,37 @@ class LoadedPrograms:
                 self._load_event(event, number, rings, own)
 
     def _load_event(self, event: PlannedEvent, number: int, rings: int, own: Sequence[int]) -> None:
-        """Load and attach the programs of an event, which share its switch and its counters."""
+        """Load and attach the programs of an event, which share its switch."""
         control = self._map(MapType.ARRAY, 4, CONTROL_BYTES, 1, "pw_control")
-        counters = self._map(MapType.PERCPU_ARRAY, 4, _COUNTERS.size, 1, "pw_counters")
-        calls.write_element(self._target, control, 0, _control(ProgramMode.OFF, number))
-        maps = {MapRole.CONTROL: control, MapRole.COUNTERS: counters, MapRole.RINGS: rings}
-        loaded = _LoadedEvent(event, number, control, counters, (), ())
+        calls.write_element(self._target, control, 0, control_value(ProgramMode.OFF, number))
+        maps = {MapRole.CONTROL: control, MapRole.COUNTERS: self._counters, MapRole.RINGS: rings}
+        if any(program.role is not None for program in event.programs):
+            maps[MapRole.OBJECTS] = self._map(MapType.HASH, 8, 8, _MOST_OBJECTS, "pw_objects")
+        loaded = _LoadedEvent(event, number, control, ())
         self._events.append(loaded)
         for program in event.programs:
-            fd = calls.load_program(self._target, encode(program.instructions(own), maps), "pw_probe")
-            self._files.append(fd)
-            at_exit = program.point is AttachPoint.EXIT
-            link = calls.attach(self._target, fd, program.functions, at_exit=at_exit)
-            loaded = loaded._replace(programs=(*loaded.programs, fd), links=(*loaded.links, link))
+            code = encode(program.instructions(own, self._cpus.possible, self._stride), maps)
+            try:
+                fd, link = self._load_program(program, code)
+            except BpfRefused as error:
+                error.functions = program.functions if program.point.on_one else ()
+                raise
+            loaded = loaded._replace(programs=(*loaded.programs, _LoadedProgram(program, fd, link)))
             self._events[-1] = loaded
 
-    def _map(self, kind: MapType, key: int, value: int, entries: int, name: str, *, inner: int = 0) -> int:
-        fd = calls.create_map(self._target, kind, key, value, entries, name, inner=inner)
+    def _load_program(self, program: BpfProgram, code: bytes) -> tuple[int, int]:
+        """Load and attach a program; return its file and that of its link."""
+        fd = calls.load_program(self._target, code, "pw_probe", program.point, program.target)
+        self._files.append(fd)
+        if program.point.on_one:
+            return fd, calls.attach_to_function(self._target, fd)
+        return fd, calls.attach(self._target, fd, program.functions, program.point, numbered=program.numbered)
+
+    def _map(self, kind: MapType, key: int, value: int, entries: int, name: str) -> int:
+        fd = calls.create_map(self._target, kind, key, value, entries, name)
         self._files.append(fd)
         return fd
 
-    def _ring_bytes(self) -> int:
-        """Return the bytes of a ring buffer: a power of two, and whole pages of any machine."""
-        size = _RING_BYTES
-        while size > 1 << 16 and size * len(self._cpus.online) > _MOST_RING_BYTES:
-            size >>= 1
-        return size
 
-
-def _control(mode: ProgramMode, number: int) -> bytes:
+def control_value(mode: ProgramMode, number: int) -> bytes:
     return struct.pack("<II", mode, number)

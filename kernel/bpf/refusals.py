@@ -5,8 +5,8 @@ from __future__ import annotations
 import errno
 import re
 
-from kernel.bpf.calls import BpfRefused
-from kernel.errors import ProbeRefused
+from kernel.bpf.calls import ENOTSUPP, BpfRefused
+from kernel.errors import FentryRefused, ProbeRefused
 from probes.plans.plan import Plan
 from probes.remedies import BY_TRACEFS
 from probes.verdict import Refusal, Verdict
@@ -15,7 +15,7 @@ CODE = "bpf_refused"
 """Code of such a rejection."""
 _HINTS = {
     errno.EOPNOTSUPP: f"this kernel attaches no program to many functions (CONFIG_FPROBE is missing); {BY_TRACEFS}",
-    524: f"this kernel attaches no program to many functions (CONFIG_FPROBE is missing); {BY_TRACEFS}",
+    ENOTSUPP: f"this kernel attaches no program to many functions (CONFIG_FPROBE is missing); {BY_TRACEFS}",
     errno.EINVAL: f"this kernel has no such program, or takes none at one of the functions; {BY_TRACEFS}",
     errno.ESRCH: "one of the functions is not there any more, as when its module was removed",
     errno.EPERM: "it takes CAP_BPF and CAP_PERFMON, or root",
@@ -25,9 +25,21 @@ _HINTS = {
 _STATISTICS = re.compile(r"^(processed \d+ insns|verification time|stack depth)")
 
 
+_OF_FUNCTION = frozenset(
+    (errno.EINVAL, errno.EACCES, errno.EBUSY, errno.ENOENT, errno.E2BIG, errno.EOPNOTSUPP, errno.ENOTSUP, ENOTSUPP)
+)
+"""Errnos that speak of the function, or of the program for it."""
+
+
 def refusal_of(plan: Plan, error: BpfRefused) -> ProbeRefused:
-    """Return the exception for a plan whose programs were rejected; of the verifier's log its last words."""
+    """Return the exception for a plan whose programs were rejected; of the verifier's log its last words.
+
+    It is FentryRefused where the kernel refuses the program of one function.
+    """
     lines = [line.strip() for line in error.log.splitlines()]
     words = next((line for line in reversed(lines) if line and not _STATISTICS.match(line)), "")
     hint = f"the verifier: {words}; {BY_TRACEFS}" if words else _HINTS.get(error.number, "")
-    return ProbeRefused(Verdict(str(plan.probe), Refusal(CODE, str(error), hint=hint), by_kernel=True))
+    verdict = Verdict(str(plan.probe), Refusal(CODE, str(error), hint=hint), by_kernel=True)
+    if error.functions and error.number in _OF_FUNCTION:
+        return FentryRefused(verdict, error.functions, words or str(error))
+    return ProbeRefused(verdict)

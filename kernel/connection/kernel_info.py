@@ -24,10 +24,13 @@ from kernel.errors import FileRefused, KernelError, TargetLost, TargetUnusable
 from kernel.recording.target import holds_events
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from kernel.connection.environment import HostEnvironment
     from kernel.target import Target
     from probes.attaching.catalog import Catalog, Function
     from probes.facts.facts import TargetFacts
+    from probes.facts.program_support import ProgramSupport
     from probes.functions.capture_tree import CaptureTree
 
 
@@ -102,9 +105,9 @@ class KernelInfo:
         return self.target.recording is not None and self.target.recording.truncated
 
     def btf_of(self, module: str | None) -> Btf | None:
-        """Types to read a function of `module` with: its split BTF, or the kernel's.
+        """Return the types to read a function of `module` with: its split BTF, or the kernel's.
 
-        A module's are read at the first question, which may take long; the screens ask `unread_module` before.
+        The types of a module are read at the first call, which may take long; the screens ask `unread_module` before.
         """
         if not module or self.btf is None:
             return self.btf
@@ -146,11 +149,17 @@ class KernelInfo:
         return HostEnvironment(self.target, self.facts.tracefs)
 
     @cached_property
-    def attaches_programs(self) -> bool:
-        """True if BPF programs can be attached to several functions at once, which is tried. Raises TargetLost."""
-        from kernel.bpf.attaching import attaches_programs
+    def program_support(self) -> ProgramSupport:
+        """Attach types of BPF programs that this kernel takes, which is tried. Raises TargetLost."""
+        from kernel.bpf.attaching import program_support
 
-        return attaches_programs(self.target, self.facts)
+        return program_support(self.target, self.facts, self.btf)
+
+    def note_refused_programs(self, functions: Sequence[str], reason: str) -> None:
+        """Keep in mind that the kernel refused functions a program at their entry or exit."""
+        support = self.program_support
+        refused = {**support.refused, **dict.fromkeys(functions, reason)}
+        self.__dict__["program_support"] = replace(support, refused=refused)
 
     def load_symbols(self, *, by_name: bool = True) -> None:
         """Read the symbols now, so that nobody has to wait for them later; for a worker.

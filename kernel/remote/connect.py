@@ -96,7 +96,7 @@ def open_connection(
         dialect = start_dialect(master, greeting, python=python, cancel=cancel)
         kind = "agent" if isinstance(dialect, AgentDialect) else "sh"
         description = f"{kind} over {greeting.via.split()[0]}" if greeting.via else kind
-        return RemoteConnection(dialect, description, greeting.troubles(address), master.close)
+        return RemoteConnection(dialect, description, greeting.troubles(address), master.close, master.session)
     except TargetLost as error:
         log, standard_error, failed = master.words(), master.early_stderr, master.failed
         master.close()

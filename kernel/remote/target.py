@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import errno
+import subprocess
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -19,6 +20,7 @@ from kernel.facts.gather import gather
 from kernel.remote import btf_cache, function_cache, own_processes, symbol_cache
 from kernel.remote.cancellation import CANCELLED, disconnect_on_cancel
 from kernel.remote.protocol.shell_dialect import ShellDialect
+from kernel.remote.protocol.shell_quote import quote
 from kernel.remote.silence import silence
 from kernel.target import BpfAnswer, BpfPart, Step, Stream, TargetKind
 from probes.facts.facts import TargetFacts, Trouble
@@ -106,6 +108,8 @@ class RemoteConnection(NamedTuple):
     troubles: tuple[Trouble, ...] = ()
     hang_up: Callable[[], None] = lambda: None
     """Ends the ssh process of the connection; safe to call twice."""
+    session: Callable[[str], subprocess.Popen[bytes]] | None = None
+    """Starts a command of a shell over the same connection; None: it can't."""
 
 
 Connector = Callable[[threading.Event | None, bool], RemoteConnection]
@@ -345,6 +349,12 @@ class RemoteTarget:
         if self._own_pids is None:
             self._own_pids = own_processes.own_chain(_Files(self.read, self._dialect.links), self._dialect.pid)
         return (*self._own_pids, *self._dialect.stream_pids())
+
+    def start(self, words: Sequence[str]) -> subprocess.Popen[bytes]:
+        """Start a program over there, with pipes. Raises TargetUnusable."""
+        if self._connection.session is None:
+            raise TargetUnusable(f"{self.name}: no program can be started over this connection")
+        return self._connection.session(" ".join(map(quote, words)))
 
     def bpf(self, command: int, attributes: bytes, parts: Sequence[BpfPart] = ()) -> BpfAnswer:
         return self._dialect.bpf(command, attributes, parts)

@@ -14,7 +14,7 @@ from typing import Final
 from events.batch import Batch
 from kernel.cleanup.undo import UndoFailure
 from kernel.connection.planner import Planner
-from kernel.errors import KernelError, ProbeRefused, TargetLost, TargetUnusable
+from kernel.errors import FentryRefused, KernelError, ProbeRefused, TargetLost, TargetUnusable
 from kernel.guards.limits import Limits
 from kernel.session.arm_steps import Mode
 from kernel.session.armed import Armed
@@ -95,10 +95,10 @@ class ArmedSet:
         """Lower and arm. Raises CannotLower, ProbeRefused, TooFast, TargetUnusable, TargetLost.
 
         Args:
-            probe: what is wanted.
-            at_any_rate: also where its events come faster than the limit.
-            mode: COUNT: the kernel counts its hits and records nothing.
-            triggers: for each of its events that takes them, beside its own.
+            probe: probe as a person means it.
+            at_any_rate: arm the probe even if its events come faster than the limit.
+            mode: `Mode.COUNT`: the kernel counts hits and records nothing.
+            triggers: more triggers for each of its events that takes them.
         """
         limits = Limits(0, self.limits.storm) if at_any_rate else self.limits
         try:
@@ -109,12 +109,14 @@ class ArmedSet:
                 plans = [*others, *(armed.plan for armed in session.probes.armed)]
                 taken = _paths(plans)
                 kinds = self._planner.kinds(armed.plan for armed in session.probes.armed)
-                plan = self._planner.lower(probe, session.group, taken, self._gone(probe, session), kinds)
-                plan = self._planner.with_triggers(plan, triggers)
+
+                def lowered() -> Plan:
+                    plan = self._planner.lower(probe, session.group, taken, self._gone(probe, session), kinds)
+                    return self._planner.with_triggers(plan, triggers)
+
                 # What is in the queue was made under the formats that hold until now.
                 self._queue.drain(session)
-                with self._around(session, (text for event in plan.events for text in event.triggers)):
-                    armed = session.probes.arm(plan, limits, mode)
+                armed = self._armed(session, lowered, limits, mode)
                 self._queue.entries.append(armed)
                 self._known.add(armed)
         finally:
@@ -123,12 +125,22 @@ class ArmedSet:
             self._planner.info.load_symbols()
         return armed
 
+    def _armed(self, session: AnySession, lowered: Callable[[], Plan], limits: Limits, mode: Mode) -> Armed:
+        """Arm a plan, and another one in its place as long as the kernel refuses functions their own BPF programs."""
+        while True:
+            plan = lowered()
+            with self._around(session, (text for event in plan.events for text in event.triggers)):
+                try:
+                    return session.probes.arm(plan, limits, mode)
+                except FentryRefused as error:
+                    self._planner.forget_refused(error)
+
     def tracefs_refusal(self, armed: Armed) -> str:
         """Return why only programs can record a probe; empty: tracefs can, too. Raises TargetLost."""
         return self._planner.tracefs_refusal(armed.plan.probe)
 
     def _gone(self, probe: Armable, session: AnySession) -> set[str]:
-        """Paths of events that only other probes had, none of which is armed; their rows are still to be read."""
+        """Return the paths of events that only probes armed before had; their rows can still be read."""
         kept = [plan for plan in self._known.plans if plan.probe == probe]
         kept += [armed.plan for armed in session.probes.armed]
         return _paths(self._known.plans) - _paths(kept)
@@ -205,7 +217,7 @@ class ArmedSet:
             session = self._queue.open()
             lowered = self._planner.lower_like(armed.plan, wanted, session.group)
             events = [
-                replace(one, filter=other.filter, programs=other.programs)
+                replace(one, filter=other.filter, programs=other.programs, frame_shift=other.frame_shift)
                 for one, other in zip(armed.plan.events, lowered.events, strict=True)
             ]
             session.pump.settle()  # what passed the filter of before comes before the mark

@@ -118,9 +118,9 @@ class Histograms:
             self._settle(session)
 
     def read(self) -> tuple[HistogramReading, ...]:
-        """All of them; where a probe got another filter they start anew, with that one.
+        """Read all histograms; those of a probe whose filter changed begin anew, with the new filter.
 
-        Where the connection is lost they are as they were read last: whoever reads the events hears of it.
+        While the connection is lost, return them as they were last read: the reader of events reports the loss.
         Raises ProbeRefused, FileRefused.
         """
         with self._changing:

@@ -107,6 +107,10 @@ class Assembler:
         """Call a function of the kernel."""
         self._add(CALL, immediate=helper)
 
+    def call_kernel_function(self, btf_type: int) -> None:
+        """Call a kfunc, by the id of its FUNC in the kernel's BTF."""
+        self._add(CALL, source=AddressKind.KERNEL_FUNCTION, immediate=btf_type)
+
     def exit(self, result: int = 0) -> None:
         """Return a number to the kernel."""
         self.constant(0, result)
@@ -116,6 +120,13 @@ class Assembler:
         """Continue at a label."""
         self._jumps.append((len(self._program), label))
         self._add(JUMP)
+
+    def jump_always(self, label: JumpLabel, *, never: bool = False) -> None:
+        """Continue at a label, or never, but let both ways look possible: the verifier rejects programs with
+        instructions that no jump leads to. Register 3 is destroyed.
+        """
+        self.constant(3, int(never))
+        self.jump_if(JumpCondition.EQ, 3, 0, label)
 
     def jump_if(self, condition: JumpCondition, register: int, number: int, label: JumpLabel) -> None:
         """Continue at a label where a register compares so with a number of 32 bits, extended by its sign."""

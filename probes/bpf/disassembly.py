@@ -25,11 +25,12 @@ from probes.bpf.instructions import (
     JumpCondition,
     MapRole,
 )
-from probes.bpf.program import BpfProgram
+from probes.bpf.program import BpfProgram, counter_stride
 
 _ALU = {
     AluOperation.ADD: "+=",
     AluOperation.SUB: "-=",
+    AluOperation.MUL: "*=",
     AluOperation.OR: "|=",
     AluOperation.AND: "&=",
     AluOperation.LSH: "<<=",
@@ -60,7 +61,7 @@ def listing(program: BpfProgram) -> list[str]:
     where = program.functions[0] if count == 1 else counted(count, "function")
     return [
         f"{program.point.value} on {where}, {program.size} bytes a record:",
-        *disassembled(program.instructions(())),
+        *disassembled(program.instructions((), 1, counter_stride(1))),
     ]
 
 

@@ -1,17 +1,17 @@
 """Compile a fetcharg to BPF instructions, which read what the kernel's own fetch code reads.
 
-Sources: process_fetch_insn in kernel/trace/trace_kprobe.c and trace_probe_tmpl.h, regs_get_kernel_argument in
-arch/*/include/asm/ptrace.h. Memory is read by helpers, so that a bad address is a fault of one field.
+Sources: process_fetch_insn in kernel/trace/trace_kprobe.c and trace_probe_tmpl.h. Memory is read by helpers, so that
+a bad address is a fault of one field.
 """
 
 from __future__ import annotations
 
 from probes.bpf.assembler import Assembler, JumpLabel
+from probes.bpf.context import ProgramContext
 from probes.bpf.instructions import AluOperation, Helper, JumpCondition
 from probes.bpf.record import COMM_BYTES, StoredField
-from probes.bpf.registers import SavedRegisters
-from probes.fetcharg import Argument, Comm, Dereference, Expression, Register, ReturnValue, Stack
-from probes.syntax.text import kstrtol, kstrtoul
+from probes.fetcharg import Comm, Dereference, Expression
+from probes.syntax.text import kstrtol
 
 CONTEXT, RECORD, FAULT_BITS = 6, 7, 9
 """Registers of a program: its argument, the record, and the bits of the fields that could not be read."""
@@ -29,10 +29,9 @@ class NotCompiled(Exception):
 class FetchCompiler:
     """Compiler of the fetchargs of one program."""
 
-    def __init__(self, assembler: Assembler, registers: SavedRegisters, *, at_exit: bool) -> None:
+    def __init__(self, assembler: Assembler, context: ProgramContext) -> None:
         self._assembler = assembler
-        self._registers = registers
-        self._at_exit = at_exit
+        self._context = context
 
     def store(self, expression: Expression, field: StoredField, number: int, target: int, offset: int) -> None:
         """Write a value to memory; where it can't be read zeros, or `(fault)` for a string.
@@ -66,6 +65,8 @@ class FetchCompiler:
             out.load(_ADDRESS, 10, SCRATCH, kind.size)
         elif kind.elements > 1:
             raise NotCompiled(str(expression))
+        elif kind.bits is not None or kind.size < 8:
+            self._number(expression)
         else:
             self._address(expression)
         if kind.bits is not None:
@@ -101,7 +102,7 @@ class FetchCompiler:
         """Return the helpers to try: the kernel's fetch code takes addresses of the process for what they are."""
         if user:
             return (user_helper,)
-        return (kernel_helper, user_helper) if self._registers.has_user_range else (kernel_helper,)
+        return (kernel_helper, user_helper) if self._context.has_user_range else (kernel_helper,)
 
     def _read(self, target: int, offset: int, size: int, user: bool, number: int) -> None:
         """Read memory at the computed address into memory; zeros where it can't be read."""
@@ -136,39 +137,33 @@ class FetchCompiler:
 
     def _address(self, expression: Expression) -> None:
         """Compute a value of 8 bytes; 0 where memory on the way to it can't be read. Raises NotCompiled."""
-        out, registers = self._assembler, self._registers
+        out = self._assembler
         if isinstance(expression, Dereference):
             self._address(expression.inner)
             self._add_offset(expression)
             self._load_long(expression.user)
-        elif isinstance(expression, ReturnValue) and not expression.path and self._at_exit:
-            out.load(_ADDRESS, CONTEXT, registers.result, 8)
-        elif isinstance(expression, Argument) and not self._at_exit:
-            self._argument(expression.number - 1)
-        elif isinstance(expression, Register) and expression.name in registers.names and not self._at_exit:
-            out.load(_ADDRESS, CONTEXT, registers.arguments[registers.names.index(expression.name)], 8)
-        elif isinstance(expression, Register) and expression.name == "ip":
-            out.load(_ADDRESS, CONTEXT, registers.program_counter, 8)
-        elif isinstance(expression, Stack):
-            out.load(_ADDRESS, CONTEXT, registers.stack_pointer, 8)
-            if expression.number:
-                self._stack_entry(kstrtoul(expression.number, 10))
-        else:
+            return
+        value = self._context.find(expression)
+        if value is None:
             raise NotCompiled(str(expression))
+        out.load(_ADDRESS, CONTEXT, value.offset, 8)
+        if value.stack_entry is not None:
+            self._stack_entry(value.stack_entry)
 
-    def _argument(self, number: int) -> None:
-        """Compute the argument of a number from 0."""
-        registers = self._registers
-        if number < len(registers.arguments):
-            self._assembler.load(_ADDRESS, CONTEXT, registers.arguments[number], 8)
-        elif registers.stack_arguments:
-            self._assembler.load(_ADDRESS, CONTEXT, registers.stack_pointer, 8)
-            self._stack_entry(registers.stack_arguments + number - len(registers.arguments))
-        else:
-            raise NotCompiled(f"$arg{number + 1}")
+    def _number(self, expression: Expression) -> None:
+        """Compute a value of 8 bytes whose parts are wanted. Raises NotCompiled."""
+        value, out = self._context.find(expression), self._assembler
+        if value is None or value.pointer_slot is None:
+            self._address(expression)
+            return
+        out.move(1, CONTEXT)
+        out.constant(2, value.pointer_slot)
+        out.stack_address(3, SCRATCH)
+        out.call(Helper.GET_FUNC_ARG)
+        out.load(_ADDRESS, 10, SCRATCH, 8)
 
-    def _stack_entry(self, number: int | None) -> None:
-        if number is None or number > 1000:
+    def _stack_entry(self, number: int) -> None:
+        if number > 1000:
             raise NotCompiled("$stack")
         self._assembler.alu(AluOperation.ADD, _ADDRESS, 8 * number)
         self._load_long(user=False)

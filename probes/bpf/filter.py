@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from probes.bpf.assembler import Assembler, JumpLabel
 from probes.bpf.condition import Condition, FilterJunction, FilterNegation
 from probes.bpf.fetch import NotCompiled
-from probes.bpf.instructions import AluOperation, JumpCondition
+from probes.bpf.glob import GlobCompiler
+from probes.bpf.instructions import AluOperation, Helper, JumpCondition
 from probes.bpf.record import StoredType
 from probes.rules.events.predicate import Predicate
 from probes.syntax.text import kstrtol, kstrtoul
@@ -17,7 +18,7 @@ from probes.syntax.text import kstrtol, kstrtoul
 _SIGNED = {"<": JumpCondition.SLT, "<=": JumpCondition.SLE, ">": JumpCondition.SGT, ">=": JumpCondition.SGE}
 _UNSIGNED = {"<": JumpCondition.LT, "<=": JumpCondition.LE, ">": JumpCondition.GT, ">=": JumpCondition.GE}
 _EITHER = {"==": JumpCondition.EQ, "!=": JumpCondition.NE, "&": JumpCondition.SET}
-_SPECIAL = re.compile(r"[*?\[\\]")
+_SPECIAL = re.compile(r"[\[\\]")
 
 
 class ComparedValue(NamedTuple):
@@ -31,18 +32,41 @@ class ComparedValue(NamedTuple):
 def compared_fields(condition: Condition) -> list[str]:
     """Return the names of the fields that a condition compares, each once."""
     if isinstance(condition, Predicate):
-        return [condition.field.name]
+        return [] if condition.is_function else [condition.field.name]
     inner = (condition.condition,) if isinstance(condition, FilterNegation) else condition.conditions
     return list(dict.fromkeys(name for one in inner for name in compared_fields(one)))
+
+
+def compares_functions(condition: Condition | None) -> bool:
+    """Return whether a condition names a function."""
+    if condition is None or isinstance(condition, Predicate):
+        return condition is not None and condition.is_function
+    inner = (condition.condition,) if isinstance(condition, FilterNegation) else condition.conditions
+    return any(map(compares_functions, inner))
 
 
 class FilterCompiler:
     """Compiler of a condition into jumps."""
 
-    def __init__(self, assembler: Assembler, values: Mapping[str, ComparedValue]) -> None:
-        """Take the program, and the compared values by name of the field."""
+    def __init__(
+        self,
+        assembler: Assembler,
+        values: Mapping[str, ComparedValue],
+        functions: Sequence[str] = (),
+        context: int = 1,
+    ) -> None:
+        """Take the program and what is compared.
+
+        Args:
+            assembler: the program.
+            values: compared values by name of the field.
+            functions: functions of the program; where there are several, their numbers here are their cookies.
+            context: register with the program's argument.
+        """
         self._assembler = assembler
         self._values = values
+        self._functions = functions
+        self._context = context
 
     def jump_unless(self, condition: Condition, otherwise: JumpLabel) -> None:
         """Continue at a label where a condition does not hold. Raises NotCompiled."""
@@ -72,6 +96,9 @@ class FilterCompiler:
 
     def _predicate(self, predicate: Predicate, holds: JumpLabel) -> None:
         """Jump to a label where a predicate holds, else go on."""
+        if predicate.is_function:
+            self._function(predicate, holds)
+            return
         value = self._values.get(predicate.field.name)
         if value is None or value.type.elements > 1:
             raise NotCompiled(f"{predicate.field.name} in the filter")
@@ -79,6 +106,17 @@ class FilterCompiler:
             self._text(predicate, value, holds)
         else:
             self._number(predicate, value, holds)
+
+    def _function(self, predicate: Predicate, holds: JumpLabel) -> None:
+        out, name, equal = self._assembler, predicate.value.strip("\"'"), predicate.operator == "=="
+        there = name in self._functions
+        if len(self._functions) < 2 or not there:
+            out.jump_always(holds, never=there != equal)
+            return
+        out.move(1, self._context)
+        out.call(Helper.GET_ATTACH_COOKIE)
+        comparison = JumpCondition.EQ if equal else JumpCondition.NE
+        out.jump_if(comparison, 0, self._functions.index(name), holds)
 
     def _number(self, predicate: Predicate, value: ComparedValue, holds: JumpLabel) -> None:
         out, (kind, offset) = self._assembler, value
@@ -101,16 +139,31 @@ class FilterCompiler:
             out.jump_if_registers(comparison, 3, 4, holds)
 
     def _text(self, predicate: Predicate, value: ComparedValue, holds: JumpLabel) -> None:
-        """Compare eight bytes at a time: the whole text with its end, or the beginning of `~ "begin*"`."""
+        """Compare a text: as a whole, or with a pattern; in memory there may be anything behind its NUL."""
         pattern = predicate.value[1:-1]
-        body, star, rest = pattern.partition("*") if predicate.operator == "~" else (pattern, "", "")
-        data = body.encode()
-        if _SPECIAL.search(body) or rest or pattern[:1] == "!" or not value.type.declared.startswith("char["):
+        negated = predicate.operator == "!="
+        if predicate.operator == "~":
+            negated = pattern.startswith("!")
+            pattern = pattern[negated:]
+        if not value.type.declared.startswith("char[") or (predicate.operator == "~" and _SPECIAL.search(pattern)):
             raise NotCompiled(f"{predicate.field.name} {predicate.operator} {predicate.value}")
-        wanted = data if star else data + b"\0"
-        out, differs, equal = self._assembler, JumpLabel(), JumpLabel()
+        out, differs, done = self._assembler, JumpLabel(), JumpLabel()
+        body, star, rest = pattern.partition("*") if predicate.operator == "~" else (pattern, "", "")
+        if predicate.operator == "~" and (rest or "?" in body):
+            GlobCompiler(out, value.offset, value.type.size).jump_unless(pattern, differs)
+        else:
+            self._compare(body.encode() if star else body.encode() + b"\0", value, differs)
+        out.jump_always(done if negated else holds)
+        out.place(differs)
+        if negated:
+            out.jump(holds)
+        out.place(done)
+
+    def _compare(self, wanted: bytes, value: ComparedValue, differs: JumpLabel) -> None:
+        """Compare bytes with the beginning of a text, eight at a time."""
+        out = self._assembler
         if len(wanted) > value.type.size:
-            out.jump(differs)
+            out.jump_always(differs)
         for at in range(0, min(len(wanted), value.type.size), 8):
             part = wanted[at : at + 8]
             out.load(3, 10, value.offset + at, 8)
@@ -119,11 +172,3 @@ class FilterCompiler:
             number = int.from_bytes(part, "little") << 64 - 8 * len(part)
             out.constant(4, number)
             out.jump_if_registers(JumpCondition.NE, 3, 4, differs)
-        if predicate.operator == "!=":
-            out.jump(equal)
-            out.place(differs)
-            out.jump(holds)
-            out.place(equal)
-        else:
-            out.jump(holds)
-            out.place(differs)

@@ -27,6 +27,7 @@ class AluOperation(enum.IntEnum):
 
     ADD = 0x00
     SUB = 0x10
+    MUL = 0x20
     OR = 0x40
     AND = 0x50
     LSH = 0x60
@@ -56,6 +57,8 @@ class Helper(enum.IntEnum):
     """Kernel function that a program may call, by its number (enum bpf_func_id in include/uapi/linux/bpf.h)."""
 
     MAP_LOOKUP_ELEM = 1
+    MAP_UPDATE_ELEM = 2
+    MAP_DELETE_ELEM = 3
     KTIME_GET_NS = 5
     GET_SMP_PROCESSOR_ID = 8
     GET_CURRENT_PID_TGID = 14
@@ -68,6 +71,7 @@ class Helper(enum.IntEnum):
     RINGBUF_SUBMIT = 132
     GET_FUNC_IP = 173
     GET_ATTACH_COOKIE = 174
+    GET_FUNC_ARG = 183
 
 
 class MapRole(enum.IntEnum):
@@ -76,11 +80,17 @@ class MapRole(enum.IntEnum):
     CONTROL = 1
     """Array of one element: mode of the probe (`probes.bpf.program.ProgramMode`), u64."""
     COUNTERS = 2
-    """Per-CPU array of one element: `probes.bpf.program.COUNTERS`."""
+    """Array of one element: the counters of all programs of a plan by CPU (`probes.bpf.counters`)."""
     RINGS = 3
     """Array of ring buffers by CPU."""
     HITS = 4
     """Array of one element: a u64 for each function, by its cookie (`probes.bpf.hit_counter`)."""
+    DEPTHS = 5
+    """Hash by thread id: u64, number of calls that are traced and run (`probes.bpf.tracing.call_tracer`)."""
+    TASKS = 6
+    """Hash by thread id: those that are traced."""
+    OBJECTS = 7
+    """Hash of the objects that are tracked: address, u64 -> the same (`probes.bpf.program.ObjectRole`)."""
 
 
 class AddressKind(enum.IntEnum):
@@ -89,6 +99,8 @@ class AddressKind(enum.IntEnum):
     NUMBER = 0
     MAP = 1
     MAP_VALUE = 2
+    KERNEL_FUNCTION = 2
+    """Immediate of a call that is the BTF type of a kfunc (BPF_PSEUDO_KFUNC_CALL)."""
 
 
 class Instruction(NamedTuple):

@@ -7,14 +7,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 
 from btf.btf import Btf
 from btf.types import Enum, Enum64, Int
 from btf.walk import strip
-from probes.bpf.bulk_exclusions import exclusion_reason
 from probes.bpf.condition import Condition, parse_condition
+from probes.bpf.context import ProgramContext, RegisterContext, SlotContext
+from probes.bpf.exclusions import exclusion_reason
+from probes.bpf.fentry import target_of
 from probes.bpf.fetch import NotCompiled
-from probes.bpf.program import AttachPoint, BpfProgram, StoredValue, assemble
+from probes.bpf.program import (
+    NO_FUNCTION,
+    AttachPoint,
+    BpfProgram,
+    ObjectRole,
+    ProgramValue,
+    StoredValue,
+    counter_stride,
+)
 from probes.bpf.record import ADDRESS, COMM, RecordLayout, StoredType, stored_type
 from probes.bpf.registers import SAVED_REGISTERS, SavedRegisters
 from probes.facts.facts import Feature, TargetFacts
@@ -22,6 +33,7 @@ from probes.facts.lookups import StaticEventField
 from probes.fetcharg import Comm, Expression, Register
 from probes.functions.function_index import index_of
 from probes.functions.left_out import is_probed_note, left_out_notes, probed_note
+from probes.functions.signature import Signature
 from probes.plans.plan import Plan, PlannedEvent
 from probes.probe import Probe
 from probes.refusal import CannotLower, own_refusal
@@ -32,13 +44,13 @@ from probes.syntax.parse_fetcharg import parse_fetcharg
 NO_TRIGGERS = "BPF programs have no triggers"
 
 
-def program_facts(facts: TargetFacts) -> TargetFacts:
+def program_facts(facts: TargetFacts, *, fentry: bool = False) -> TargetFacts:
     """Return facts for the lines that programs are made of: attached as an fprobe is, with registers and offsets in
-    place of names, and without arguments at the exit, where a program on many functions no longer has them.
+    place of names. `fentry`: with arguments at the exit, where a program on many functions no longer has them.
     """
     lacks = {Feature.BTF_ARGS, Feature.ENTRY_ARGS_AT_EXIT, Feature.DENTRY_TYPE}
-    features = facts.features - lacks | {Feature.FPROBE_EVENTS}
-    return replace(facts, features=features, function_lists=True)
+    has = {Feature.FPROBE_EVENTS, *((Feature.ENTRY_ARGS_AT_EXIT,) if fentry else ())}
+    return replace(facts, features=facts.features - lacks | has, function_lists=True)
 
 
 def with_programs(
@@ -46,6 +58,7 @@ def with_programs(
     left_out: Mapping[str, Sequence[str]],
     facts: TargetFacts,
     btf: Btf | None,
+    signatures: Mapping[str, Signature] = MappingProxyType({}),
 ) -> Plan:
     """Return a plan with BPF programs in place of lines.
 
@@ -55,6 +68,8 @@ def with_programs(
         left_out: names of functions that are not probed, by the reason.
         facts: what the target can do.
         btf: types of the target; None: unknown.
+        signatures: signature of each function where each gets a program of its own (fentry, fexit); empty: the
+            functions of a shape share one.
 
     Raises:
         CannotLower: no program here does it; the refusal names the word.
@@ -63,6 +78,31 @@ def with_programs(
     probe = plan.probe
     if not isinstance(probe, Probe):
         raise TypeError("a plan of a function probe is wanted")
+    several = len(first) > 1 or len(shaped) > 1 or any(left_out.values())
+    like, others = _of_one_type(shaped, probe, btf)
+    attached, notes = attachable(like, several, probe, facts)
+    plan = attached[0][0]
+    writer = ProgramMaker(probe, facts, signatures)
+    layouts = [RecordLayout.of([(name, kind) for name, kind, _ in writer.values(event)]) for event in plan.events]
+    size = max(layout.size for layout in layouts)
+    events = []
+    for number, (event, layout) in enumerate(zip(plan.events, layouts, strict=True)):
+        groups = with_equal_lines([(each.events[number], names) for each, names in attached])
+        programs = tuple(writer.program(each, names, layout, size) for each, names in writer.split(groups))
+        shift = 0 if signatures else event.frame_shift
+        events.append(replace(event, line="", remove="", more=(), programs=programs, frame_shift=shift))
+    planned = [note for each, _ in attached for note in each.losses if not is_probed_note(note)]
+    count = [probed_note(str(probe.place), sum(len(names) for _, names in attached))] if several else []
+    points = " and ".join(dict.fromkeys(event.programs[0].point.value for event in events))
+    reasons = {name: reason for reason, names in left_out.items() for name in names}
+    reasons |= dict.fromkeys(others, "a recorded value has another type there")
+    notes += left_out_notes(reasons)
+    losses = [f"recorded by BPF programs: {points}", *count, *planned, *notes, *_cut_texts(layouts)]
+    return replace(plan, events=tuple(events), losses=tuple(dict.fromkeys(losses)))
+
+
+def _saved_registers(probe: Probe, facts: TargetFacts) -> SavedRegisters:
+    """Return the registers that programs of a probe read. Raises CannotLower where there are no such programs."""
     registers = SAVED_REGISTERS.get(facts.machine)
     if registers is None or facts.byteorder != "little" or facts.long_size != 8:
         raise program_refusal(facts.machine, None, "Programs are made for x86-64 and arm64 only")
@@ -72,25 +112,7 @@ def with_programs(
         )
     if probe.stack or probe.triggers:
         raise program_refusal("!" + (probe.triggers or ("stacktrace",))[0], None, NO_TRIGGERS)
-    several = len(first) > 1 or len(shaped) > 1 or any(left_out.values())
-    like, others = _of_one_type(shaped, probe, btf)
-    attached, notes = _attachable(like, several, probe, facts)
-    plan = attached[0][0]
-    layouts = [RecordLayout.of([(name, kind) for name, kind, _ in _values(event, probe)]) for event in plan.events]
-    size = max(layout.size for layout in layouts)
-    events = []
-    for number, (event, layout) in enumerate(zip(plan.events, layouts, strict=True)):
-        groups = _with_equal_lines([(each.events[number], names) for each, names in attached])
-        programs = tuple(_program(probe, each, names, layout, size, registers) for each, names in groups)
-        events.append(replace(event, line="", remove="", more=(), programs=programs))
-    planned = [note for each, _ in attached for note in each.losses if not is_probed_note(note)]
-    count = [probed_note(str(probe.place), sum(len(names) for _, names in attached))] if several else []
-    points = " and ".join(dict.fromkeys(event.programs[0].point.value for event in events))
-    reasons = {name: reason for reason, names in left_out.items() for name in names}
-    reasons |= dict.fromkeys(others, "a recorded value has another type there")
-    notes += left_out_notes(reasons)
-    losses = [f"recorded by BPF programs: {points}", *count, *planned, *notes, *_cut_texts(layouts)]
-    return replace(plan, events=tuple(events), losses=tuple(dict.fromkeys(losses)))
+    return registers
 
 
 def _of_one_type(
@@ -117,7 +139,7 @@ def _names(btf: Btf | None, type_id: int | None) -> tuple[tuple[str, int], ...] 
     return "bool" if isinstance(kind, Int) and kind.is_bool else ""
 
 
-def _with_equal_lines(
+def with_equal_lines(
     shaped: Sequence[tuple[PlannedEvent, Sequence[str]]],
 ) -> list[tuple[PlannedEvent, tuple[str, ...]]]:
     """Return events that read the same places as one, on the functions of all."""
@@ -144,7 +166,7 @@ def _not_computed(probe: Probe, part: str) -> CannotLower:
     return program_refusal(part, column if column >= 0 else None, f"No program computes {part}")
 
 
-def _attachable(
+def attachable(
     shaped: Sequence[tuple[Plan, Sequence[str]]], several: bool, probe: Probe, facts: TargetFacts
 ) -> tuple[list[tuple[Plan, tuple[str, ...]]], list[str]]:
     """Return the plans with the functions that a link takes, and a note for those that are left out.
@@ -172,13 +194,9 @@ def _attachable(
     return attached, left_out_notes(left_out)
 
 
-def _values(event: PlannedEvent, probe: Probe) -> list[tuple[str, StoredType, Expression | None]]:
-    """Return name, type and expression of the values of an event's line, after those that each event of a function
-    has; of these the function's address has no expression. Raises CannotLower.
-    """
-    values: list[tuple[str, StoredType, Expression | None]] = [("__probe_ip", ADDRESS, None)]
-    if event.at_exit:
-        values = [("__probe_func", ADDRESS, None), ("__probe_ret_ip", ADDRESS, Register("ip"))]
+def _values(event: PlannedEvent, probe: Probe) -> list[tuple[str, StoredType, Expression]]:
+    """Return name, type and expression of the values of an event's line. Raises CannotLower."""
+    values: list[tuple[str, StoredType, Expression]] = []
     for word in event.line.split()[2:]:
         try:
             arg = parse_fetcharg(word)
@@ -191,22 +209,85 @@ def _values(event: PlannedEvent, probe: Probe) -> list[tuple[str, StoredType, Ex
     return values
 
 
-def _program(
-    probe: Probe,
-    event: PlannedEvent,
-    functions: tuple[str, ...],
-    layout: RecordLayout,
-    size: int,
-    registers: SavedRegisters,
-) -> BpfProgram:
-    """Return the program of an event on some functions. Raises CannotLower."""
-    pairs = zip(_values(event, probe), layout.fields, strict=True)
-    values = [StoredValue(expression, field) for (_, _, expression), field in pairs]
-    try:
-        body = assemble(values, size, _condition(event, layout), registers, at_exit=event.at_exit)
-    except NotCompiled as error:
-        raise _not_computed(probe, str(error)) from None
-    return BpfProgram(AttachPoint.EXIT if event.at_exit else AttachPoint.ENTRY, functions, layout, size, body)
+class ProgramMaker:
+    """Maker of the programs of a plan, on one function each (fentry, fexit) where signatures are given."""
+
+    def __init__(
+        self, probe: Probe, facts: TargetFacts, signatures: Mapping[str, Signature] = MappingProxyType({})
+    ) -> None:
+        """Raise CannotLower where no programs are made for a probe."""
+        self._probe = probe
+        self._registers = _saved_registers(probe, facts)
+        self._facts = facts
+        self._signatures = signatures
+        self._number = 0
+
+    def split(
+        self, groups: Sequence[tuple[PlannedEvent, tuple[str, ...]]]
+    ) -> list[tuple[PlannedEvent, tuple[str, ...]]]:
+        """Return the functions of each program."""
+        if not self._signatures:
+            return list(groups)
+        return [(event, (name,)) for event, names in groups for name in names]
+
+    def values(self, event: PlannedEvent) -> list[tuple[str, StoredType, Expression | ProgramValue]]:
+        """Return name, type and expression of the values of an event, after those that each event of a function has.
+
+        Raises CannotLower.
+        """
+        head: list[tuple[str, StoredType, Expression | ProgramValue]] = [
+            (event.function_address, ADDRESS, ProgramValue.FUNCTION)
+        ]
+        if event.at_exit and not self._signatures:
+            head.append(("__probe_ret_ip", ADDRESS, Register("ip")))
+        own = [
+            (name, kind, ProgramValue.CALL if self._signatures and name == event.frame else expression)
+            for name, kind, expression in _values(event, self._probe)
+        ]
+        return [*head, *own]
+
+    def program(
+        self,
+        event: PlannedEvent,
+        functions: tuple[str, ...],
+        layout: RecordLayout,
+        size: int,
+        *,
+        role: ObjectRole | None = None,
+        at_exit: bool = False,
+    ) -> BpfProgram:
+        """Return the next program of the plan. Raises CannotLower.
+
+        `at_exit`: it runs at the exit although the record is that of an event at the entry.
+        """
+        pairs = zip(self.values(event), layout.fields, strict=True)
+        values = [StoredValue(expression, field) for (_, _, expression), field in pairs]
+        number, self._number = self._number, self._number + 1
+        signature = self._signatures.get(functions[0])
+        at_exit = at_exit or event.at_exit
+        context = self._context(at_exit, signature)
+        if signature is None:
+            point, target = AttachPoint.EXIT if at_exit else AttachPoint.ENTRY, NO_FUNCTION
+        else:
+            point = AttachPoint.FEXIT if at_exit else AttachPoint.FENTRY
+            target = target_of(signature, self._facts) or NO_FUNCTION
+        try:
+            condition = _condition(event, layout)
+            made = BpfProgram(point, functions, layout, size, tuple(values), condition, context, number, target, role)
+            made.instructions((), 1, counter_stride(number + 1))
+        except NotCompiled as error:
+            raise _not_computed(self._probe, str(error)) from None
+        return made
+
+    def _context(self, at_exit: bool, signature: Signature | None) -> ProgramContext:
+        if signature is None:
+            return RegisterContext(self._registers, at_exit)
+        return SlotContext.of(
+            signature,
+            self._facts.machine,
+            at_exit=at_exit,
+            has_user_range=self._registers.has_user_range,
+        )
 
 
 def _condition(event: PlannedEvent, layout: RecordLayout) -> Condition | None:

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from events.bpf_layout import RECORD_DATA, event_shift
+from events.bpf_layout import FAULTS, RECORD_DATA, event_shift
+from events.format import FAULTS_FIELD
 
 TEXT_BYTES: Final = 128
 """Bytes of a recorded string, with its end; longer ones are cut."""
@@ -115,6 +116,7 @@ class RecordLayout:
             "\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;",
             "\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;",
             "\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;",
+            f"\tfield:unsigned int {FAULTS_FIELD};\toffset:{FAULTS + shift};\tsize:4;\tsigned:0;",
             "",
             *(_field_line(one, shift) for one in self.fields),
         ]

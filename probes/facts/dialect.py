@@ -51,6 +51,8 @@ class Dialect:
 
     btf_args: bool
     """True if arguments can be written by name."""
+    function_filters: bool
+    """True if filters compare functions, and lists of CPUs."""
     entry_at_exit: bool
     """True if exit probes take entry arguments."""
     fprobe: bool
@@ -98,11 +100,14 @@ class Dialect:
 
 def dialect_of(facts: TargetFacts, btf: Btf | None = None) -> Dialect:
     """Return a kernel's dialect from its features, its README, and its own tracing code in BTF."""
-    return _dialect(facts.features, facts.machine, facts.readme, facts.long_size, parser_changes_of(btf))
+    changes = parser_changes_of(btf)
+    return _dialect(facts.features, facts.machine, facts.readme, facts.long_size, changes, facts.function_lists)
 
 
 @functools.lru_cache(maxsize=16)
-def _dialect(features: frozenset[str], machine: str, readme: str, long_size: int, marks: ParserChanges) -> Dialect:
+def _dialect(
+    features: frozenset[str], machine: str, readme: str, long_size: int, marks: ParserChanges, function_lists: bool
+) -> Dialect:
     typecast = Feature.TYPECAST in features or "(structname[,field])" in readme
     on_graph = ":mod:<module>" in readme
 
@@ -115,6 +120,7 @@ def _dialect(features: frozenset[str], machine: str, readme: str, long_size: int
     cast_known = typecast or from_btf_or(marks.event_cast, since_7_2)
     return Dialect(
         btf_args=Feature.BTF_ARGS in features,
+        function_filters=function_lists or Feature.BTF_ARGS in features,
         entry_at_exit=Feature.ENTRY_ARGS_AT_EXIT in features,
         fprobe=Feature.FPROBE_EVENTS in features,
         char=Feature.CHAR_TYPE in features,

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from probes.facts.program_support import UNKNOWN_SUPPORT, ProgramSupport
 from probes.programs.program import Program
 
 
@@ -77,6 +78,8 @@ class Environment:
     call_at: Callable[[int], int | None] | None = None
     """Offset in bytes of ftrace's call from the beginning of the function at an address; None: unknown. On x86-64 the
     call follows ENDBR64 in functions that are called by address."""
+    programs: ProgramSupport = UNKNOWN_SUPPORT
+    """Attach types of BPF programs that the kernel takes."""
 
 
 UNKNOWN = Environment()

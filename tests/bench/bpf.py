@@ -21,7 +21,7 @@ PASS_BYTES = 1 << 20
 ID = 0x8000
 HEADER = HeaderPage()
 ROWS = Figure("records of ring buffers to rows of the store", "M events/s")
-WHOLE = Figure("  to rows, and all their numbers to arrays", "M events/s")
+WHOLE = Figure("  to rows, and all their numbers to arrays", "M events/s", least=4)
 SHARE = Figure("records to rows / sub-buffers of the same events to rows", "x", most=2)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from kernel.bpf import attaching
+from probes.facts.program_support import ProgramSupport
 from tests.interface.test_app import SIZE, application, kernel_only, recording  # noqa: F401
 from tests.interface.test_typed_spec import editing
 from tests.interface.widget_host import screen_text, until
@@ -34,7 +35,7 @@ async def test_what_tracefs_refuses_of_many_functions_is_recorded_by_programs(
     kernel_only: Any,  # noqa: F811
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(attaching, "attaches_programs", lambda *_: True)
+    monkeypatch.setattr(attaching, "program_support", lambda *_: ProgramSupport())
     app = application(kernel_only)
     async with app.run_test(size=SIZE) as pilot:
         spec, _ = await editing(app, pilot)

@@ -334,8 +334,8 @@ async def test_v_has_a_probe_recorded_by_a_program_and_by_tracefs_again(kernel_o
         await until(lambda: bool(spec.shown.lowered), pilot)
         by_tracefs = spec.shown.lowered
         await pilot.press("v")
-        await until(lambda: spec.shown.lowered[0].startswith("kprobe.multi on vfs_read"), pilot)
+        await until(lambda: spec.shown.lowered[0].startswith("fentry on vfs_read"), pilot)
         assert spec.shown.verdict is not None and spec.shown.verdict.ok
-        assert "recorded by BPF programs: kprobe.multi" in spec.shown.notes
+        assert "recorded by BPF programs: fentry" in spec.shown.notes
         await pilot.press("v")
         await until(lambda: spec.shown.lowered == by_tracefs, pilot)

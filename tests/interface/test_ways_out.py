@@ -22,6 +22,7 @@ from kernel.hosts.arm_request import ArmRequest
 from kernel.session.arm_steps import Mode
 from probes import remedies
 from probes.command import parse_armable
+from probes.facts.program_support import ProgramSupport
 from probes.plans.graph_plan import GraphPlan
 from probes.plans.plan import Via
 from tests.interface.test_app import SIZE, application, kernel_only, open_compose, recording, says
@@ -315,6 +316,7 @@ async def leave_end(app: Any, pilot: Any, way: Way) -> None:
 async def by_tracefs_elsewhere(app: Any, pilot: Any, way: Way) -> None:
     """Triggers of a probe that programs record, ordered when it was armed; and in the dialog for them."""
     await armed(app, pilot)
+    app.planner.info.__dict__["program_support"] = ProgramSupport()  # of a kernel that attaches them
     app.action_compose()
     await pilot.press("ctrl+t")
     await until(lambda: app.planner.via is Via.BPF, pilot)

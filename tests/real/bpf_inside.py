@@ -1,12 +1,13 @@
 """Runs inside a guest, on the local target there: loads a program and prints what it recorded as one JSON object.
 
-Not a test by itself: `test_bpf.py` sends it there and looks at the answers.
+Not a test by itself: `test_bpf.py` sends it there, with the attach type as an argument, and looks at the answers.
 """
 
 import json
 import os
 import struct
 import subprocess
+import sys
 import time
 
 from btf.btf import Btf
@@ -15,6 +16,8 @@ from kernel.agent import bpf_calls
 from kernel.bpf.loaded import Cpus, LoadedPrograms
 from kernel.local.target import LocalTarget
 from probes.bpf.program import ProgramMode
+from probes.facts.lookups import Environment
+from probes.facts.program_support import ProgramSupport
 from probes.lowering.lower import lower
 from probes.plans.plan import Via
 from probes.syntax.parse import parse_probe
@@ -25,11 +28,13 @@ INSTANCE = "/sys/kernel/tracing/instances/inside"
 
 def main() -> None:
     target = LocalTarget()
+    around = Environment(programs=ProgramSupport(fentry=sys.argv[1] == "fentry"))
     plan = lower(
         parse_probe("f vfs_read count=$arg3:u64 if count == 7777"),
         Btf(target.btf()),
         target.facts(),
         "pw",
+        environment=around,
         via=Via.BPF,
     )
     os.mkdir(INSTANCE)

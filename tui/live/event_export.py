@@ -33,11 +33,11 @@ if TYPE_CHECKING:
     from tui.output.view_table import ViewTable
 
 _COUNT_EVERY = 0.5
-"""Seconds between two looks at how many events there are."""
+"""Seconds between two counts of the events."""
 
 
 class EventExportScreen(ExportScreen):
-    """Writes what the store held when it was asked to; what comes meanwhile goes on coming."""
+    """Dialog that exports the events of a store as of the request; later events are not written."""
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class EventExportScreen(ExportScreen):
         self._store = store
 
     def on_mount(self) -> None:
-        """Until something is written, what would be grows."""
+        """Count the events to export again and again, until writing begins."""
         self._count()
         self.set_interval(_COUNT_EVERY, self._count)
 

@@ -1,4 +1,4 @@
-"""Writing a file from a dialog: in steps between the ticks of its place, on the thread that feeds the stores."""
+"""Write a file from a dialog: in steps between the ticks of its place, on the thread that feeds the stores."""
 
 from __future__ import annotations
 
@@ -32,6 +32,7 @@ _COUNTED = "what the kernel has counted when it is written; {} writes the same"
 _TABLES = {
     "calls": ("calls", _KEEPS),
     "hot-spots": ("hot spots", _KEEPS),
+    "failures": ("failures", _KEEPS),
     "summary": ("summary", _KEEPS),
     "kernel-summary": ("summary", _COUNTED.format("run --hist --view summary")),
     "aggregate": ("by key", "the rows of this table, all of them; --by writes the same"),

@@ -136,6 +136,11 @@ class LiveScreen(Screen[None]):
         event.stop()
         if self.views.watch is None:
             return
+        if (chain := self.views.current.chain(event.row)) is not None:
+            from tui.live.chain_screen import ChainScreen
+
+            self.app.push_screen(ChainScreen(*chain))
+            return
         try:
             self.app.push_screen(DetailScreen(*self.views.current.detail(self.views.watch, event.row)))
         except IndexError:

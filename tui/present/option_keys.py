@@ -29,7 +29,7 @@ class KeysForOptions:
             remedies.FILTER_SHOWN: str(filter_shown),
             remedies.COUNT_HITS: str(COUNT_HITS),
             remedies.COUNT_RECORDED: str(COUNT_RECORDED),
-            remedies.TOO_FAST: "a filter makes them fewer; started with --max-rate it arms more",
+            remedies.TOO_FAST: "a filter lowers the rate; --max-rate at the start sets the limit",
         }
 
     def text(self, message: str) -> str:

@@ -51,4 +51,4 @@ FILTER_SHOWN_ELSEWHERE: Final = Way(("f3", "f"), "filters the events shown by it
 FILTER_SHOWN_BEHIND: Final = Way(("escape", "f"), "filters the events shown by it")
 
 WAYS: Final = {name: way for name, way in globals().items() if isinstance(way, Way)}
-"""All of them, by name."""
+"""Ways out by name."""

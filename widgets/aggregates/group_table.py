@@ -11,7 +11,7 @@ from textual.message import Message
 
 from widgets.columns import Columns
 from widgets.highlight import highlighted
-from widgets.lists.tail_table import TailTable
+from widgets.lists.top_table import TopTable
 from widgets.number_format import bar
 from widgets.rows import Piece
 from widgets.safe_text import fit
@@ -41,7 +41,7 @@ class GroupFound(NamedTuple):
 
 
 class GroupRows:
-    """Rows of a `TailTable`."""
+    """Rows of a `TopTable`."""
 
     first = 0
 
@@ -108,8 +108,8 @@ class GroupRows:
         yield Piece(bar(group.share, _BAR), "dim" if group.is_others else "mark")
 
 
-class GroupTable(TailTable):
-    """Table of `GroupRows`: it starts at its top, and does not follow new rows."""
+class GroupTable(TopTable):
+    """Table of `GroupRows`."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding(
@@ -133,11 +133,7 @@ class GroupTable(TailTable):
 
     def __init__(self) -> None:
         self.groups = GroupRows()
-        super().__init__(self.groups, following=False)
-
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 - Textual's
-        """Disable following: there is no newest row."""
-        return action != "follow"
+        super().__init__(self.groups)
 
     def fill(self, rows: GroupRows) -> None:
         """Show other rows; the cursor stays in its place."""
@@ -147,9 +143,7 @@ class GroupTable(TailTable):
         else:
             self.groups = rows
             self.show(rows)
-        self.follow.see(0, len(rows.groups))
-        self.follow.stop()
-        self.rows_changed()
+        self.rows_replaced(len(rows.groups))
 
     def action_select(self) -> None:
         """Request the events of the row under the cursor."""

@@ -52,7 +52,7 @@ def checked_condition(
         column = start + written_column(text, lowered, refused.offset)
         message = message_of(refused.code) or refused.code
         raise CannotLower(Refusal(refused.code, message, column, refused.token, hint, nearest)) from None
-    refusal = misread(predicates, dialect.btf_args, lambda name: symbol_count(name, environment))
+    refusal = misread(predicates, dialect.function_filters, lambda name: symbol_count(name, environment))
     if refusal is not None and refusal.column is not None:
         column = start + written_column(text, lowered, refusal.column)
         raise CannotLower(Refusal(refusal.code, refusal.message, column, refusal.token, refusal.hint))

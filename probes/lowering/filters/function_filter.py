@@ -28,13 +28,13 @@ def check_function_filter(probe: Probe, field: str, functions: Collection[str], 
         probe: a probe on a pattern of functions.
         field: name of the field with the function.
         functions: names that match the pattern.
-        facts: what the target can do.
+        facts: features of the target.
 
     Raises CannotLower.
     """
     start = len(str(probe)) - len(probe.filter)
     for name in (name for name in names_in(probe.filter) if name.text == field):
-        if not dialect_of(facts).btf_args:  # as `Predicates` takes it
+        if not dialect_of(facts).function_filters:
             hint = f"The filters of this kernel compare no functions; {FILTER_SHOWN}"
             raise CannotLower(own_refusal("no_function_filter", field, start + name.column, hint))
         match = _COMPARISON.match(probe.filter, name.column + len(field))

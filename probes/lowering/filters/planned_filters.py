@@ -53,7 +53,7 @@ def misread_filter(event: PlannedEvent, text: str, context: RuleContext) -> Refu
     def count(name: str) -> int:
         return max(index_of(context.facts).count(name), symbol_count(name, context.environment))
 
-    return misread(parsed, context.dialect.btf_args, count)
+    return misread(parsed, context.dialect.function_filters, count)
 
 
 def misread_trigger(event: PlannedEvent, text: str, context: RuleContext) -> Refusal | None:

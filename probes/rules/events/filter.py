@@ -35,7 +35,7 @@ def check_filter(
         open_count, count = _count(text)
         if not count:
             raise Refused("ERRNO", 0, text)
-        predicates = Predicates(fields, environment, dialect.btf_args, cpus)
+        predicates = Predicates(fields, environment, dialect.function_filters, cpus)
         _parse(text, open_count, count, predicates, dialect.whole_filters)
     except Refused as error:
         raise RefusedWord(error, command=text) from None

@@ -14,7 +14,9 @@ from events.bpf_layout import RECORD_DATA, event_shift
 from events.bpf_records import RecordConverter
 from events.decode import Decoder
 from events.format import HeaderPage, parse_format
+from events.store.columns import is_number
 from events.store.store import Store
+from probes.bpf.record import RecordLayout, stored_type
 
 HEADER = HeaderPage()
 IDS = (0x8000, 0x8001)
@@ -115,7 +117,8 @@ def test_a_loss_is_where_it_was_with_its_number(size: int) -> None:
     feed(store, converter, [Recorded(400, 1, 5, IDS[0], 4), Recorded(500, 1, 12, IDS[0], 5)], size)
     store.flush()
     assert store.overrun == {0: 12}
-    assert [store.may_lack_events(start, start + 99) for start in (100, 201, 301, 401)] == [False, True, False, True]
+    lacks = store.loss_spans.may_lack_events
+    assert [lacks(start, start + 99) for start in (100, 201, 301, 401)] == [False, True, False, True]
 
 
 def test_a_loss_of_one_ring_buffer_reaches_back_to_its_own_last_record() -> None:
@@ -125,7 +128,7 @@ def test_a_loss_of_one_ring_buffer_reaches_back_to_its_own_last_record() -> None
     feed(store, converter, [Recorded(900, 1, 0, IDS[1], 1)], SMALL, ring=2)
     feed(store, converter, [Recorded(1000, 1, 3, IDS[0], 1)], SMALL, ring=1)
     store.flush()
-    assert store.may_lack_events(101, 800)
+    assert store.loss_spans.may_lack_events(101, 800)
 
 
 def test_a_time_that_goes_back_by_an_interrupt_keeps_the_place_in_the_buffer() -> None:
@@ -138,6 +141,58 @@ def test_a_time_that_goes_back_by_an_interrupt_keeps_the_place_in_the_buffer() -
         SMALL,
     )
     assert [(row[0], row[3]) for row in rows(store)] == [(500, 1), (500, 2), (600, 3)]
+
+
+def test_a_loss_within_an_interrupted_program_is_counted_once() -> None:
+    """The program was interrupted between its place in the buffer and its look at the losses."""
+    store, converter = store_of(SMALL), RecordConverter(HEADER)
+    converter.sizes[1] = SMALL
+    feed(store, converter, [Recorded(100, 1, 4, IDS[0], 1), Recorded(200, 1, 3, IDS[1], 2)], SMALL)
+    feed(store, converter, [Recorded(300, 1, 4, IDS[0], 3), Recorded(400, 1, 6, IDS[1], 4)], SMALL)
+    store.flush()
+    assert store.overrun == {0: 6}
+    assert [row[3] for row in rows(store)] == [1, 2, 3, 4]
+
+
+@given(st.integers(0, 1 << 32), st.lists(st.integers(0, 1000), min_size=1, max_size=20))
+def test_the_number_of_losses_goes_on_where_its_32_bits_end(first: int, more: list[int]) -> None:
+    store, converter = store_of(SMALL), RecordConverter(HEADER)
+    converter.sizes[1] = SMALL
+    converter._state[1, 0] = 0, first & 0xFFFFFFFF
+    total = first
+    for number, one in enumerate(more):
+        total += one
+        feed(store, converter, [Recorded(100 + number, 1, total & 0xFFFFFFFF, IDS[0], number)], SMALL)
+    store.flush()
+    assert store.overrun.get(0, 0) == sum(more)
+
+
+@given(
+    masks=st.lists(st.integers(0, (1 << 32) - 1) | st.just(0), min_size=1, max_size=30),
+    kinds=st.lists(st.sampled_from(["u8", "s16", "x32", "u64", "string", "u8[3]"]), min_size=1, max_size=34),
+)
+def test_a_number_that_could_not_be_read_is_missing_and_no_other(masks: list[int], kinds: list[str]) -> None:
+    """In rows and in columns; a text says it itself, and the last fields share a bit."""
+    named = [(f"f{number}", kind) for number, text in enumerate(kinds) if (kind := stored_type(text)) is not None]
+    layout = RecordLayout.of(named)
+    fmt = parse_format(layout.format_text("event", IDS[0], layout.size), "pw")
+    assert [field.name for field in fmt.fields] == [name for name, _ in named]
+    store, converter = Store(Decoder({IDS[0]: fmt}, HEADER)), RecordConverter(HEADER)
+    converter.sizes[1] = layout.size
+    data = b""
+    for number, mask in enumerate(masks):
+        head = struct.pack("<QIIII16s", 100 + number, 1, 0, mask, IDS[0], b"task")
+        data += struct.pack("<II", layout.size, 0) + head + bytes(layout.size - len(head))
+    store.feed(converter.converted(Batch((Chunk(0, data, ring=1),), drained=True)))
+    store.flush()
+    (table,) = store.columns(0, len(masks)).tables.values()
+    for number, (field, text) in enumerate(zip(fmt.fields, kinds, strict=True)):
+        tells = text != "string" and number < 31
+        wanted = [bool(mask >> number & 1) and tells for mask in masks]
+        assert [store.record(seq).values[field.name] is None for seq in range(len(masks))] == wanted
+        if is_number(field):
+            missing = table.column(field).missing
+            assert (missing.tolist() if missing is not None else [False] * len(masks)) == wanted
 
 
 def test_names_of_threads_come_from_the_records() -> None:

@@ -231,11 +231,11 @@ def test_run_says_it_while_it_waits_for_the_remote_host(
         told[0] += capfd.readouterr().err
         return "last heard" in told[0]
 
-    def frozen(*, homes: bool = True) -> dict[int, str]:
+    def frozen(*, cgroups: bool = True) -> dict[int, str]:
         silent.fall_silent()
         assert eventually(says)
         silent.answer()
-        return names(homes=homes)
+        return names(cgroups=cgroups)
 
     monkeypatch.setattr(silent.watch, "names", frozen)
     follow(silent.watch, argparse.Namespace(seconds=0.2, count=None), frozenset(), lambda _: None)

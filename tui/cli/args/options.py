@@ -7,7 +7,7 @@ import argparse
 from events.export.catalogue import EVENT_FORMATS
 from tui.cli.args import argument_types as types
 
-VIEWS = ("calls", "hot-spots", "summary", "histograms", "hosts")
+VIEWS = ("calls", "hot-spots", "failures", "summary", "histograms", "hosts")
 """Views whose tables `tui.cli.exports.view_export` writes; listed here as that module is slow to import."""
 
 
@@ -260,7 +260,7 @@ def add_limits(parser: argparse.ArgumentParser) -> None:
         metavar="TRIGGER",
         help="add a trigger to each event that takes it: stacktrace, traceoff:1, 'hist:keys=common_pid if count > 9'",
     )
-    parser.set_defaults(counting={})  # triggers by probe, see `tui.cli.follow.preset_specs.requested_probes`
+    parser.set_defaults(counting={})  # triggers by probe, see `tui.cli.specs.preset_specs.requested_probes`
 
 
 def add_summary(parser: argparse.ArgumentParser) -> None:

@@ -61,7 +61,11 @@ def parse(argv: list[str]) -> argparse.Namespace:
     """Parse the arguments; usage errors end the process with status 2."""
     first = _first_word(argv)
     parser = _commands() if first in COMMANDS else _application()
+    program: list[str] = []
+    if first == "errors" and "--" in argv:  # argparse would take the program's words for functions
+        argv, program = argv[: argv.index("--")], argv[argv.index("--") + 1 :]
     arguments, unknown = parser.parse_known_args(argv)
+    arguments.program = tuple(program)
     if unknown:
         parser.error(unknown_arguments_message(parser, arguments, first, unknown))
     arguments.targets = getattr(arguments, "targets", ())
@@ -164,6 +168,12 @@ def _commands() -> argparse.ArgumentParser:
     _graph(sub)
     add_clock(sub)
     add_bounds(sub, "stop after N calls; else Ctrl+C does")
+    sub = printing(
+        "errors", "Find the function that first returned the error of each system call or call that failed."
+    )
+    _errors(sub)
+    add_clock(sub)
+    add_bounds(sub, "stop after N failed calls; else Ctrl+C does")
     sub = printing("preset", "List, show, check, compare and save presets: probes that answer a question.")
     _preset(sub)
     sub = printing("export", "Export probes for another tool: a script or text that arms them without probewright.")
@@ -232,6 +242,40 @@ def _graph(parser: argparse.ArgumentParser) -> None:
         metavar="US",
         help="only calls of at least so many microseconds",
     )
+    add_line(parser)
+    parser.add_argument("-o", "--output", metavar="FILE.pwr", help="also write a recording, to a new file")
+
+
+def _errors(parser: argparse.ArgumentParser) -> None:
+    parser.usage = "%(prog)s [-h] [options] FUNCTION ... [-- COMMAND ...]"
+    parser.add_argument(
+        "functions",
+        nargs="*",
+        type=types.name,
+        metavar="FUNCTION",
+        help="system call (openat) or function (vfs_open) whose failures are wanted, or a glob; of a recording also "
+        "none: the outermost calls",
+    )
+    parser.add_argument(
+        "--errno",
+        dest="errnos",
+        type=types.error_numbers,
+        action="extend",
+        default=[],
+        metavar="ERROR",
+        help="only failures with this error, ENOENT or 2; several with commas",
+    )
+    parser.add_argument(
+        "-p",
+        "--pid",
+        dest="pids",
+        type=types.process,
+        action="append",
+        default=[],
+        metavar="PID",
+        help="only this process and those that it starts; again for another",
+    )
+    parser.add_argument("--depth", type=types.natural, default=0, metavar="N", help="trace at most N levels (0: all)")
     add_line(parser)
     parser.add_argument("-o", "--output", metavar="FILE.pwr", help="also write a recording, to a new file")
 

@@ -35,11 +35,11 @@ from tui.cli.exports.open_export import REFUSALS, print_export_error, print_refu
 from tui.cli.follow.clock import face_of
 from tui.cli.follow.filter import OptionRefused, check_words, print_filter_error
 from tui.cli.follow.follow import arm_options_of, limits_of
-from tui.cli.follow.preset_specs import any_duration_note, requested_probes
 from tui.cli.follow.signals import Forced, SignalStop, flush_output, print_forced_stop, stoppable
-from tui.cli.follow.translation import with_triggers
 from tui.cli.host_stream.export import hosts_export_request_of, opened_hosts_export
 from tui.cli.host_stream.stream import HostStream
+from tui.cli.specs.preset_specs import any_duration_note, requested_probes
+from tui.cli.specs.translation import with_triggers
 from tui.cli.status import DONE, PARTIAL, REFUSED, UNUSABLE, USAGE
 from tui.present.event_times import ClockFace
 

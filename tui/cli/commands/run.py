@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Container, Mapping
+from collections.abc import Container, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from events.export.formats.json_lines import json_object
@@ -53,10 +53,10 @@ from tui.cli.follow.follow import (
     start_imports,
 )
 from tui.cli.follow.hist_printer import print_tables
-from tui.cli.follow.preset_specs import ArmPlan, any_duration_note, expand, requested_probes
 from tui.cli.follow.reconnect import retry_after_reconnect
 from tui.cli.follow.signals import stoppable
 from tui.cli.follow.summary_printer import summarize
+from tui.cli.specs.preset_specs import ArmPlan, any_duration_note, expand, requested_probes
 from tui.cli.status import DONE, REFUSED, USAGE
 from tui.output.event_source import source_of, timed_source_of
 from tui.present.event_times import ClockFace, day_in_front
@@ -64,6 +64,7 @@ from tui.present.stack_rows import stack_lines
 
 if TYPE_CHECKING:
     from events.aggregates.request import AggregateRequest
+    from probes.presets.schema import PresetChoice
     from tui.filter.filter import Filter
 
 
@@ -91,6 +92,17 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.view and planner.info.holds_events:
         planner.info.close()
         return print_refusal("--view: a recording gives its tables out by itself: probewright FILE.pwr --view", USAGE)
+    return _arm_and_follow(planner, arguments, requested, export_request, aggregate_request)
+
+
+def _arm_and_follow(
+    planner: Planner,
+    arguments: argparse.Namespace,
+    requested: Sequence[PresetChoice | str],
+    export_request: ExportRequest | None,
+    aggregate_request: AggregateRequest | None,
+) -> int:
+    """Arm the requested probes, print or write their events, and disarm; return the exit status."""
     watch = Watch(planner, SCREEN if arguments.view else HEADLESS, limits_of(arguments))
     status, unprinted = DONE, 0
     broken_pipe: BrokenPipeError | None = None
@@ -138,6 +150,8 @@ def _print(
     watch: Watch, arguments: argparse.Namespace, events: Mapping[str, frozenset[str]], armed: ArmPlan, chosen: Filter
 ) -> int:
     """Print events or calls until the end; return how many were dropped before they were printed."""
+    from tui.cli.follow.call_printer import CallPrinter
+
     face = face_of(arguments)
     source = Source()
     if arguments.json:
@@ -153,15 +167,18 @@ def _print(
                 print(line(text))
 
     passing = export_filter_of(watch, chosen, pairs=armed.calls)
-    calls = armed.calls_of(
-        watch,
-        show,
-        events,
-        as_json=arguments.json,
-        face=face,
-        passes=passes_of(watch, chosen),
-        most=arguments.count or 0,
-    )
+    calls: CallPrinter | None = None
+    if armed.calls:
+        calls = CallPrinter(
+            watch,
+            show,
+            events,
+            armed.min_durations,
+            as_json=arguments.json,
+            face=face,
+            passes=passes_of(watch, chosen),
+            most=arguments.count or 0,
+        )
     number = (lambda: calls.printed) if calls else None
     follow(watch, arguments, events, calls.show if calls else show, passing=passing, chosen=chosen, number=number)
     if not passing.of and not arguments.count_only:

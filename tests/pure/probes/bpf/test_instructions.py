@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fnmatch import fnmatchcase
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -132,7 +134,29 @@ def test_texts_are_compared_whole_or_by_their_beginning(wanted: str, name: str) 
     assert passes(f't ~ "{wanted}*"', {}, name.encode()) == name.startswith(wanted)
 
 
-@pytest.mark.parametrize("text", ['t ~ "*end"', 't ~ "a[b]*"', 'a == 1 && t ~ "?"'])
+@given(st.text("ab*?", min_size=1, max_size=12), st.text("ab", max_size=20))
+def test_texts_are_matched_with_patterns(pattern: str, name: str) -> None:
+    """As Python does, which reads `*` and `?` alike."""
+    matches = fnmatchcase(name, pattern)
+    assert passes(f't ~ "{pattern}"', {}, name.encode()) == matches
+    assert passes(f't ~ "!{pattern}"', {}, name.encode()) != matches
+
+
+@pytest.mark.parametrize("pattern", ["*", "**", "a" * 130, "a" * 130 + "*", "*" + "a" * 130, "*" + "a" * 130 + "*"])
+def test_what_matches_always_or_never(pattern: str) -> None:
+    for name in ("", "aaaa", "a" * 127):
+        assert passes(f't ~ "{pattern}"', {}, name.encode()) == fnmatchcase(name, pattern)
+        assert passes(f't ~ "!{pattern}"', {}, name.encode()) != fnmatchcase(name, pattern)
+
+
+@pytest.mark.parametrize("size", [126, 127])
+@pytest.mark.parametrize("pattern", ["*b", "*ab", "*ab*", "*a*b", "?*b", "a*ab*b", "*aab"])
+def test_a_pattern_is_looked_for_up_to_the_end_of_the_longest_text(size: int, pattern: str) -> None:
+    for name in ("a" * (size - 1) + "b", "a" * size, "ab" * (size // 2)):
+        assert passes(f't ~ "{pattern}"', {}, name.encode()) == fnmatchcase(name, pattern)
+
+
+@pytest.mark.parametrize("text", ['t ~ "a[b]*"', 'a == 1 && t ~ "a[b"', 't ~ "a\\\\*"'])
 def test_a_filter_that_no_program_computes_is_refused(text: str) -> None:
     with pytest.raises(NotCompiled):
         passes(text, dict.fromkeys(NUMBERS, 0))

@@ -9,11 +9,13 @@ import pytest
 
 from events.bpf_layout import EVENT_ID, FAULTS, LOST, PID, RECORD_DATA, STAMP
 from events.format import parse_format
-from probes.bpf.bulk_exclusions import exclusion_reason
+from probes.bpf.exclusions import exclusion_reason
 from probes.bpf.instructions import Helper
-from probes.bpf.program import COUNTER_NAMES, BpfProgram, ProgramMode
+from probes.bpf.program import COUNTER_NAMES, LOST_BYTES, PROGRAM_BYTES, BpfProgram, ProgramMode, counter_stride
 from probes.bpf.registers import SAVED_REGISTERS
 from probes.command import parse_armable
+from probes.facts.lookups import Environment
+from probes.facts.program_support import ProgramSupport
 from probes.lowering.lower import lower
 from probes.plans.plan import Plan, Via
 from probes.refusal import CannotLower
@@ -21,18 +23,23 @@ from probes.syntax.parse import parse_probe
 from tests.bpf_machine import STACK, BpfMachine
 from tests.probes_data import kernel
 
-CONTEXT, CONTROL, COUNTERS, RINGS, RECORD = 0x10000, 0x20000, 0x30000, 0x40000, 0x50000
+CONTEXT, CONTROL, COUNTERS, RINGS, RECORD, OBJECTS = 0x10000, 0x20000, 0x30000, 0x40000, 0x50000, 0x60000
 OURS, OTHERS = 7, 4242
 FUNCTION, STAMP_NOW = 0xFFFFFFFF81234560, 123_456_789_012
 
 
-def plan_of(text: str, name: str = "7.2") -> Plan:
+MULTI, FENTRY = ProgramSupport(fentry=False), ProgramSupport(multi=False)
+CPUS, CPU, STRIDE = 4, 1, counter_stride(2)
+
+
+def plan_of(text: str, name: str = "7.2", support: ProgramSupport = MULTI) -> Plan:
     known = kernel(name)
-    return lower(parse_armable(text), known.btf, known.facts, "pw", via=Via.BPF)
+    around = Environment(programs=support)
+    return lower(parse_armable(text), known.btf, known.facts, "pw", environment=around, via=Via.BPF)
 
 
-def program_of(text: str) -> BpfProgram:
-    (program,) = plan_of(text).programs
+def program_of(text: str, support: ProgramSupport = MULTI) -> BpfProgram:
+    (program,) = plan_of(text, support=support).programs
     return program
 
 
@@ -44,12 +51,15 @@ class Hit:
         self.submitted = False
         self.has_room = True
         self.process = OTHERS
+        self.objects: set[int] = set()
+        self.most_objects = 2
+        self.cookie = 0
         self._known = {address + at: byte for address, data in memory.values() for at, byte in enumerate(data)}
         self._program = program
         self._helpers = {
             Helper.GET_CURRENT_PID_TGID: lambda _: self.process << 32 | 4243,
             Helper.MAP_LOOKUP_ELEM: self._look_up,
-            Helper.GET_SMP_PROCESSOR_ID: lambda _: 1,
+            Helper.GET_SMP_PROCESSOR_ID: lambda _: CPU,
             Helper.KTIME_GET_NS: lambda _: STAMP_NOW,
             Helper.GET_FUNC_IP: lambda _: FUNCTION,
             Helper.GET_CURRENT_COMM: lambda machine: self._write(machine, b"worker/1"),
@@ -59,11 +69,16 @@ class Hit:
             Helper.PROBE_READ_USER_STR: lambda _: -14,
             Helper.RINGBUF_RESERVE: self._reserve,
             Helper.RINGBUF_SUBMIT: self._submit,
+            Helper.MAP_UPDATE_ELEM: self._track,
+            Helper.MAP_DELETE_ELEM: self._forget,
+            Helper.GET_FUNC_ARG: self._argument,
+            Helper.GET_ATTACH_COOKIE: lambda machine: self.cookie if machine.registers[1] == CONTEXT else -1,
         }
         self.machine = BpfMachine(self._helpers)
-        for offset, value in zip(SAVED_REGISTERS["x86_64"].arguments, arguments, strict=False):
+        offsets = range(0, 8 * len(arguments), 8) if program.point.on_one else SAVED_REGISTERS["x86_64"].arguments
+        for offset, value in zip(offsets, arguments, strict=False):
             self.machine.write(CONTEXT + offset, value.to_bytes(8, "little"))
-        self.machine.write(COUNTERS, bytes(8 * len(COUNTER_NAMES)))
+        self.machine.write(COUNTERS, bytes(CPUS * STRIDE))
         self.control(ProgramMode.RECORD)
 
     def control(self, mode: ProgramMode) -> None:
@@ -72,13 +87,14 @@ class Hit:
     def run(self) -> dict[str, int]:
         """Run the program once; return its counters."""
         self.machine.registers[1] = CONTEXT
-        maps = {1: CONTROL, 2: COUNTERS, 3: RINGS}
+        maps = {1: CONTROL, 2: COUNTERS, 3: RINGS, 7: OBJECTS}
         program = [
             one if one.code != 0x18 or not one.source else one._replace(source=0, immediate=maps[one.immediate])
-            for one in self._program.instructions([OURS])
+            for one in self._program.instructions([OURS], CPUS, STRIDE)
         ]
         assert self.machine.run(program) == 0
-        return {name: self.machine.read(COUNTERS + 8 * at, 8) for at, name in enumerate(COUNTER_NAMES)}
+        own = COUNTERS + CPU * STRIDE + LOST_BYTES + self._program.number * PROGRAM_BYTES
+        return {name: self.machine.read(own + 8 * at, 8) for at, name in enumerate(COUNTER_NAMES)}
 
     def field(self, name: str) -> int | bytes:
         """A field of the record, by the event's format: a number, or a text."""
@@ -97,7 +113,16 @@ class Hit:
 
     def _look_up(self, machine: BpfMachine) -> int:
         assert STACK - 512 <= machine.registers[2] < STACK
-        return COUNTERS if machine.registers[1] == COUNTERS else RECORD
+        if machine.registers[1] == OBJECTS:
+            return OBJECTS if machine.read(machine.registers[2], 8) in self.objects else 0
+        assert machine.registers[1] == RINGS and machine.read(machine.registers[2], 4) == CPU
+        return RECORD
+
+    def _argument(self, machine: BpfMachine) -> int:
+        assert machine.registers[1] == CONTEXT
+        value = machine.read(CONTEXT + 8 * machine.registers[2], 8)
+        machine.write(machine.registers[3], value.to_bytes(8, "little"))
+        return 0
 
     def _reserve(self, machine: BpfMachine) -> int:
         self.reserved = machine.registers[2]
@@ -106,6 +131,18 @@ class Hit:
 
     def _submit(self, _: BpfMachine) -> int:
         self.submitted = True
+        return 0
+
+    def _track(self, machine: BpfMachine) -> int:
+        assert machine.registers[1] == OBJECTS and machine.registers[4] == 0
+        if len(self.objects) == self.most_objects:
+            return -7
+        self.objects.add(machine.read(machine.registers[2], 8))
+        return 0
+
+    def _forget(self, machine: BpfMachine) -> int:
+        assert machine.registers[1] == OBJECTS
+        self.objects.discard(machine.read(machine.registers[2], 8))
         return 0
 
     def _write(self, machine: BpfMachine, data: bytes) -> int:
@@ -203,6 +240,30 @@ def test_a_filter_that_is_false_reserves_nothing(count: int, passes: int) -> Non
         assert hit.field("count") == count
 
 
+@pytest.mark.parametrize(
+    ("condition", "wanted"),
+    [
+        ("func == vfs_write", {"vfs_write"}),
+        ('func == "vfs_write"', {"vfs_write"}),
+        ("func != vfs_write", {"vfs_read", "vfs_open"}),
+        ("func == vfs_write || func == vfs_open", {"vfs_write", "vfs_open"}),
+        ("func == vfs_write && a > 5", {"vfs_write"}),
+        ("func == vfs_write && a > 6", set()),
+    ],
+)
+@pytest.mark.parametrize("support", [MULTI, FENTRY])
+def test_a_filter_compares_the_function(support: ProgramSupport, condition: str, wanted: set[str]) -> None:
+    plan = plan_of(f"f vfs_read,vfs_write,vfs_open a=$arg1 if {condition}", support=support)
+    passed = set()
+    for program in plan.programs:
+        assert program.numbered == (support is MULTI)
+        for number, function in enumerate(program.functions):
+            hit = Hit(replace(program, number=0), [6, 0])
+            hit.cookie = number
+            passed |= {function} if hit.run()["recorded"] else set()
+    assert passed == wanted
+
+
 def test_both_ends_have_their_fields_and_share_the_length_of_their_records() -> None:
     plan = plan_of("f vfs_read%both file count $retval")
     entry, exit_ = plan.events
@@ -222,7 +283,7 @@ def test_both_ends_have_their_fields_and_share_the_length_of_their_records() -> 
         ("t sched_switch", "Only probes on functions"),
         ("f vfs_read a=@jiffies", "No program computes @jiffies"),
         ("f vfs_read a=+0($arg1):symstr", "No program computes symstr"),
-        ('f vfs_read n=+0($arg2):string if n ~ "*end"', "No program computes"),
+        ('f vfs_read n=+0($arg2):string if n ~ "*[e]nd"', "No program computes"),
     ],
 )
 def test_other_probes_are_refused_with_a_way_out(text: str, said: str) -> None:
@@ -238,7 +299,7 @@ def test_other_probes_are_refused_with_a_way_out(text: str, said: str) -> None:
     [
         ("f vfs_read b=$arg1 a=@jiffies", "@jiffies"),
         ("f vfs_read b=$arg1 a=+0($arg1):symstr", "symstr"),
-        ('f vfs_read n=+0($arg2):string if n ~ "*end"', 'n ~ "'),
+        ('f vfs_read n=+0($arg2):string if n ~ "*[e]nd"', 'n ~ "'),
     ],
 )
 def test_a_refusal_stands_at_the_part_that_no_program_computes(text: str, part: str) -> None:
