@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from events.store.store import Store
 
 _NO_FORMAT = -1
+_FORMAT_BITS = 32
+"""Bits that hold the number of a format; the kernel's have 16."""
 
 
 class _Side(NamedTuple):
@@ -51,9 +53,10 @@ class JoinedParts:
         if not len(exits):
             return
         leave, enter = self._side(exits), self._side(entries)
-        pairs = np.stack((leave.formats, enter.formats), axis=1)
-        for leave_format, enter_format in np.unique(pairs, axis=0).tolist():
-            rows = np.flatnonzero((leave.formats == leave_format) & (enter.formats == enter_format))
+        pairs = (leave.formats << _FORMAT_BITS) + enter.formats
+        for pair in np.unique(pairs).tolist():
+            rows = np.flatnonzero(pairs == pair)
+            leave_format, enter_format = int(leave.formats[rows[0]]), int(enter.formats[rows[0]])
             part = self._part(leave, enter, leave_format, enter_format, rows, durations)
             if part is not None:
                 yield (leave_format, enter_format), part

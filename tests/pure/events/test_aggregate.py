@@ -20,6 +20,7 @@ from kernel.connection.kernel_info import KernelInfo
 from kernel.connection.open_target import open_target, shipped_recording
 from kernel.connection.planner import Planner
 from kernel.watch.watch import Watch
+from tui.__main__ import main
 from tui.filter.filter import Filter
 from tui.present.call_ends import ends_of
 from tui.views.aggregate.model import AggregateModel, statistic_of
@@ -218,6 +219,33 @@ def test_a_name_that_is_known_later_makes_one_row(watch):
     rows = {row.labels[0]: row.hits for row in model.rows(0).rows if row.labels != ("<idle>",)}
     assert rows.keys() == {"first", "same"}
     assert rows["first"] == sum(record.pid == pids[0] for record in _records(store))
+
+
+@pytest.mark.parametrize(
+    ("keys", "value"),
+    [
+        (("comm", "event"), ""),
+        (("pid", "cpu"), ""),
+        (("func", "errno"), "ret"),
+        (("ret", "comm"), "count"),
+        (("filename",), "flags"),
+        (("f_pos", "cgroup"), "$retval"),
+    ],
+)
+def test_events_received_as_text_make_the_rows_of_their_records(watch, tmp_path, keys, value):
+    path = tmp_path / "events.txt"
+    assert main([str(shipped_recording()), "--export", f"text:{path}"]) == 0
+    store = Store(watch.store.decoder)
+    store.cgroups = watch.store.cgroups
+    store.feed(Batch((Chunk(-1, path.read_bytes(), text=True),), drained=True))
+    store.flush()
+    assert len(store) == len(watch.store) and store.columns(0, len(store)).is_text.all()
+    request = AggregateRequest(keys, (Statistic(Function.SUM, value),) if value else ())
+    found, true = (_aggregated(watch, request, store=one) for one in (store, watch.store))
+    rows, true_rows = ({row.labels: row for row in one.rows(0).rows} for one in (found, true))
+    assert rows.keys() == true_rows.keys()
+    for labels, row in rows.items():
+        assert row.hits == true_rows[labels].hits and row.totals == true_rows[labels].totals
 
 
 @pytest.mark.parametrize(

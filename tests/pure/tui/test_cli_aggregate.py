@@ -20,9 +20,11 @@ from kernel.watch.watch import Watch
 from probes.command import parse_armable
 from tui.__main__ import main
 from tui.cli.args.parser import parse
-from tui.cli.follow.aggregate_printer import kernel_triggers, request_of
+from tui.cli.follow.aggregate_printer import request_of
+from tui.cli.follow.aggregate_probes import kernel_triggers
 from tui.cli.follow.filter import OptionRefused
 from tui.cli.status import DONE, UNUSABLE, USAGE
+from tui.views.aggregate.missing_values import with_requested
 
 HERE = str(shipped_recording())
 READS = "f vfs_read%return file->f_pos count $retval"
@@ -273,3 +275,28 @@ def test_several_hosts_have_no_common_table(capsys):
 def test_a_kernel_that_runs_is_aggregated_by_run(capsys, tmp_path):
     status, _, err = called(capsys, "-t", "local", "--by", "comm")
     assert status == UNUSABLE and "`probewright run SPEC --by`" in err
+
+
+@pytest.mark.parametrize(
+    ("spec", "words", "found"),
+    [
+        ("f vfs_read%return", ("--by", "comm", "--sum", "$retval"), "f vfs_read%return $retval"),
+        ("f vfs_read%return $retval", ("--by", "comm", "--sum", "$retval"), "f vfs_read%return $retval"),
+        ("f vfs_read%return ret=$retval", ("--by", "errno", "--sum", "ret"), "f vfs_read%return ret=$retval"),
+        ("f vfs_read%return", ("--by", "errno,pid,kstack"), "f vfs_read%return $retval"),
+        ("f vfs_read", ("--by", "file->f_pos", "--sum", "count"), "f vfs_read file->f_pos count"),
+        ("f vfs_read", ("--by", "func", "--log2", "duration"), "f vfs_read%both"),
+        ("f vfs_read count if count > 9", ("--by", "pos"), "f vfs_read count pos if count > 9"),
+        ("f vfs_read", ("--by", "no_such", "--sum", "a b"), "f vfs_read"),
+        ("f vfs_read", ("--by", "comm,event,cpu"), "f vfs_read"),
+    ],
+)
+def test_a_probe_records_what_the_table_needs(spec, words, found):
+    planner = Planner(KernelInfo(open_target(HERE)))
+    request = request_of(parse(["run", spec, *words]))
+
+    def is_taken(text: str) -> bool:
+        return planner.check(text).verdict.ok
+
+    assert with_requested(spec, request, is_taken) == found
+    planner.info.close()

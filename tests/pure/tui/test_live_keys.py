@@ -8,10 +8,12 @@ from collections.abc import Iterator
 from textual.binding import Binding
 
 from tui.commands import COMMANDS
+from tui.views.aggregate.pane import AggregatePane
 from tui.views.calls.view import CallsPane
 from tui.views.events.pane import EventsPane
 from tui.views.histograms.pane import HistogramsPane
 from tui.views.summary.pane import SummaryPane
+from widgets.aggregates.group_table import GroupTable
 from widgets.events.graph_pane import GraphPane
 from widgets.events.graph_table import GraphTable
 from widgets.events.hot_rows import HotTable
@@ -19,6 +21,8 @@ from widgets.events.summary_panel import SummaryList, SummaryPanel
 from widgets.lists.tail_table import TailTable
 
 KEEPERS = (
+    AggregatePane,
+    GroupTable,
     EventsPane,
     CallsPane,
     GraphPane,

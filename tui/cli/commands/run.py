@@ -29,13 +29,8 @@ from tui.cli.exports.export_options import (
     export_request_of,
 )
 from tui.cli.exports.open_export import REFUSALS, opened_watch_export, print_export_error, print_refusal
-from tui.cli.follow.aggregate_printer import (
-    aggregate_in_kernel,
-    aggregate_options,
-    count_events,
-    request_of,
-    write_aggregate,
-)
+from tui.cli.follow.aggregate_printer import count_events, request_of, write_aggregate
+from tui.cli.follow.aggregate_probes import aggregate_in_kernel, aggregate_options, specs_for
 from tui.cli.follow.clock import face_of, measure_clock
 from tui.cli.follow.filter import (
     OptionRefused,
@@ -113,7 +108,9 @@ def _arm_and_follow(
     broken_pipe: BrokenPipeError | None = None
     try:
         armed = retry_after_reconnect(watch, arguments, lambda: expand(requested, planner))
-        probes = retry_after_reconnect(watch, arguments, lambda: probes_of(armed.specs, planner))
+        probes = retry_after_reconnect(
+            watch, arguments, lambda: probes_of(specs_for(armed.specs, aggregate_request, planner), planner)
+        )
         if armed.longest_min_duration and (
             export_request is not None or arguments.summary is not None or arguments.hist
         ):

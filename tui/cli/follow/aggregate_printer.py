@@ -4,45 +4,34 @@ from __future__ import annotations
 
 import argparse
 import math
-import secrets
-import sys
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Final
 
-from events.aggregates.event_columns import STACKS
 from events.aggregates.request import (
-    BY,
     NEGATIVE,
     AggregateError,
     AggregateRequest,
     Function,
     Statistic,
     parse_keys,
-    place_of_key,
 )
 from kernel.errors import KernelError
-from kernel.session.arm_steps import Mode
-from kernel.session.stack_triggers import records_stacks
 from kernel.watch.watch import Watch
-from probes.plans.plan import DEFAULT_GROUP
 from tui.cli.console.output import emit, line, plain
 from tui.cli.follow.filter import OptionRefused
-from tui.cli.follow.follow import ArmOptions, arm_options_of, follow, print_no_events
+from tui.cli.follow.follow import follow, print_no_events
 from tui.cli.status import DONE
 from tui.filter.filter import Filter
 from widgets.number_format import duration, grouped
 
 if TYPE_CHECKING:
     from events.store.store import Store
-    from kernel.connection.planner import Planner
-    from probes.command import Armable
     from tui.cli.exports.export_options import ExportRequest
     from tui.output.view_table import ViewTable
-    from tui.views.aggregate.hist_triggers import EventTrigger
     from tui.views.aggregate.model import AggregateModel, AggregateRow, AggregateTableSource
 
-_TOP: Final = 20
+TOP: Final = 20
 """Rows that are printed, unless another number is requested."""
 _BAR: Final = 20
 _LOG2_BAR: Final = 40
@@ -81,26 +70,6 @@ def refusal(error: AggregateError) -> OptionRefused:
         return OptionRefused(head)
     at = len(plain(error.text[: error.at]))
     return OptionRefused(head, f"    {plain(error.text)}", *((f"    {' ' * at}^",) if at < _CARET else ()))
-
-
-def aggregate_options(
-    planner: Planner, probes: Sequence[Armable], request: AggregateRequest | None, arguments: argparse.Namespace
-) -> tuple[ArmOptions, Mapping[Armable, tuple[EventTrigger, ...]]]:
-    """Return the options for arming, and the hist triggers by which the kernel aggregates; those only with `--hist`.
-
-    Where a stack is a key of recorded events, a trigger records it. Raises OptionRefused, CannotLower.
-    """
-    options = arm_options_of(arguments)
-    if request is not None and arguments.hist:
-        by_probe = kernel_triggers(planner, probes, request, arguments)
-        counting = {
-            probe: (*options.counting.get(probe, ()), *(t.text for t in own)) for probe, own in by_probe.items()
-        }
-        return options._replace(mode=Mode.COUNT, counting=counting), by_probe
-    wanted = (
-        request is not None and set(STACKS) & set(request.keys) and not any(map(records_stacks, options.triggers))
-    )
-    return options._replace(triggers=(*options.triggers, *(("stacktrace",) if wanted else ()))), {}
 
 
 class AggregateCounter:
@@ -187,14 +156,14 @@ def write_aggregate(
         return DONE
     as_json = getattr(arguments, "json", False)
     if wanted is None:
-        print_table(model, _TOP if arguments.top is None else arguments.top, as_json=as_json)
+        print_table(model, TOP if arguments.top is None else arguments.top, as_json=as_json)
         return DONE
     from tui.output.aggregate_table import AggregateTable
 
-    return _export(AggregateTable(model, Filter(arguments.filter)), wanted, as_json=as_json)
+    return export_table(AggregateTable(model, Filter(arguments.filter)), wanted, as_json=as_json)
 
 
-def _export(table: ViewTable, wanted: ExportRequest, *, as_json: bool) -> int:
+def export_table(table: ViewTable, wanted: ExportRequest, *, as_json: bool) -> int:
     from tui.cli.exports.open_export import REFUSALS, print_export_error
     from tui.cli.exports.view_export import write_table
 
@@ -202,74 +171,6 @@ def _export(table: ViewTable, wanted: ExportRequest, *, as_json: bool) -> int:
         return write_table(table, wanted, as_json=as_json)
     except REFUSALS as refused:
         return print_export_error(wanted, refused)
-
-
-def kernel_triggers(
-    planner: Planner, probes: Sequence[Armable], request: AggregateRequest, arguments: argparse.Namespace
-) -> Mapping[Armable, tuple[EventTrigger, ...]]:
-    """Return the hist triggers with which the kernel aggregates, by probe. Raises OptionRefused, CannotLower."""
-    from tui.views.aggregate.hist_triggers import triggers_of
-
-    if planner.info.holds_events:
-        raise OptionRefused(
-            "--hist: a recording has no kernel that could count; without it its events are aggregated"
-        )
-    found = {}
-    token = secrets.token_hex(4)
-    for number, probe in enumerate(probes):
-        plan = planner.lower(probe, DEFAULT_GROUP)
-        if plan.programs and (reason := planner.tracefs_refusal(probe)):
-            raise OptionRefused(
-                f"--hist: hist triggers are of tracefs events, and tracefs can't record {probe.subject}: {reason}; "
-                "without --hist recorded events are aggregated"
-            )
-        try:
-            found[probe] = tuple(triggers_of(request, plan, f"by_{token}_{number}"))
-        except AggregateError as error:
-            if error.option == BY and error.text:
-                at = place_of_key(arguments.by, error.text)
-                error = AggregateError(str(error), BY, arguments.by, at)
-            raise refusal(error) from None
-    return found
-
-
-def aggregate_in_kernel(
-    watch: Watch,
-    arguments: argparse.Namespace,
-    events: Collection[str],
-    request: AggregateRequest,
-    triggers: Mapping[Armable, tuple[EventTrigger, ...]],
-    wanted: ExportRequest | None,
-) -> int:
-    """Let the kernel count until the end, then print its table or write it to a file; return the exit status.
-
-    Raises ProbeRefused, FileRefused, TargetUnusable, TargetLost.
-    """
-    from tui.views.aggregate.kernel_table import KernelTable
-
-    follow(watch, arguments, events, lambda _: None, lambda: 0)
-    if watch.store is None:
-        return DONE
-    if not watch.info.symbols_read:
-        watch.info.load_symbols()
-    in_session = [_in_session(watch, one) for several in triggers.values() for one in several]
-    table = KernelTable(watch, watch.store, request, in_session)
-    table.read()
-    if wanted is not None:
-        from tui.output.aggregate_table import KernelAggregateTable
-
-        return _export(KernelAggregateTable(table), wanted, as_json=arguments.json)
-    print_table(table, _TOP if arguments.top is None else arguments.top, as_json=arguments.json)
-    if watch.outages:
-        print("probewright: counted since the reconnection: earlier counts were lost", file=sys.stderr)
-    return DONE
-
-
-def _in_session(watch: Watch, trigger: EventTrigger) -> EventTrigger:
-    """Return a trigger for the path that its event has in the session."""
-    name = trigger.event.event
-    events = (event for armed in watch.armed.probes for event in armed.plan.events)
-    return next((trigger._replace(event=event) for event in events if event.event == name), trigger)
 
 
 def print_table(model: AggregateTableSource, top: int, *, as_json: bool) -> None:

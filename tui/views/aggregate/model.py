@@ -94,7 +94,7 @@ class AggregateTableSource(Protocol):
 
     @property
     def head(self) -> str:
-        """Heading line: counted and omitted events, in words."""
+        """Numbers of rows that are counted and that are not, in words."""
 
     def rows(self, most: int, by: int | None = None, *, ascending: bool = False) -> AggregateRows:
         """Return the first rows in order of a column."""

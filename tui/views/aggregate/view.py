@@ -78,6 +78,8 @@ class AggregateView(TableView):
         self.pane.groups.turn = self.turn
         self.request: AggregateRequest | None = None
         """Keys and values that a person chose; None: those that fit the probes."""
+        self._fitting: tuple[object, AggregateRequest] | None = None
+        """State of the events, and the request that is shown for it."""
         self._model: AggregateModel | None = None
         self._rows: AggregateRows | None = None
         self._rates = _Rates()
@@ -123,6 +125,12 @@ class AggregateView(TableView):
 
     def _request(self, watch: Watch) -> AggregateRequest:
         """Return what was chosen, if the events have it; else what fits them."""
+        state = watch, watch.event_fields.plans, len(watch.store.decoder.formats) if watch.store else 0, self.request
+        if self._fitting is None or self._fitting[0] != state:
+            self._fitting = state, self._fitting_request(watch)
+        return self._fitting[1]
+
+    def _fitting_request(self, watch: Watch) -> AggregateRequest:
         from tui.views.aggregate.plan_columns import PlanColumns, check_request, default_request
 
         columns = PlanColumns(watch)
