@@ -24,6 +24,7 @@ LONGEST: tuple[str, ...] = (
     "test_fault_drill",
     "test_session_guest",
     "test_function_graph",
+    "test_errors",
     "test_pairing",
     "test_lab",
     "test_guards",

@@ -22,7 +22,7 @@ EVENTS: Final = ENTRIES | {EXIT}
 """Paths of all events of the tracer."""
 NO_RETURNS: Final = (
     "no return values: funcgraph-retval is missing (CONFIG_FUNCTION_GRAPH_RETVAL, Linux 6.5); "
-    "f NAME%both $retval has them"
+    "f NAME%both $retval and `probewright errors NAME` have them"
 )
 """Message for calls where `lacks_returns` is True."""
 _TOP: Final = (1 << 64) - 1

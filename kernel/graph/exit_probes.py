@@ -5,8 +5,11 @@ Functions that the roots reach by direct calls in the kernel's code get probes: 
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Final
 
+from btf.btf import Btf
+from btf.errors import BtfError
 from btf.uses import ErrorReturn, error_return, may_pass_errors_on
 from foreign.count_text import counted
 from kernel.attach.callees import Callees, CalleeSearch
@@ -58,10 +61,7 @@ class ExitProbes:
         self.callers_of_pointers = found.callers_of_pointers
         watch.begin()
         self._limit_tasks()
-        values = " ".join(f"$arg{number}" for number in range(1, _ARGUMENTS + 1))
-        names = [*roots, *found.names]
-        for start in range(0, len(names), _TOGETHER):
-            text = f"f {','.join(names[start : start + _TOGETHER])}%both {values} $retval:x64"
+        for text in _probe_texts([*roots, *found.names], info.btf):
             try:
                 watch.armed.arm(parse_probe(text), at_any_rate=True)
             except CannotLower as error:
@@ -77,6 +77,26 @@ class ExitProbes:
             if instance is not None:
                 pids = " ".join(map(str, self._plan.pids))
                 self._watch.info.target.perform(instance.write("set_event_pid", pids))
+
+
+def _probe_texts(names: Sequence[str], btf: Btf | None) -> Iterator[str]:
+    """Yield probes on functions, those with equally many arguments together: a kernel may reject further ones."""
+    by_arguments: dict[int, list[str]] = {}
+    for name in names:
+        by_arguments.setdefault(_argument_count(name, btf), []).append(name)
+    for count, alike in by_arguments.items():
+        values = "".join(f" $arg{number}" for number in range(1, count + 1))
+        for start in range(0, len(alike), _TOGETHER):
+            yield f"f {','.join(alike[start : start + _TOGETHER])}%both{values} $retval:x64"
+
+
+def _argument_count(name: str, btf: Btf | None) -> int:
+    """Return the number of recorded arguments of a function; of a compiler's variant those of the original."""
+    func = btf and (btf.function(name) or btf.function(name.partition(".")[0]))
+    try:
+        return min(len(btf.prototype(func).params), _ARGUMENTS) if btf and func else 0
+    except BtfError:
+        return 0
 
 
 def exit_probe_support(info: KernelInfo) -> str:

@@ -79,6 +79,11 @@ def failure_watch(planner: Planner, plan: GraphPlan, bounds: RowBounds = SCREEN)
     Raises TargetUnusable: none of them does on this kernel; TargetLost.
     """
     info = planner.info
+    if not getattr(info.target, "gives_pages", True):
+        raise TargetUnusable(
+            f"{info.target.name}: return values need ring-buffer pages; without Python there they come as text",
+            "install python3 there",
+        )
     tracer = support(info.target)
     if tracer.usable and tracer.retval:
         watch = graph_watch(planner, plan, bounds)

@@ -119,6 +119,16 @@ def test_probes_find_what_is_called_directly_and_the_rest_is_said(guest: Guest, 
     assert set(PLANTED) - set(exact) <= set(BY_POINTERS), exact
 
 
+@on("7.2-sh")
+def test_without_python_there_it_says_what_is_missing(guest: Guest, tmp_path: Path) -> None:
+    words = ("errors", "openat", "-t", address(guest), "--", "cat", "/nonexistent/file")
+    done = run(*words, env=ssh_to(guest, tmp_path))
+    assert (done.status, done.out) == (3, ""), done
+    assert "install python3 there" in done.err
+    assert "can't open" not in done.err  # the command has not run
+    assert is_clean(guest), left(guest)
+
+
 @on("7.2")
 def test_only_a_process_and_its_children_are_looked_at(guest: Guest, tmp_path: Path) -> None:
     """Others fail meanwhile in the same way; of them none is told."""

@@ -189,7 +189,7 @@ def ask_depth(app: App[None], name: str, chosen: Callable[[int | None], object])
     details = [
         "How many levels, the function included? Each costs time in the kernel, and room in its buffer.",
         "Enter takes 3. For more than 8: probewright graph --depth N",
-        "Errors: all levels with return values, for the function that failed first (E in the live place).",
+        "Errors: all levels with return values, for the functions that failed first.",
     ]
     answers = [Answer(f"levels{n}", str(n), str(n)) for n in range(1, 9)]
     answers += [Answer("levels0", "a", "All"), Answer("errors", "e", "Errors")]

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from foreign.count_text import counted
 from tui.filter.filter import Filter, PassCount
-from widgets.number_format import grouped
 
 if TYPE_CHECKING:
     from events.decode import Value
@@ -100,8 +99,8 @@ class EventsTable(ViewTable):
 
     @property
     def text(self) -> str:
-        counted = self.counted
-        return counted.text if self.chosen.text else f"{grouped(counted.passing)} {counted.unit}"
+        rows = self.counted
+        return rows.text if self.chosen.text else counted(rows.passing, rows.unit)
 
     @property
     def notes(self) -> tuple[str, ...]:

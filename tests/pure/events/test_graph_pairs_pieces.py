@@ -134,3 +134,23 @@ def test_calls_whose_exits_a_filter_leaves_out_are_not_inside_each_other(top: in
     rows = _rows(store, ends, 1)
     assert [(row.duration, row.level) for row in rows] == [(-1, 0), (-1, 0), (10, 0)]
     assert _paired(rows) == _calls(store, ends)
+
+
+@given(st.lists(st.integers(-4095, 4095), min_size=1, max_size=6), st.integers(1, 12))
+def test_results_of_probes_are_those_of_their_calls(results: list[int], piece: int) -> None:
+    """Calls within one another, each exit with a value; the roles say which field that is."""
+    ends = {
+        path: role._replace(equal_fields=(), result="count" if role.at_exit else "") for path, role in _ends().items()
+    }
+    store = Store(Decoder(_FORMATS, HEADER), 1 << 20)
+    depth = range(len(results))
+    steps = [(7, level % _MOST, False, _KERNEL - 64 * level, 0, False) for level in depth]
+    steps += [(7, level % _MOST, True, _KERNEL - 64 * level, results[level], False) for level in reversed(depth)]
+    _feed(store, steps)
+    rows = _rows(store, ends, piece)
+    assert [row.retval for row in rows] == results
+    for row in rows:
+        assert row.flags & CallRowFlag.RETVAL
+        assert bool(row.flags & CallRowFlag.FAILED) == (row.retval < 0)
+    plain = _rows(store, {path: role._replace(result="") for path, role in ends.items()}, piece)
+    assert not any(row.flags & CallRowFlag.RETVAL for row in plain)

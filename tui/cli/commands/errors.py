@@ -202,8 +202,10 @@ class _Follower:
         more = True
         while more and not self._is_enough:
             more, failures = model.tick(0.0)
-            if self._names is not None and any(map(printer.shows, failures)):
-                self._names.read()
+            if self._names is not None and any(map(printer.prints_chain, failures)):
+                self._names.read()  # a task may have another name since it began its program
+            elif self._names is not None:
+                self._names.learn({failure.task for failure in failures})
             if self._arguments.count:
                 failures = failures[: self._arguments.count - printer.printed]
             printer.print_new(failures)

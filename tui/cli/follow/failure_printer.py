@@ -33,13 +33,13 @@ class FailurePrinter:
             self.printed += 1
             if self._json:
                 emit(self._object(failure))
-            elif self.shows(failure):
+            elif self.prints_chain(failure):
                 self._seen.add((failure.origin, failure.errno))
                 self._print_chain(failure)
 
-    def shows(self, failure: Failure) -> bool:
-        """Return whether a failure is printed by itself."""
-        return self._json or (failure.origin, failure.errno) not in self._seen
+    def prints_chain(self, failure: Failure) -> bool:
+        """Return whether a failure is the first of its origin, whose chain is printed as text."""
+        return not self._json and (failure.origin, failure.errno) not in self._seen
 
     def print_counts(self) -> None:
         """Print the failures by their first failure, the most frequent first."""

@@ -87,5 +87,7 @@ def object_of_group(model: FailureModel, group: FailureGroup) -> dict[str, Any]:
 
 def summary_line(model: FailureModel) -> str:
     """Return the number of failures, calls and first failures in one line."""
-    of = f"{grouped(model.failed)} of {counted(model.checked, 'call')} failed"
-    return f"{of}, {counted(len(model.groups), 'first failure')}" if model.failed else of
+    words = [f"{grouped(model.failed)} of {counted(model.checked, 'call')} failed"]
+    words += [counted(len(model.groups), "first failure")] if model.failed else []
+    words += [f"{grouped(model.without_values)} without a recorded result"] if model.without_values else []
+    return ", ".join(words)
