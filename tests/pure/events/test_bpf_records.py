@@ -185,8 +185,8 @@ def test_a_number_that_could_not_be_read_is_missing_and_no_other(masks: list[int
     store.feed(converter.converted(Batch((Chunk(0, data, ring=1),), drained=True)))
     store.flush()
     (table,) = store.columns(0, len(masks)).tables.values()
-    for number, (field, kind) in enumerate(zip(fmt.fields, kinds, strict=True)):
-        tells = kind != "string" and number < 31
+    for number, (field, text) in enumerate(zip(fmt.fields, kinds, strict=True)):
+        tells = text != "string" and number < 31
         wanted = [bool(mask >> number & 1) and tells for mask in masks]
         assert [store.record(seq).values[field.name] is None for seq in range(len(masks))] == wanted
         if is_number(field):
