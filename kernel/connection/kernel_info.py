@@ -161,7 +161,7 @@ class KernelInfo:
         return "program_support" in self.__dict__
 
     def try_programs(self) -> None:
-        """Try now what programs are attached to, so that nobody has to wait later; for a worker. Raises TargetLost."""
+        """Try now what programs are attached to, so that nobody waits later; for a worker. Raises TargetLost."""
         _ = self.program_support
 
     def note_refused_programs(self, functions: Sequence[str], reason: str) -> None:
