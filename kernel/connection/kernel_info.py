@@ -155,6 +155,15 @@ class KernelInfo:
 
         return program_support(self.target, self.facts, self.btf)
 
+    @property
+    def knows_programs(self) -> bool:
+        """True if `program_support` was tried. Never waits."""
+        return "program_support" in self.__dict__
+
+    def try_programs(self) -> None:
+        """Try now what programs are attached to, so that nobody waits later; for a worker. Raises TargetLost."""
+        _ = self.program_support
+
     def note_refused_programs(self, functions: Sequence[str], reason: str) -> None:
         """Keep in mind that the kernel refused functions a program at their entry or exit."""
         support = self.program_support

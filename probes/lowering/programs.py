@@ -71,7 +71,9 @@ def _fentry_obstacle(refused: Mapping[str, str]) -> str:
         return reasons[0]
     if len(refused) <= MOST_FUNCTIONS:
         return ""
-    return f"CONFIG_FPROBE is missing, without which programs are attached to at most {MOST_FUNCTIONS} functions"
+    return (
+        f"without CONFIG_FPROBE this kernel attaches programs to one function each, here to at most {MOST_FUNCTIONS}"
+    )
 
 
 def _by_fentry(probe: Probe, given: LoweringInput, refused: Mapping[str, str]) -> Plan:

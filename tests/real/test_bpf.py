@@ -267,7 +267,9 @@ def test_each_function_of_a_type_records_its_own_argument(guest: Guest, watch: W
         tasks = {pid for pid, own in wanted.items() if own[0][0] == "python3" and len(own) >= 10}
         assert tasks or name not in ("vfs_read", "vfs_open", "rw_verify_area")
         for pid in tasks:
-            assert [(comm, *rest) for comm, func, *rest in found[pid] if func == name] == wanted[pid], name
+            own = [(comm, file, ino) for comm, func, file, ino in found[pid] if func == name]
+            # Tracefs records a 0 of what it could not read, as of a file that is not open yet.
+            assert [(comm, file, "0" if ino == FAULT else ino) for comm, file, ino in own] == wanted[pid], name
 
 
 @BOTH
@@ -454,7 +456,7 @@ def test_where_no_program_is_attached_to_many_tracefs_records_them(guest: Guest,
     assert support.fentry and not support.multi
     armed = arm(watch, "f vfs_*", Via.BPF)
     assert not armed.plan.programs and len(armed.plan.events[0].lines) > 20
-    assert any("CONFIG_FPROBE is missing" in note for note in armed.plan.losses), armed.plan.losses
+    assert any("without CONFIG_FPROBE" in note for note in armed.plan.losses), armed.plan.losses
     assert not arm(watch, "f vfs_read", Via.TRACEFS).plan.programs
 
 

@@ -21,6 +21,14 @@ class TextRead(PartMessage):
         self.typed = typed
 
 
+class ProgramsTried(PartMessage):
+    """The target was asked what it attaches BPF programs to."""
+
+    def __init__(self, planner: Planner) -> None:
+        super().__init__()
+        self.planner = planner
+
+
 class LinesRead(PartMessage):
     """Pasted lines of specifications were checked; `left_out` of them had no probe."""
 

@@ -15,7 +15,7 @@ from tui import messages
 from tui.commands import bindings
 from tui.compose.attach_control import AttachControl
 from tui.compose.function_index import Functions
-from tui.compose.messages import LinesRead, TextRead
+from tui.compose.messages import LinesRead, ProgramsTried, TextRead
 from tui.compose.panes import PaneRow, ProbePanes
 from tui.compose.pasted_lines import PastedLines
 from tui.compose.signature_control import SignatureControl
@@ -67,6 +67,7 @@ class ComposeScreen(Screen[None]):
             messages.CallersFound: attach.callers_found,
             messages.TypesRead: self._types_read,
             TextRead: self.specification.text_read,
+            ProgramsTried: self.specification.programs_tried,
             LinesRead: self._pasted.offer,
         }
 
@@ -299,7 +300,7 @@ class ComposeScreen(Screen[None]):
 
         planner, means = open_planner(self.bench), list(Via)
         planner.via = means[(means.index(planner.via) - 1) % len(means)]
-        self.specification.judge_anew()
+        self.specification.judge_by_means(planner)
         by = {
             Via.AUTO: "tracefs, and BPF programs where it can't, record",
             Via.TRACEFS: "tracefs records",
