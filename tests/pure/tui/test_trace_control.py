@@ -91,13 +91,24 @@ def graphing(app: Workers, monkeypatch: pytest.MonkeyPatch) -> TraceControl:
     return made
 
 
+class Traced(str):
+    """A plan of the tracer, known by its name."""
+
+    __slots__ = ()
+    returns = False
+
+
+def start(graphing: TraceControl, planner: Symbols, plan: str) -> None:
+    graphing.start(planner, Traced(plan))  # type: ignore[arg-type]
+
+
 def running() -> list[str]:
     return [one.plan for one in Tracer.made if one.live]
 
 
 def test_of_two_quick_starts_the_last_runs_alone(app: Workers, graphing: TraceControl) -> None:
     for plan in ("first", "second", "third"):
-        graphing.start(Symbols(), plan)  # type: ignore[arg-type]
+        start(graphing, Symbols(), plan)
     Tracer.go_on.set()
     app.join()
     assert running() == ["third"]
@@ -126,7 +137,7 @@ def test_what_begins_ends_what_ran(app: Workers, graphing: TraceControl) -> None
 
 def test_one_that_waits_is_not_begun_on_a_target_that_was_left(app: Workers, graphing: TraceControl) -> None:
     with graphing._changing:  # another worker is at it
-        graphing.start(Symbols(), "late")  # type: ignore[arg-type]
+        start(graphing, Symbols(), "late")
         graphing.leave()
     Tracer.go_on.set()
     app.join()
@@ -134,7 +145,7 @@ def test_one_that_waits_is_not_begun_on_a_target_that_was_left(app: Workers, gra
 
 
 def test_one_that_is_beginning_when_its_target_is_left_is_closed(app: Workers, graphing: TraceControl) -> None:
-    graphing.start(Symbols(), "late")  # type: ignore[arg-type]
+    start(graphing, Symbols(), "late")
     assert until(lambda: Tracer.made)
     graphing.leave()
     Tracer.go_on.set()
@@ -144,7 +155,7 @@ def test_one_that_is_beginning_when_its_target_is_left_is_closed(app: Workers, g
 
 def test_what_the_screen_never_heard_of_is_there_to_be_closed(app: Workers, graphing: TraceControl) -> None:
     Tracer.go_on.set()
-    graphing.start(Symbols(), "begun")  # type: ignore[arg-type]
+    start(graphing, Symbols(), "begun")
     app.join()
     assert graphing.current_watch is None
     last = graphing.last()
@@ -154,7 +165,7 @@ def test_what_the_screen_never_heard_of_is_there_to_be_closed(app: Workers, grap
 def test_one_that_fails_is_told_and_the_next_one_runs(app: Workers, graphing: TraceControl) -> None:
     Tracer.go_on.set()
     for plan in ("nosuch", "other"):
-        graphing.start(Symbols(), plan)  # type: ignore[arg-type]
+        start(graphing, Symbols(), plan)
         app.join()
     assert [type(message) for message in app.told] == [GraphFailed, GraphStarted]
     assert running() == ["other"]
@@ -163,15 +174,15 @@ def test_one_that_fails_is_told_and_the_next_one_runs(app: Workers, graphing: Tr
 def test_nothing_is_traced_before_there_are_names_for_it(app: Workers, graphing: TraceControl) -> None:
     Tracer.go_on.set()
     slow = threading.Event()
-    graphing.start(Symbols(slow), "vfs_read")  # type: ignore[arg-type]
-    graphing.start(Symbols(), "vfs_open")  # type: ignore[arg-type]
+    start(graphing, Symbols(slow), "vfs_read")
+    start(graphing, Symbols(), "vfs_open")
     app.threads[1].join(LONG)
     assert [one.plan for one in Tracer.made] == ["vfs_open"], "nobody waits for symbols of what is asked for no more"
     slow.set()
     app.join()
     assert [one.plan for one in Tracer.made] == ["vfs_open"]
     slow = threading.Event()
-    graphing.start(Symbols(slow), "vfs_read")  # type: ignore[arg-type]
+    start(graphing, Symbols(slow), "vfs_read")
     assert not any(one.plan == "vfs_read" for one in Tracer.made)
     slow.set()
     app.join()
@@ -179,14 +190,14 @@ def test_nothing_is_traced_before_there_are_names_for_it(app: Workers, graphing:
 
 
 def test_one_that_is_given_up_is_ended_when_the_kernel_has_begun_it(app: Workers, graphing: TraceControl) -> None:
-    graphing.start(Symbols(), "slow")  # type: ignore[arg-type]
+    start(graphing, Symbols(), "slow")
     assert graphing.begins and until(lambda: Tracer.made)
     graphing.give_up()
     assert not graphing.begins and graphing.given_up
     Tracer.go_on.set()
     app.join()
     assert running() == [] and app.told == []
-    graphing.start(Symbols(), "next")  # type: ignore[arg-type]
+    start(graphing, Symbols(), "next")
     assert graphing.begins and not graphing.given_up
     app.join()
     assert running() == ["next"]
