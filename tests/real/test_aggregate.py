@@ -199,7 +199,11 @@ def test_the_function_that_returned_most_errors_is_found_in_a_few_keys(guest_72:
         guest_72.run(f"ip link set lo up; python3 -c '{ERROR_PROGRAM}'")
         screen = terminal.wait(lambda screen: f"  {ERRORS}  " in screen)
         lines = [line.strip("▌ ").split() for line in screen.splitlines()]
-        assert ["tcp_recvmsg", "python3", str(ERRORS)] in [line[:3] for line in lines]
+        # The kernel may forget the name of a task that has ended before it is asked for.
+        assert [line[1] for line in lines if line[::2][:2] == ["tcp_recvmsg", str(ERRORS)]] in (
+            ["python3"],
+            [UNNAMED],
+        )
         press("Y", "End", "Home")
         terminal.wait(lambda screen: "[1] func" in screen)
         press("Escape")
