@@ -9,6 +9,7 @@ import pytest
 from textual.screen import Screen
 from textual.widget import Widget
 
+from events.aggregates.request import AggregateRequest
 from tests.interface.test_app import application, kernel_only, open_compose, pick, recording
 from tests.interface.widget_host import screen_text, until
 from tui.compose.export_dialog import ProbeExportScreen
@@ -20,6 +21,7 @@ from tui.live.detail import DetailScreen
 from tui.live.event_export import EventExportScreen
 from tui.live.losses import LossScreen
 from tui.views.events.pane import EventsPane
+from widgets.aggregates.chooser import AggregateChooser, NameChoice
 from widgets.dialogs.choose import ChoiceDialog
 from widgets.dialogs.confirm import ConfirmDialog
 from widgets.dialogs.error_dialog import ErrorDialog
@@ -128,6 +130,7 @@ async def test_every_view_of_the_live_place_is_explained(recording):
             ("x", "Go to a time, as 12.304 or +0.5 or -2"),
             ("g", "Time by function; again: back to the tree"),
             ("s", "Count the values of the next field"),
+            ("y", "Choose keys and values of the table"),
         ):
             await pilot.press(key)
             await until(partial(shown, app, own), pilot)
@@ -184,6 +187,7 @@ async def test_the_place_where_probes_are_built_is_explained(recording):
         lambda: ErrorDialog("no", "why", ["the way out"]),
         lambda: TriggerDialog("triggers", (), lambda _: TriggerVerdict(True, "")),
         lambda: PickList("which?", ["one", "two"]),
+        lambda: AggregateChooser([NameChoice("comm", True, False)], AggregateRequest(("comm",))),
         lambda: PastedProbes([PastedLine("f vfs_read", ""), PastedLine("x", "no")], 1),
         lambda: ProgressDialog("opening", lambda: ("", None), lambda: None),
     ],

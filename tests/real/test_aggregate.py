@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from events.aggregates.request import AggregateRequest, Function, Statistic
+from events.text import UNNAMED
 from kernel.lab.guest import Guest
 from kernel.session.arm_steps import Mode
 from kernel.watch.hist_tables import read_tables
@@ -165,7 +166,9 @@ def test_the_command_prints_what_the_workload_did(guest_72: Guest, tmp_path: Pat
     head, *rows = map(json.loads, done.out.splitlines())
     assert head["counted"] == sum(SIZES.values()) <= head["of"]
     assert sum(row["count"] for row in rows) == sum(SIZES.values())
-    assert {(row["by"]["comm"], row["by"]["count"]) for row in rows} <= {("python3", size) for size in SIZES}
+    # The kernel may forget the name of a task that has ended before it is asked for.
+    assert {row["by"]["comm"] for row in rows} <= {"python3", UNNAMED}
+    assert {row["by"]["count"] for row in rows} <= SIZES.keys()
     for row in rows:
         size = row["by"]["count"]
         assert row["values"] == {
@@ -196,7 +199,11 @@ def test_the_function_that_returned_most_errors_is_found_in_a_few_keys(guest_72:
         guest_72.run(f"ip link set lo up; python3 -c '{ERROR_PROGRAM}'")
         screen = terminal.wait(lambda screen: f"  {ERRORS}  " in screen)
         lines = [line.strip("▌ ").split() for line in screen.splitlines()]
-        assert ["tcp_recvmsg", "python3", str(ERRORS)] in [line[:3] for line in lines]
+        # The kernel may forget the name of a task that has ended before it is asked for.
+        assert [line[1] for line in lines if line[::2][:2] == ["tcp_recvmsg", str(ERRORS)]] in (
+            ["python3"],
+            [UNNAMED],
+        )
         press("Y", "End", "Home")
         terminal.wait(lambda screen: "[1] func" in screen)
         press("Escape")
