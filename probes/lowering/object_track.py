@@ -61,9 +61,8 @@ def lower_track(probe: Probe, btf: Btf | None, facts: TargetFacts, event: str | 
     """
     signature = certain_signature_of(btf, probe.place.symbol) if btf is not None else None
     if btf is None or signature is None:
-        lowered(
-            replace(probe, when=ProbeEnds.ENTRY, fetchargs=()), "", None
-        )  # says it where there is no such function
+        # Where there is no such function this says so.
+        lowered(replace(probe, when=ProbeEnds.ENTRY, fetchargs=()), "", None)
         raise _refused(probe, probe.place.symbol, "BTF does not know the types of this function")
     found = _TrackedObject.of(probe, signature, facts.machine)
     name = event or probe.event or event_name(probe.place.symbol, "__track")
