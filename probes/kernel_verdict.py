@@ -54,7 +54,7 @@ def kernel_verdict(
     Args:
         text: the command, one line.
         btf: types of the kernel; None: unknown.
-        facts: what the kernel can do.
+        facts: features of the kernel.
         existing: lines of dynamic_events, or accepted commands. Existing triggers as
             `events/GROUP/EVENT/trigger|COMMAND`; a file may precede any other command in the same way.
         interface: tracefs file that the command is written to: `dynamic_events`, `kprobe_events`, `uprobe_events`,

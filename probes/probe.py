@@ -17,11 +17,15 @@ _RETVAL = re.compile(r"\$retval(?![A-Za-z0-9_])")
 
 
 class ProbeEnds(enum.Enum):
-    """Ends of the call that a probe records: `entry`, `exit`, or `both` (two events, paired)."""
+    """Ends of the call that a probe records: `entry`, `exit`, or `both` (two events, paired); `track` for the calls
+    that follow with the same object.
+    """
 
     ENTRY = "entry"
     EXIT = "exit"
     BOTH = "both"
+    TRACK = "track"
+    """At the entry of every function that takes the object which the probe found, until that is freed."""
 
 
 class ProbeKind(enum.StrEnum):
@@ -81,6 +85,9 @@ class ProbePlace:
         return self.written if self.base is not None and self.written else self.kernel_text
 
 
+_SUFFIXES = {ProbeEnds.ENTRY: "", ProbeEnds.EXIT: "%return", ProbeEnds.BOTH: "%both", ProbeEnds.TRACK: "%track"}
+
+
 @dataclass(frozen=True, slots=True)
 class Probe:
     """A probe as a person selects it; every tick of a field makes a new value (`dataclasses.replace`)."""
@@ -133,7 +140,7 @@ class Probe:
         name = f"{self.group}{self.separator}{self.event}" if self.group else self.event
         by_name = ProbeKind.FPROBE if self.place.base is None else ProbeKind.KPROBE  # an fprobe takes names only
         letter = by_name if self.kind is ProbeKind.AUTO else self.kind
-        suffix = {ProbeEnds.ENTRY: "", ProbeEnds.EXIT: "%return", ProbeEnds.BOTH: "%both"}[self.when]
+        suffix = _SUFFIXES[self.when]
         if letter is ProbeKind.KRETPROBE and not self.suffix:
             suffix = ""
         if self.suffix is False and self.when is ProbeEnds.EXIT and self.returns_by_value:

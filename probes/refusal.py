@@ -16,6 +16,8 @@ _MESSAGES = {
     "no_function_filter": "The filters of this kernel compare no functions",
     "no_choice": "This stands for no functions",
     "not_of_pattern": "The pattern has no function of this name",
+    "no_object": "This finds no object to track",
+    "no_tracking": "Events of tracefs track no objects",
     "no_program": "No BPF program does this",
     "not_attached": "This kernel attaches no BPF program here",
     "number_too_wide": "The kernel would cut this number to the width of the field",

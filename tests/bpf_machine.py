@@ -17,6 +17,7 @@ from probes.bpf.instructions import (
     SIZES,
     ST,
     STX,
+    AddressKind,
     AluOperation,
     Helper,
     Instruction,
@@ -78,8 +79,13 @@ def _check_reachable(slots: Sequence[Instruction | None]) -> None:
 class BpfMachine:
     """Memory by address, registers, and helpers, which take the machine and return register 0."""
 
-    def __init__(self, helpers: Mapping[Helper, Callable[[BpfMachine], int]]) -> None:
+    def __init__(
+        self,
+        helpers: Mapping[Helper, Callable[[BpfMachine], int]],
+        kernel_functions: Mapping[int, Callable[[BpfMachine], int]] | None = None,
+    ) -> None:
         self.helpers = helpers
+        self.kernel_functions = kernel_functions or {}
         self.registers = [0] * 11
         self.memory: dict[int, int] = dict.fromkeys(range(STACK - STACK_BYTES, STACK), 0xAA)
 
@@ -108,7 +114,9 @@ class BpfMachine:
             if code == LOAD_IMMEDIATE:
                 registers[target] = immediate & WORD
             elif code == CALL:
-                registers[0] = self.helpers[Helper(immediate)](self) & WORD
+                is_kfunc = source == AddressKind.KERNEL_FUNCTION
+                called = self.kernel_functions[immediate] if is_kfunc else self.helpers[Helper(immediate)]
+                registers[0] = called(self) & WORD
                 registers[1:6] = [0xBAD] * 5  # a call destroys them
             elif code == JUMP:
                 at += offset

@@ -10,7 +10,9 @@ from kernel.connection.open_target import shipped_recording
 from kernel.recording.target import FACT_BLOBS
 
 DATA = Path(__file__).parent / "data"
-"""`graph-full.pwr` has arguments and return values, `graph-7.2.pwr` arguments (`data/make_graph_recordings.py`)."""
+"""`graph-full.pwr` and `graph-failures.pwr` have arguments and return values, `graph-7.2.pwr` arguments
+(`data/make_graph_recordings.py`).
+"""
 
 
 def graph_recording(path: Path, kernel: str = "full") -> Path:

@@ -81,6 +81,21 @@ COMMANDS = (
     Command("view('calls')", "x", "Entry→exit", "Show calls with changed values, results and durations.", "live"),
     Command("view('summary')", "s", "Summary", "Show latencies, frequent values, rates and processes.", "live"),
     Command(
+        "view('failures')",
+        "E",
+        "Failures",
+        "Show the functions that first returned the errors of failed calls, of a graph with return values.",
+        "live",
+        footer=False,
+    ),
+    Command(
+        "view('aggregate')",
+        "y",
+        "By key",
+        "Show count, sum, average … by function, process, field, stack: the keys that Y chooses.",
+        "live",
+    ),
+    Command(
         "view('histograms')",
         "b",
         "Histograms",

@@ -54,9 +54,16 @@ SCREENS: Final = {
         "Events of all hosts appear at the bottom, by the clock of this machine.",
     ),
     "DetailScreen": ScreenNote("Details", "Every field of an event or a call, with its bytes."),
+    "ChainScreen": ScreenNote(
+        "First failure",
+        "Each call returned the error to the one above it; the one marked first returned it first.",
+    ),
     "LossScreen": ScreenNote("Losses", "Lost events by CPU and by probe, with remedies."),
     "TriggerDialog": ScreenNote("Triggers", "Type a trigger; Enter adds it if this kernel accepts it."),
     "EventExportDialog": ScreenNote("Export events", "Choose a format and a file; Enter writes it."),
+    "AggregateChooser": ScreenNote(
+        "Aggregate", "Choose up to three keys, and what to show of values; Enter shows the table."
+    ),
     "PresetScreen": ScreenNote(
         "Presets",
         "Type words of a preset, or #TAG. Beside the list: the verdict of this target on the marked preset.",
@@ -101,6 +108,10 @@ PANES: Final = {
     "CallsPane": HelpPane("Order of calls", "LiveScreen"),
     "GraphTable": HelpPane("The tree of calls", "LiveScreen"),
     "GraphPane": HelpPane("Parts of the tree", "LiveScreen"),
+    "TableList": HelpPane("Lines of text", "LiveScreen"),
+    "AggregatePane": HelpPane("Table by key", "LiveScreen"),
+    "GroupTable": HelpPane("Rows of the table by key", "LiveScreen"),
+    "ChoiceList": HelpPane("Keys and values", "AggregateChooser"),
     "SummaryPanel": HelpPane("Summary", "LiveScreen"),
     "SummaryList": HelpPane("Rows of the summary", "LiveScreen"),
     "ValueInput": HelpPane("Value to enter", "LiveScreen"),

@@ -38,6 +38,15 @@ class UndoOffered(PartMessage):
         self.undo = undo
 
 
+class EventsWanted(Message):
+    """A view asks to show the events that match a condition, in the view of events or of calls."""
+
+    def __init__(self, condition: str, view: str = "events") -> None:
+        super().__init__()
+        self.condition = condition
+        self.view = view
+
+
 class EventsExpected(PartMessage):
     """The target being opened is a recording with events."""
 

@@ -35,6 +35,9 @@ class CallEnds(NamedTuple):
     frames: NDArray[np.int64]
     """Stack pointer at the call."""
     cpus: NDArray[np.int64]
+    results: NDArray[np.int64]
+    """Return value, as the register held it; 0 without `has_result`."""
+    has_result: NDArray[np.bool_]
 
     def part(self, start: int, stop: int) -> CallEnds:
         """Return a view of the ends from index `start` to before `stop`."""
@@ -64,7 +67,8 @@ def extract_ends(store: Store, columns: Columns, ends: Mapping[str, EndRole]) ->
     ]
     if not parts:
         empty = np.empty(0, np.int64)
-        return CallEnds(empty, empty, empty, empty, empty.astype(np.bool_), empty.astype(np.uint64), empty, empty)
+        no, proofs = empty.astype(np.bool_), empty.astype(np.uint64)
+        return CallEnds(empty, empty, empty, empty, no, proofs, empty, empty, empty, no)
     columns_of_ends = [np.concatenate(column) for column in zip(*parts, strict=True)]
     order = np.argsort(columns_of_ends[0], kind="stable")
     return CallEnds(*columns_of_ends).of(order)
@@ -89,7 +93,12 @@ def _ends_of_table(table: FormatTable, end: EndRole) -> CallEnds:
         functions |= _unsigned(table.column(fields[end.address]).values).view(np.int64) << PROBE_BITS
     cpus = table.cpus.astype(np.int64)
     stack_pointers = frames.view(np.int64)
-    return _make_ends(end, table.seqs, table.stamps, tasks.astype(np.int64), functions, proofs, stack_pointers, cpus)
+    results = None
+    if end.result in fields and is_number(fields[end.result]):
+        results = _unsigned(table.column(fields[end.result]).values).view(np.int64)
+    return _make_ends(
+        end, table.seqs, table.stamps, tasks.astype(np.int64), functions, proofs, stack_pointers, cpus, results
+    )
 
 
 def end_from_record(record: Record, end: EndRole) -> End | None:
@@ -113,7 +122,9 @@ def _ends_of_text(record: Record, found: End, end: EndRole) -> CallEnds:
     numbers = (found.seq, found.ts, found.task, found.function, record.cpu)
     seq, stamp, task, function, cpu = (np.array([number], np.int64) for number in numbers)
     proof, frames = (np.array([number], np.uint64) for number in (found.pair_key, found.frame))
-    return _make_ends(end, seq, stamp, task, function, proof, frames.view(np.int64), cpu)
+    value = record.values.get(end.result)
+    results = np.array([value & _MASK], np.uint64).view(np.int64) if isinstance(value, int) else None
+    return _make_ends(end, seq, stamp, task, function, proof, frames.view(np.int64), cpu, results)
 
 
 def _make_ends(
@@ -125,9 +136,12 @@ def _make_ends(
     proofs: NDArray[np.uint64],
     frames: NDArray[np.int64],
     cpus: NDArray[np.int64],
+    results: NDArray[np.int64] | None,
 ) -> CallEnds:
     at_exit = np.full(len(seqs), end.at_exit)
-    return CallEnds(seqs, stamps, tasks, functions, at_exit, proofs, frames, cpus)
+    has_result = np.full(len(seqs), results is not None)
+    values = results if results is not None else np.zeros(len(seqs), np.int64)
+    return CallEnds(seqs, stamps, tasks, functions, at_exit, proofs, frames, cpus, values, has_result)
 
 
 def _unsigned(values: NDArray[Any]) -> NDArray[np.uint64]:

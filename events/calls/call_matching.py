@@ -67,8 +67,9 @@ class CallMatching:
         self.unpaired_counts: Counter[UnpairedReason] = Counter()
         """Number of ends without a partner, by reason."""
         self._store = store
+        spans = store.loss_spans
         self._pairing = Pairing(
-            store.may_lack_ends, limit, events_lost=store.may_lack_events, newest_task=store.newest_task
+            spans.may_lack_ends, limit, events_lost=spans.may_lack_events, newest_task=spans.newest_task
         )
         if store.evicted:
             self._pairing.starts.forget(store.dropped_until)
@@ -141,7 +142,7 @@ class CallMatching:
         size = len(ends.seqs)
         if not size:
             return
-        if not self._store.may_lack_ends(int(ends.stamps[0]), int(ends.stamps[-1])):
+        if not self._store.loss_spans.may_lack_ends(int(ends.stamps[0]), int(ends.stamps[-1])):
             unsure = self._pairing.starts.hides_of(ends)
             yield self._finish(ends, *match_columns(ends, self._pairing), unsure)
         elif size > _MAX_ONE_BY_ONE:

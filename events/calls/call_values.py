@@ -29,8 +29,7 @@ class UnpairedReason(enum.Enum):
     TOO_MANY = "too many calls are open"
     """The call was dropped to limit memory."""
     UNKNOWN = "exit unknown: several calls were in this place on the stack"
-    """There were fewer exits than calls at one position, so each exit may belong to any of the calls; no event was
-    lost."""
+    """Fewer exits than calls at one position, so each exit may belong to any of the calls; no event was lost."""
 
 
 class EndRole(NamedTuple):
@@ -49,6 +48,8 @@ class EndRole(NamedTuple):
     """Name of the field with the function's address, if the probe is on several functions."""
     is_filtered_by_result: bool = False
     """True if a filter removes exits by their return value."""
+    result: str = ""
+    """Name of the exit's field with the return value; empty: there is none, or nobody asks for it."""
 
 
 class End(NamedTuple):

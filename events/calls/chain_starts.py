@@ -43,7 +43,7 @@ class ChainStarts:
         newest_task: Callable[[int, int], int],
     ) -> None:
         """Take functions that return whether events were lost between two time stamps, and
-        `events.store.store.Store.newest_task`.
+        `events.store.gaps.LossSpans.newest_task`.
         """
         self.never_missed: frozenset[int] = frozenset()
         """Numbers of probes whose missed exits are counted by the kernel and are 0."""

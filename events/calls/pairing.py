@@ -69,7 +69,7 @@ class Pairing:
             result_filtered: numbers of the probes whose exits a filter removes.
             events_lost: returns whether any events were lost, not only ends of calls of probes that were removed or
                 changed; None: as `may_lack_ends`.
-            newest_task: see `events.store.store.Store.newest_task`.
+            newest_task: see `events.store.gaps.LossSpans.newest_task`.
         """
         self.limit = limit
         self.result_filtered = result_filtered

@@ -93,13 +93,13 @@ class Source:
     """Number of calls that a probe missed, by `group/event`; None: the kernel does not count them."""
     may_lack_ends: Callable[[int, int], bool] = _nothing_lost
     """Function that returns whether ends of calls may be missing between two times; see
-    `events.store.store.Store.may_lack_ends`."""
+    `events.store.gaps.LossSpans.may_lack_ends`."""
     may_lack_events: Callable[[int, int], bool] | None = None
     """Function that returns whether events may be missing between two times; None: as `may_lack_ends`. See
-    `events.store.store.Store.may_lack_events`."""
+    `events.store.gaps.LossSpans.may_lack_events`."""
     newest_task: Callable[[int, int], int] = unknown_task
     """Function that returns the highest id of tasks that may be older than a loss; see
-    `events.store.store.Store.newest_task`."""
+    `events.store.gaps.LossSpans.newest_task`."""
     field_texts: Callable[[Record], Iterable[tuple[str, str]]] = _no_names
     """Function that returns name and text of each field as displayed, with values by their names."""
     comm: Callable[[int], str] = _no_comm

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import enum
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from events.calls.call_ends import end_from_record
-from events.calls.call_values import End, EndRole, UnpairedReason
-from events.calls.chain_starts import unknown_task
+from events.calls.call_values import End, UnpairedReason
 from events.calls.pairing import Pairing
+from events.export.source import Source
 from events.graph.record_ends import EVENTS, graph_end
 from events.record import Record
 
@@ -64,26 +64,15 @@ class Spans:
     calls.
     """
 
-    def __init__(
-        self,
-        ends: Mapping[str, EndRole],
-        lost_between: Callable[[int, int], bool],
-        waiting: int = MOST_WAITING,
-        passes: Callable[[Record], bool] | None = None,
-        missed: Mapping[str, int | None] | None = None,
-        events_lost: Callable[[int, int], bool] | None = None,
-        newest_task: Callable[[int, int], int] = unknown_task,
-    ) -> None:
-        """Take the roles of events by `group/name`, and arguments as for `events.calls.pairing`.
-
-        `passes`: the filter; None: all events pass. `missed`: see `events.store.store.Store.missed_calls`.
-        """
-        self._ends = ends
-        self._passes = passes
+    def __init__(self, source: Source, waiting: int = MOST_WAITING) -> None:
+        """Take the source of the events."""
+        self._source = source
         self._failing: set[int] = set()
         """Sequence numbers of events that do not pass, neither themselves nor through their calls."""
-        self._pairing = Pairing(lost_between, MOST_OPEN, events_lost=events_lost, newest_task=newest_task)
-        self._pairing.judge(ends, missed or {})
+        self._pairing = Pairing(
+            source.may_lack_ends, MOST_OPEN, events_lost=source.may_lack_events, newest_task=source.newest_task
+        )
+        self._pairing.judge(source.ends, source.missed)
         self._max_waiting = waiting
         self._queue: deque[Record] = deque()
         self._undecided: set[int] = set()
@@ -98,7 +87,7 @@ class Spans:
     def take(self, record: Record) -> Iterator[SpanItem]:
         """Add an event; yield the items that are ready."""
         self._queue.append(record)
-        if self._passes is not None and not self._passes(record):
+        if self._source.passes is not None and not self._source.passes(record):
             self._failing.add(record.seq)
         end = self._end(record)
         if end is not None:
@@ -119,7 +108,7 @@ class Spans:
     def _end(self, record: Record) -> End | None:
         if record.event in EVENTS:
             return graph_end(record)
-        end_of_call = self._ends.get(record.event)
+        end_of_call = self._source.ends.get(record.event)
         return end_from_record(record, end_of_call) if end_of_call else None
 
     def finish(self) -> Iterator[SpanItem]:

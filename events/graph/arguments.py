@@ -7,6 +7,7 @@ module.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
@@ -102,9 +103,15 @@ class ArgumentTypes:
 
 
 def registers_of(record: Record) -> tuple[int, ...]:
-    """Return the argument registers that a record holds, in the order of the calling convention; empty: none."""
+    """Return the argument registers that a record holds, in the order of the calling convention; empty: none.
+
+    The tracer records them in a field, a probe with `$arg1` and those after it in one field each.
+    """
     found = record.values.get("args")
-    return tuple(word for word in found if isinstance(word, int)) if isinstance(found, tuple) else ()
+    if isinstance(found, tuple):
+        return tuple(word for word in found if isinstance(word, int))
+    numbered = (record.values.get(f"arg{number}") for number in itertools.count(1))
+    return tuple(itertools.takewhile(lambda word: isinstance(word, int), numbered))  # type: ignore[arg-type]
 
 
 def kernel_text(function: str, registers: Sequence[int], types: ArgumentTypes | None) -> str:

@@ -147,7 +147,11 @@ def _false_pairs(events: BeginEndColumns, partner: Places) -> Mask:
 
 def _after_crossings(ends: Places, rows: Places, firsts: Places, found: Nesting) -> Places:
     """Return the first row after each end whose call encloses calls that are still open at that row."""
-    level = found.level[found.partner[ends]]
+    closed = np.flatnonzero(found.over >= 0)
+    closed = closed[
+        closed < found.partner[found.over[closed]]
+    ]  # enclosed the call whose end proves that they are over
+    level = found.level[found.partner[ends]] - np.bincount(found.over[closed], minlength=len(found.over))[ends]
     crossing = np.flatnonzero(found.level[ends] != level)
     at = np.searchsorted(rows, ends[crossing])
     crossing, at = crossing[at < len(rows)], at[at < len(rows)]

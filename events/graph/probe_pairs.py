@@ -85,8 +85,8 @@ class PairedEnds:
             on_stack(ends.frames, np.isin(ends.functions & PROBE_MASK, self._chosen)),
             (entries + 1).astype(np.uint64),
             np.full(size, -1, np.int64),
-            np.zeros(size, np.int64),
-            np.zeros(size, np.bool_),
+            ends.results,
+            ends.has_result,
         )
 
     @staticmethod

@@ -62,16 +62,23 @@ class _Stack:
             return
         if event.edge in _WITHOUT_ROW:
             return
-        while self.open and self.open[-1].event.kind == RowKind.SWITCH:  # a task does nothing while it is off its CPU
-            self.over(event.at)
-        if event.kind == RowKind.CALL and event.edge != Edge.POINT:
-            while self.open and not self._is_inside(event):
-                self.over(event.at)
+        self._close_outside(event, by=event.at)
         self._found.level[event.at] = len(self.open)
         self._found.parent[event.at] = self.open[-1].event.at if self.open else -1
         if event.edge == Edge.BEGIN:
-            enclosing_place = self.open[-1].place if self.open else NOWHERE
-            self.open.append(_Open(event, event.place if event.kind == RowKind.CALL else enclosing_place))
+            self._push(event)
+
+    def _push(self, begin: _Event) -> None:
+        enclosing_place = self.open[-1].place if self.open else NOWHERE
+        self.open.append(_Open(begin, begin.place if begin.kind == RowKind.CALL else enclosing_place))
+
+    def _close_outside(self, event: _Event, by: int) -> None:
+        """Close the innermost calls that cannot enclose `event`; event `by` proves that they are over."""
+        while self.open and self.open[-1].event.kind == RowKind.SWITCH:  # a task does nothing while it is off its CPU
+            self.over(by)
+        if event.kind == RowKind.CALL and event.edge != Edge.POINT:
+            while self.open and not self._is_inside(event):
+                self.over(by)
 
     def _is_inside(self, event: _Event) -> bool:
         """Return whether a call can be inside the innermost open call."""
@@ -86,15 +93,26 @@ class _Stack:
         # Exits of these calls may still follow, of another probe on the function: see `events.calls.pairing`.
         inner = self.open[partner + 1 :]
         beside = (
-            inner if event.edge == Edge.OVER else [call for call in inner if _is_other_at_position(call.event, event)]
+            inner
+            if event.edge == Edge.OVER
+            else [call for call in inner if self._is_other_at_position(call.event, event)]
         )
         self.open[partner + 1 :] = [call for call in inner if call not in beside]
         while len(self.open) > partner + 1:
             self.over(event.at)
         begin_at = self.open.pop().event.at
-        self.open += beside
+        for call in beside:  # compared with what encloses it now, as where a piece of the events begins with it
+            self._close_outside(call.event, by=event.at)
+            self._push(call.event)
         self._found.partner[begin_at], self._found.partner[event.at] = event.at, begin_at
         return True
+
+    def _is_other_at_position(self, call: _Event, exit_event: _Event) -> bool:
+        """Return whether a call of another function or probe is at the stack position of an exit."""
+        is_call = call.kind == exit_event.kind == RowKind.CALL and call.edge == Edge.BEGIN
+        at_position = exit_event.place >> 1 and call.place ^ exit_event.place <= 1  # the lowest bit: see `on_stack`
+        is_other = is_call and at_position and call.function != exit_event.function
+        return bool(is_other and self._deeper(exit_event.place, call.place, False))
 
     def skip(self, events: BeginEndColumns, start: int, stop: int) -> None:
         """Process the events from `start` to before `stop`, which are pairs and points only."""
@@ -111,12 +129,6 @@ class _Stack:
                 return
             start += int(np.argmax(shows))
             self.over(start)
-
-
-def _is_other_at_position(call: _Event, exit_event: _Event) -> bool:
-    """Return whether a call of another function or probe is at the stack position of an exit."""
-    is_call = call.kind == exit_event.kind == RowKind.CALL and call.edge == Edge.BEGIN
-    return is_call and call.place == exit_event.place != 0 and call.function != exit_event.function
 
 
 def _outermost(edge: NDArray[np.uint8], what: NDArray[np.uint8]) -> NDArray[np.bool_]:

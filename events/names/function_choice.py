@@ -80,12 +80,12 @@ class FunctionChoice:
             raise ChoiceError("A type ends with a bracket: [struct file *]")
         if not text.startswith(("@", "/")) and not is_type(text):
             if text.startswith("[") and "]," in text:
-                raise ChoiceError("Of a type functions can only be left out: ,!NAME", text.index("],") + 2)
+                raise ChoiceError("Behind a type, functions can only be left out: ,!NAME", text.index("],") + 2)
             return cls(text, _patterns(text, 0))
         first, rest = _without_exclusions(text)
         excluded = _patterns(rest, len(first) + 1) if rest else ()
         if not all(one.excluded for one in excluded):
-            raise ChoiceError("What follows can only be left out: !NAME", len(first) + 1)
+            raise ChoiceError("Behind a type, expression or file, names can only be left out: !NAME", len(first) + 1)
         if first.startswith("@"):
             if not first[1:]:
                 raise ChoiceError("The path of a file with names follows the @", 1)
@@ -233,7 +233,7 @@ def _count_ways(units: Iterator[tuple[str, int]]) -> int:
         if sign == "(":
             alternatives[-1] *= _count_ways(units)
         elif sign in ("*", "+", "{") and is_group:
-            raise ChoiceError("A group in brackets is not repeated here", at)
+            raise ChoiceError("A group in brackets can't be repeated", at)
         elif sign in _WAYS:
             alternatives[-1] *= _WAYS[sign]
         firsts[-1] = firsts[-1] or sign

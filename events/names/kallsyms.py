@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import binascii
-import contextlib
 import itertools
 import operator
 import re
-import sys
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence, Set
@@ -15,24 +12,15 @@ from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 from events.names.function_choice import choice_or_any
+from events.names.kallsyms_table import CODE, EMPTY_TABLE, HIGHEST, KallsymsEntry, KallsymsTable, parse_table
 from events.names.symbol_names import SymbolNames
 
 _SOME_ADDRESS = re.compile(rb"^0*[1-9a-f]", re.MULTILINE)
-_HIGHEST = 1 << 64
 _NEIGHBOUR_LIMIT = 64
 """Maximum number of symbols searched for a neighbour."""
 _PADDING = "__pfx_"
 _LAST_SIZE = 4096
 """Size assumed for the last symbol of a module, whose end is unknown."""
-_PIECE = 1 << 18
-"""Approximate bytes read in one step: the lines, split up, take several times as much memory."""
-
-_CODE = frozenset("tTwW")
-_HEAD = 19
-"""Characters before a name: the address, a letter, and a space after each."""
-_ADDRESS_ZERO = f"{0:016x} "
-_OTHER_SPACES = b"\v\f\r\x1c\x1d\x1e\x1f"
-"""Bytes that str.split or bytes.split treats as spaces, besides those in the kernel's lines."""
 _VARIABLES = frozenset("dDbB")
 _TRAMPOLINES = ("arch_rethook_trampoline", "__kretprobe_trampoline")
 _PROBED_CALLER = "[unknown/kretprobe'd]"
@@ -49,52 +37,6 @@ class SymbolOffset(NamedTuple):
     module: str = ""
 
 
-class KallsymsEntry(NamedTuple):
-    """Line of the table."""
-
-    address: int
-    letter: str
-    """Type letter as in nm(1): `t` and `w`, lowercase or capital, are code."""
-    name: str
-    module: str = ""
-
-    @property
-    def code(self) -> bool:
-        """True if the symbol is code."""
-        return self.letter in _CODE
-
-
-class KallsymsTable(NamedTuple):
-    """Columns of the table, with the properties of `KallsymsEntry`."""
-
-    addresses: Sequence[int]
-    letters: Sequence[str]
-    names: Sequence[str]
-    modules: Sequence[str]
-
-    def by_address(self) -> KallsymsTable:
-        """Return the table sorted by address; lines with equal addresses keep their order."""
-        if len(self.addresses) < 2:
-            return self
-        sort = operator.itemgetter(*sorted(range(len(self.addresses)), key=self.addresses.__getitem__))
-        return KallsymsTable(array("Q", sort(self.addresses)), *map(sort, self[1:]))
-
-    def address_of(self, *names: str) -> int | None:
-        """Return the lowest address of the first of some names that the kernel itself has; None: it has none of
-        them.
-        """
-        for name in names:
-            at = -1
-            with contextlib.suppress(ValueError):  # no further occurrence
-                while self.modules[at := self.names.index(name, at + 1)]:
-                    pass
-                return self.addresses[at]
-        return None
-
-
-_EMPTY = KallsymsTable((), (), (), ())
-
-
 class Symbols:
     """Symbols of /proc/kallsyms, parsed on first use (100 ms for 190,000 lines), or ahead by `prepare()` in a
     worker.
@@ -104,7 +46,7 @@ class Symbols:
         """Take the content of /proc/kallsyms; empty: no symbols."""
         self._data = data
         self._table: KallsymsTable | None = None
-        self._low, self._high = 0, _HIGHEST
+        self._low, self._high = 0, HIGHEST
         self.function_names = lru_cache(maxsize=4096)(self._names_of_function)
         """Function that returns all names of the function that contains an address, as `name` does; empty: no symbol
         is there. Each event of a pattern asks."""
@@ -138,7 +80,7 @@ class Symbols:
         if self._table is not None:
             return
         # is_ksym_addr(): from _stext to _end where data is listed, else to the end of the code.
-        table = (_kernels_table(data) or _any_table(data)).by_address()
+        table = parse_table(data).by_address()
         low, high = table.address_of("_stext", "_text"), table.address_of("_end", "_einittext", "_etext")
         if low is not None and high is not None and low < high:
             self._low, self._high = low, high
@@ -149,13 +91,13 @@ class Symbols:
     def _rows(self) -> KallsymsTable:
         if self._table is None:
             self.prepare()
-        return self._table or _EMPTY
+        return self._table or EMPTY_TABLE
 
     def find(self, address: int) -> SymbolOffset | None:
         """Return the symbol that contains an address; None: there is none."""
         addresses = self._rows.addresses
         at = bisect_right(addresses, address) - 1
-        if at < 0 or not 0 <= address < _HIGHEST:
+        if at < 0 or not 0 <= address < HIGHEST:
             return None
         start = addresses[at]
         at = bisect_left(addresses, start)  # of several symbols at one address, the first in the file is used
@@ -186,7 +128,7 @@ class Symbols:
         for address, next_address, letter, name, module in zip(
             addresses, following, letters, columns, modules, strict=False
         ):
-            if letter in _CODE and previous != address != next_address and name in unique_names and not module:
+            if letter in CODE and previous != address != next_address and name in unique_names and not module:
                 found[name] = address
             previous = address
         return found
@@ -258,7 +200,7 @@ class Symbols:
         """Return the addresses of the first and last code symbol of each module."""
         bounds: dict[str, tuple[int, int]] = {}
         for address, letter, _, module in zip(*self._rows, strict=True):
-            if module and letter in _CODE:
+            if module and letter in CODE:
                 bounds[module] = bounds.get(module, (address,))[0], address
         return bounds
 
@@ -278,7 +220,7 @@ class Symbols:
         _, letters, every, _ = self._rows
         for at in places[:_NEIGHBOUR_LIMIT]:
             name = every[at]
-            if letters[at] in _CODE and name not in names and not name.startswith(_PADDING) and ".cold" not in name:
+            if letters[at] in CODE and name not in names and not name.startswith(_PADDING) and ".cold" not in name:
                 return self._entry(at)
         return None
 
@@ -293,7 +235,7 @@ class Symbols:
         for following in range(at, min(at + 256, len(addresses))):
             if modules[following] == module:
                 return addresses[following]
-        return start + _LAST_SIZE if module or self._high == _HIGHEST else self._high
+        return start + _LAST_SIZE if module or self._high == HIGHEST else self._high
 
     def lookup(self, address: int) -> str | None:
         """Return `vfs_read+0x4/0x490`, or `ext4_readdir+0x0/0x8a0 [ext4]`; None: no symbol is there
@@ -335,65 +277,3 @@ class Symbols:
         if place.name in _TRAMPOLINES and not place.offset:
             return _PROBED_CALLER
         return (self.lookup(address) or "") if offset else place.name
-
-
-def _kernels_table(data: bytes) -> KallsymsTable | None:
-    """Parse lines in the kernel's format (s_show()): 16 digits, a letter, a name; None: some lines differ."""
-    addresses, names, modules, letters = array("Q"), list[str](), list[str](), list[str]()
-    at = 0
-    while at < len(data) or not at:
-        stop = data.find(b"\n", at + _PIECE) + 1 or len(data) or 1
-        part = _kernels_lines(data[at:stop])
-        if part is None:
-            return None
-        addresses.extend(part.addresses)
-        letters += part.letters
-        names += part.names
-        modules += part.modules
-        at = stop
-    return KallsymsTable(addresses, "".join(letters), names, modules)
-
-
-def _kernels_lines(data: bytes) -> KallsymsTable | None:
-    """Parse a piece of the table as `_kernels_table` does."""
-    if not data.isascii() or any(byte in data for byte in _OTHER_SPACES):
-        return None
-    lines = str(data, "ascii").removesuffix("\n").split("\n")
-    heads = "".join([line[:_HEAD] for line in lines])
-    letters, names, modules = heads[17::_HEAD], [line[_HEAD:] for line in lines], [""] * len(lines)
-    digits = bytearray(heads, "ascii")
-    for spare in (18, 17, 16):
-        del digits[spare :: spare + 1]
-    try:
-        addresses = array("Q", binascii.unhexlify(digits))
-    except (binascii.Error, ValueError):
-        return None
-    if sys.byteorder == "little":
-        addresses.byteswap()
-    if (tab := data.find(b"\t")) >= 0:  # modules are at the end of the table
-        for at in range(len(lines) - 1 - data.count(b"\n", tab, len(data) - 1), len(lines)):
-            names[at], _, module = names[at].partition("\t[")
-            modules[at] = module.strip("[]")
-    has_separators = (
-        heads[16::_HEAD] == heads[18::_HEAD] == " " * len(lines) and " " not in letters and "\t" not in letters
-    )
-    has_no_others = data.count(b" ") == 2 * len(lines) and data.count(b"\t", tab) == data.count(b"\t[", tab)
-    return (
-        KallsymsTable(addresses, letters, names, modules)
-        if has_separators and has_no_others and all(names) and _ADDRESS_ZERO not in heads
-        else None
-    )
-
-
-def _any_table(data: bytes) -> KallsymsTable:
-    """Parse all lines that have an address, a word and a name, with any separators and suffix."""
-    found = []
-    for line in data.split(b"\n"):
-        words = [word.decode("utf-8", "backslashreplace") for word in line.split(None, 3)]
-        try:
-            address = int(words[0], 16) if len(words) > 2 else 0
-        except ValueError:
-            continue
-        if 0 < address < _HIGHEST:
-            found.append(KallsymsEntry(address, words[1], words[2], "".join(words[3:]).strip("[] \r")))
-    return KallsymsTable(*map(list, zip(*found, strict=True))) if found else _EMPTY

@@ -43,7 +43,7 @@ Comm = Callable[[int], str]
 
 LATENCY: Final = "latency"
 """Field name for the nanoseconds from entry to exit of a call; see `events.search.joined_ends`."""
-_CALL_TIMES: Final = ("calltime", "rettime")
+CALL_TIMES: Final = ("calltime", "rettime")
 """Fields of the function_graph tracer's exits (ftrace_graph_ret_entry of kernel/trace/trace_entries.h)."""
 RETVAL: Final = "retval"
 """Field with the return value in the tracer's exits: a register, in which a 32-bit error is not sign-extended."""
@@ -104,7 +104,7 @@ class NumberComparison(Comparison):
 
     def _duration(self, record: Record) -> int | None:
         """Return the duration of a call whose exit record contains it; None: the record is another one."""
-        begin, end = (record.values.get(name) for name in _CALL_TIMES)
+        begin, end = (record.values.get(name) for name in CALL_TIMES)
         has_duration = self.field == LATENCY and isinstance(begin, int) and isinstance(end, int)
         return int(end) - int(begin) if has_duration else None  # type: ignore[arg-type]
 
@@ -113,9 +113,9 @@ class NumberComparison(Comparison):
         import numpy as np
 
         fields = {field.name: field for field in table.layout.format.fields}
-        if self.field != LATENCY or not all(name in fields for name in _CALL_TIMES):
+        if self.field != LATENCY or not all(name in fields for name in CALL_TIMES):
             return np.zeros(len(table), np.bool_)
-        (begin, _), (end, _) = (table.column(fields[name]) for name in _CALL_TIMES)
+        (begin, _), (end, _) = (table.column(fields[name]) for name in CALL_TIMES)
         return self.compare(end.astype(np.int64) - begin.astype(np.int64))
 
     def _retval_mask(self, values: NDArray[Any]) -> Mask:

@@ -10,6 +10,7 @@ from events.stacks.addresses import stack_event_addresses, stacks_in
 from events.stacks.tracer_frames import count_tracer_frames
 
 if TYPE_CHECKING:
+    from events.decode import Value
     from events.names.kallsyms import Symbols
     from events.record import Record
 
@@ -76,9 +77,19 @@ def _frames(record: Record, paths: Sequence[str], symbols: SymbolReader) -> tupl
     stack = next((event for event in (record, *record.stacks) if event.event in paths), None)
     if stack is None:
         return None
-    if stack.text:
-        return _without_tracer_frames([_parse_frame(line) for line in _LINE.findall(stack.text)])
-    return _resolve(stack_event_addresses(stack) or (), symbols(stack.boot))
+    return stack_frames(recorded_stack(stack), symbols(stack.boot) if not stack.text else None)
+
+
+def recorded_stack(stack: Record) -> tuple[int, ...] | str:
+    """Return the addresses of a stack, or the kernel's text of it."""
+    return stack.text or stack_event_addresses(stack) or ()
+
+
+def stack_frames(stack: Value, symbols: Symbols | None) -> tuple[Frame, ...]:
+    """Return the frames of a stack, given as `recorded_stack` returns it."""
+    if isinstance(stack, str):
+        return _without_tracer_frames([_parse_frame(line) for line in _LINE.findall(stack)])
+    return _resolve((one for one in stack if isinstance(one, int)) if isinstance(stack, tuple) else (), symbols)
 
 
 def _resolve(addresses: Iterable[int], symbols: Symbols | None) -> tuple[Frame, ...]:

@@ -93,3 +93,31 @@ class Gaps:
         starts = np.append(np.array(self._starts, np.int64), np.iinfo(np.int64).max)
         broken[1:] = (earlier <= self._forgotten) | (starts[first] <= later)
         return broken
+
+
+class LossSpans:
+    """Time spans in which events of a store are missing."""
+
+    def __init__(self, gaps: Gaps) -> None:
+        self.gaps = gaps
+        """Spans in which events were lost, in the kernel or in transit."""
+        self.changes = Gaps()
+        """Spans in which probes were removed or changed: ends of their calls are missing, but no other events."""
+
+    def may_lack_ends(self, start: int, end: int) -> bool:
+        """Return whether ends of calls may be missing from `start` to `end`."""
+        return self.may_lack_events(start, end) or self.changes.between(start, end)
+
+    def may_lack_events(self, start: int, end: int) -> bool:
+        """Return whether events from `start` to `end` may have been lost."""
+        return self.gaps.between(start, end)
+
+    def lacks_ends_before(self, stamps: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return a mask: True where an end of a call may be missing between a time and its predecessor."""
+        return self.gaps.before(stamps) | self.changes.before(stamps)
+
+    def newest_task(self, ts: int, since: int = -1) -> int:
+        """Return the highest id of tasks that may be older than the last loss before `ts`, and than time `since`:
+        see `Gaps.newest_task`.
+        """
+        return self.gaps.newest_task(ts, since)

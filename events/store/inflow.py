@@ -10,7 +10,7 @@ from events.batch import Batch
 from events.decode import Decoder
 from events.store.blocks import Blocks
 from events.store.cpu_merge import Merger
-from events.store.gaps import Gaps
+from events.store.gaps import LossSpans
 from events.store.intake import ChunkContents, Intake
 from events.store.row_columns import EMPTY, RowColumns, concatenate_rows
 
@@ -21,20 +21,14 @@ class Inflow:
     def __init__(self, decoder: Decoder, blocks: Blocks, boot: int = 0) -> None:
         """Take the decoder with the formats, the blocks that store the bytes, and the number of the boot."""
         self.intake = Intake(decoder, blocks, boot)
-        self.changes = Gaps()
-        """Time spans in which probes were removed or changed: ends of their calls are missing, but no other events.
-        """
+        self.loss_spans = LossSpans(self.intake.gaps)
+        """Time spans with missing events."""
         self.late_events = 0
         """Events that arrived after later ones had been returned."""
         self._merger = Merger()
         self._last_ts = 0
         self._gap_start: int | None = None
         """Latest time before dropped passes, until the time of the next event is known."""
-
-    @property
-    def gaps(self) -> Gaps:
-        """Time spans in which events were lost."""
-        return self.intake.gaps
 
     @property
     def held_events(self) -> int:
@@ -77,11 +71,11 @@ class Inflow:
         self._last_ts = 0
         self._gap_start = None  # a reboot counts as a gap anyway
         self.intake.begin_anew(boot)
-        self.changes.begin_anew()
+        self.loss_spans.changes.begin_anew()
 
     def forget(self, ts: int) -> None:
         """Drop gaps and changes before a time; no query needs them any more."""
-        for spans in (self.gaps, self.changes):
+        for spans in (self.loss_spans.gaps, self.loss_spans.changes):
             if spans and ts <= self._merger.latest:  # otherwise the time belongs to the clock before the reset
                 spans.forget(ts)
 
@@ -95,13 +89,13 @@ class Inflow:
             if len(run.ids):
                 runs.setdefault(chunk.cpu, []).append(run)
         if batch.changed and not batch.chunks:
-            self.changes.add(self._merger.latest + 1, self._merger.latest + 1)
+            self.loss_spans.changes.add(self._merger.latest + 1, self._merger.latest + 1)
         elif batch.after_gap and not batch.chunks:
-            self.gaps.add(self._merger.latest + 1, self._merger.latest + 1)
+            self.loss_spans.gaps.add(self._merger.latest + 1, self._merger.latest + 1)
         elif batch.after_gap and self._gap_start is None:
             self._gap_start = self._merger.latest
         if self._gap_start is not None and ends:
-            self.gaps.add(self._gap_start, max(ends.values()))
+            self.loss_spans.gaps.add(self._gap_start, max(ends.values()))
             self._gap_start = None
         per_cpu = [concatenate_rows(cpu_runs) for cpu_runs in runs.values()]
         return self._count_late(self._merger.merge(per_cpu, ends.values(), finals.values(), batch.drained))

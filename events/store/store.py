@@ -15,13 +15,12 @@ from dataclasses import replace
 from typing import NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from events.batch import Batch
 from events.clocks.boots import ID_BITS, ID_MASK, Boots, task_key
 from events.decode import Decoder
 from events.format import EventFormat
-from events.losses import NewestTask, RingLosses
+from events.losses import RingLosses
 from events.record import Record
 from events.store.blocks import Blocks
 from events.store.cgroups import CGROUP_EVENTS, Cgroups
@@ -94,6 +93,8 @@ class Store:
         self._clock = clock
         self._blocks = Blocks()
         self._inflow = Inflow(decoder, self._blocks, boot)
+        self.loss_spans = self._inflow.loss_spans
+        """Time spans with missing events."""
         self._rates = Rates()
         self._floor = 0
         """First visible row; earlier rows may be retained but are hidden."""
@@ -283,35 +284,6 @@ class Store:
             self._blocks.evict(self.limit_bytes, self._inflow.lowest_key, before)
             self._inflow.forget(self._blocks.row(self._blocks.first_seq)[0])
             self.losses.forget(self._blocks.first_seq)
-
-    def may_lack_ends(self, start: int, end: int) -> bool:
-        """Return whether ends of calls may be missing from `start` to `end`: events were lost, or probes removed or
-        changed.
-        """
-        return self.may_lack_events(start, end) or self._inflow.changes.between(start, end)
-
-    def may_lack_events(self, start: int, end: int) -> bool:
-        """Return whether events from `start` to `end` may have been lost, in the kernel or in transit."""
-        return self._inflow.gaps.between(start, end)
-
-    def lacks_ends_before(self, stamps: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Return a mask: True where an end of a call may be missing between a time and its predecessor."""
-        return self._inflow.gaps.before(stamps) | self._inflow.changes.before(stamps)
-
-    def newest_task(self, ts: int, since: int = -1) -> int:
-        """Return the highest id of tasks that may be older than the last loss before `ts`, and than time `since`:
-        see `events.store.gaps.Gaps.newest_task`.
-        """
-        return self._inflow.gaps.newest_task(ts, since)
-
-    @property
-    def lacks_newest_task(self) -> bool:
-        """True if events were lost or dropped since the newest task was last asked for."""
-        return self._inflow.gaps.lacks_newest_task(self.dropped_until)
-
-    def add_newest_task(self, newest: NewestTask) -> None:
-        """Add a task id that is read from the kernel after all input so far was read there."""
-        self._inflow.gaps.add_newest_task(max(self.latest, 0), newest)
 
     def at_time(self, ts: int) -> int:
         """Return the sequence number of the first row at or after time `ts`; `next_seq` if there is none.

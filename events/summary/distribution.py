@@ -95,6 +95,11 @@ def _steps(values: NDArray[np.uint64]) -> NDArray[np.int64]:
     return np.where(before > 0, bits - (_BIAS << _STEPS) + 1, 0)
 
 
+def powers_of_two(values: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """Return the exponent of the power of two that each number belongs to; see the module."""
+    return (_steps(values) - 1 >> _STEPS) + 1
+
+
 def _last_of(step: int) -> int:
     """Return the greatest number of a step."""
     if not step:

@@ -42,6 +42,15 @@ class KeyColumns:
             found[int(self.keys[place])] = self._value(place)
         return found
 
+    def taken(self, rows: NDArray[np.intp]) -> KeyColumns:
+        """Return the keys of some of the events."""
+        texts = self._texts
+        return KeyColumns(
+            self.keys[rows],
+            None if texts is None else texts._replace(begins=texts.begins[rows], missing=texts.missing[rows]),
+            None if self._values is None else [self._values[row] for row in rows.tolist()],
+        )
+
     def _value(self, place: int) -> Value:
         if self._values is not None:
             return self._values[place]

@@ -9,8 +9,9 @@ import contextlib
 import functools
 from collections.abc import Sequence, Set
 
-from events.names.kallsyms import KallsymsEntry, Symbols
-from kernel.attach.module_files import AbsentModules
+from events.names.kallsyms import Symbols
+from events.names.kallsyms_table import KallsymsEntry
+from kernel.attach.absent_modules import AbsentModules
 from kernel.connection.symbol_addresses import base_of
 from kernel.errors import KernelError
 from kernel.target import Target

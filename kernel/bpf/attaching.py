@@ -51,7 +51,7 @@ def _obstacle(target: Target, point: AttachPoint, functions: Sequence[str], func
         if point.on_one:
             files.append(calls.attach_to_function(target, files[0]))
         else:
-            files.append(calls.attach(target, files[0], functions, at_exit=False))
+            files.append(calls.attach(target, files[0], functions))
     except BpfRefused as error:
         if error.number == errno.EPERM:
             return "BPF programs take CAP_BPF and CAP_PERFMON, or root"

@@ -24,7 +24,7 @@ _LOG_BYTES: Final = 1 << 20
 _PROGRAM_KPROBE: Final = 2
 _PROGRAM_TRACING: Final = 26
 _ATTACH_KPROBE_MULTI: Final = 42
-_ATTACH_TYPES: Final = {AttachPoint.FENTRY: 24, AttachPoint.FEXIT: 25}
+_ATTACH_TYPES: Final = {AttachPoint.FENTRY: 24, AttachPoint.FEXIT: 25, AttachPoint.SESSION: 56}
 """enum bpf_attach_type."""
 _RETURN: Final = 1
 """BPF_F_KPROBE_MULTI_RETURN."""
@@ -37,6 +37,7 @@ _MISSED, _RECURSION_MISSES = 32, 208
 class MapType(enum.IntEnum):
     """Type of a map (enum bpf_map_type)."""
 
+    HASH = 1
     ARRAY = 2
     PERCPU_ARRAY = 6
     ARRAY_OF_MAPS = 12
@@ -75,7 +76,7 @@ def create_map(
 
 
 def write_element(target: Target, fd: int, key: int, value: bytes) -> None:
-    """Set the element of an array."""
+    """Set the element of an array, or of a hash with keys of four bytes."""
     parts = (BpfPart(8, struct.pack("<I", key)), BpfPart(16, value))
     _call(target, bpf_calls.MAP_UPDATE_ELEM, struct.pack("<IIQQQ", fd, 0, 0, 0, 0), parts, "writing to a map")
 
@@ -172,18 +173,25 @@ def _btf_name(target: Target, fd: int) -> str:
     return answer.returned[1].partition(b"\0")[0].decode("utf-8", "replace")
 
 
-def attach(target: Target, program: int, functions: Sequence[str], *, at_exit: bool, numbered: bool = False) -> int:
+def attach(
+    target: Target,
+    program: int,
+    functions: Sequence[str],
+    point: AttachPoint = AttachPoint.ENTRY,
+    *,
+    numbered: bool = False,
+) -> int:
     """Attach a program to functions by name, to all or to none, and return the link's file.
 
     Args:
         target: the kernel.
         program: file of the program.
         functions: names as available_filter_functions has them.
-        at_exit: run it when the functions return.
+        point: ends of the calls at which it runs.
         numbered: give it the number of each function in `functions` as a cookie.
     """
-    head = struct.pack("<IIII", program, 0, _ATTACH_KPROBE_MULTI, 0)
-    rest = struct.pack("<IIQQQ", _RETURN if at_exit else 0, len(functions), 0, 0, 0)
+    head = struct.pack("<IIII", program, 0, _ATTACH_TYPES.get(point, _ATTACH_KPROBE_MULTI), 0)
+    rest = struct.pack("<IIQQQ", _RETURN if point is AttachPoint.EXIT else 0, len(functions), 0, 0, 0)
     names = b"".join(name.encode() + b"\0" for name in functions)
     parts = [BpfPart(24, names, bpf_calls.NAMES)]
     if numbered:

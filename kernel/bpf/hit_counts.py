@@ -23,7 +23,7 @@ def count_calls(target: Target, functions: Sequence[str], seconds: float) -> dic
         files.append(calls.create_map(target, MapType.ARRAY, 4, size, 1, "pw_hits"))
         code = encode(count_hits(len(functions)), {MapRole.HITS: files[0]})
         files.append(calls.load_program(target, code, "pw_hits"))
-        files.append(calls.attach(target, files[1], functions, at_exit=False, numbered=True))
+        files.append(calls.attach(target, files[1], functions, numbered=True))
         start = time.monotonic()
         before = calls.read_element(target, files[0], 0, size)
         time.sleep(seconds)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from kernel.bpf import calls
 from kernel.bpf.calls import BpfRefused, MapType
+from kernel.bpf.rings import Cpus, make_rings
 from kernel.target import RingMap, Target
 from probes.bpf.instructions import MapRole, encode
 from probes.bpf.program import (
@@ -21,11 +22,9 @@ from probes.bpf.program import (
 )
 from probes.plans.plan import Plan, PlannedEvent
 
-_MOST_RING_BYTES = 64 << 20
-"""Bytes of all ring buffers of a probe."""
-_RING_BYTES = 4 << 20
-"""Bytes of the ring buffer of a CPU, where there are few CPUs: no fewer records than tracefs holds by default."""
-_COUNTERS = struct.Struct(f"<{len(COUNTER_NAMES)}Q")
+_MOST_OBJECTS = 1 << 14
+"""Objects that a probe tracks at a time."""
+COUNTERS = struct.Struct(f"<{len(COUNTER_NAMES)}Q")
 
 
 class ProgramCounts(NamedTuple):
@@ -40,6 +39,16 @@ class ProgramCounts(NamedTuple):
     missed: int
     """Calls at which the program did not run."""
 
+    @classmethod
+    def of(cls, rows: Sequence[tuple[int, Sequence[int]]], missed: int) -> ProgramCounts:
+        """Return the sums of counters, each with their CPU."""
+        lost = dict[int, int]()
+        for cpu, row in rows:
+            if row[2]:
+                lost[cpu] = lost.get(cpu, 0) + row[2]
+        hits, passed, recorded = (sum(row[column] for _, row in rows) for column in (0, 1, 3))
+        return cls(hits, passed, lost, recorded, missed)
+
 
 class _LoadedProgram(NamedTuple):
     program: BpfProgram
@@ -52,14 +61,6 @@ class _LoadedEvent(NamedTuple):
     id: int
     control: int
     programs: tuple[_LoadedProgram, ...]
-
-
-class Cpus(NamedTuple):
-    """CPUs of a target, as numbers."""
-
-    online: tuple[int, ...]
-    possible: int
-    """Number of CPUs that a map by CPU has elements for."""
 
 
 class LoadedPrograms:
@@ -101,7 +102,7 @@ class LoadedPrograms:
         """Switch all programs; at any time there is no exit without its entry. Raises BpfRefused, TargetLost."""
         exits_first = mode is not ProgramMode.OFF
         for loaded in sorted(self._events, key=lambda one: one.event.at_exit is not exits_first):
-            calls.write_element(self._target, loaded.control, 0, _control(mode, loaded.id))
+            calls.write_element(self._target, loaded.control, 0, control_value(mode, loaded.id))
 
     def counts(self) -> dict[str, ProgramCounts]:
         """Return the counts by `group/event`. Raises BpfRefused, TargetLost."""
@@ -111,20 +112,15 @@ class LoadedPrograms:
             rows = [
                 (
                     cpu,
-                    _COUNTERS.unpack_from(data, cpu * self._stride + LOST_BYTES + one.program.number * PROGRAM_BYTES),
+                    COUNTERS.unpack_from(data, cpu * self._stride + LOST_BYTES + one.program.number * PROGRAM_BYTES),
                 )
                 for cpu in range(self._cpus.possible)
                 for one in loaded.programs
             ]
-            lost = dict[int, int]()
-            for cpu, row in rows:
-                if row[2]:
-                    lost[cpu] = lost.get(cpu, 0) + row[2]
             missed = sum(
                 calls.missed_calls(self._target, one.file, one.link, one.program.point) for one in loaded.programs
             )
-            hits, passed, recorded = (sum(row[column] for _, row in rows) for column in (0, 1, 3))
-            found[loaded.event.path] = ProgramCounts(hits, passed, lost, recorded, missed)
+            found[loaded.event.path] = ProgramCounts.of(rows, missed)
         return found
 
     def close(self) -> None:
@@ -137,14 +133,7 @@ class LoadedPrograms:
             self._target.close_bpf([*links, *reversed(files)])
 
     def _load(self, plan: Plan, ids: Sequence[int]) -> None:
-        size = self._ring_bytes()
-        fds = {cpu: self._map(MapType.RINGBUF, 0, 0, size, "pw_ring") for cpu in self._cpus.online}
-        rings = self._map(
-            MapType.ARRAY_OF_MAPS, 4, 4, self._cpus.possible, "pw_rings", inner=fds[self._cpus.online[0]]
-        )
-        for cpu, fd in fds.items():
-            calls.write_element(self._target, rings, cpu, struct.pack("<I", fd))
-        self.rings = tuple(RingMap(cpu, fd, size) for cpu, fd in fds.items())
+        rings, self.rings = make_rings(self._target, self._cpus, self._files)
         self._counters = self._map(MapType.ARRAY, 4, self._stride * self._cpus.possible, 1, "pw_counters")
         own = self._target.our_pids()
         # The exit first: an exit without an entry can be recognised, an entry without an exit cannot.
@@ -155,8 +144,10 @@ class LoadedPrograms:
     def _load_event(self, event: PlannedEvent, number: int, rings: int, own: Sequence[int]) -> None:
         """Load and attach the programs of an event, which share its switch."""
         control = self._map(MapType.ARRAY, 4, CONTROL_BYTES, 1, "pw_control")
-        calls.write_element(self._target, control, 0, _control(ProgramMode.OFF, number))
+        calls.write_element(self._target, control, 0, control_value(ProgramMode.OFF, number))
         maps = {MapRole.CONTROL: control, MapRole.COUNTERS: self._counters, MapRole.RINGS: rings}
+        if any(program.role is not None for program in event.programs):
+            maps[MapRole.OBJECTS] = self._map(MapType.HASH, 8, 8, _MOST_OBJECTS, "pw_objects")
         loaded = _LoadedEvent(event, number, control, ())
         self._events.append(loaded)
         for program in event.programs:
@@ -175,21 +166,13 @@ class LoadedPrograms:
         self._files.append(fd)
         if program.point.on_one:
             return fd, calls.attach_to_function(self._target, fd)
-        at_exit, numbered = program.point.at_exit, program.numbered
-        return fd, calls.attach(self._target, fd, program.functions, at_exit=at_exit, numbered=numbered)
+        return fd, calls.attach(self._target, fd, program.functions, program.point, numbered=program.numbered)
 
-    def _map(self, kind: MapType, key: int, value: int, entries: int, name: str, *, inner: int = 0) -> int:
-        fd = calls.create_map(self._target, kind, key, value, entries, name, inner=inner)
+    def _map(self, kind: MapType, key: int, value: int, entries: int, name: str) -> int:
+        fd = calls.create_map(self._target, kind, key, value, entries, name)
         self._files.append(fd)
         return fd
 
-    def _ring_bytes(self) -> int:
-        """Return the bytes of a ring buffer: a power of two, and whole pages of any machine."""
-        size = _RING_BYTES
-        while size > 1 << 16 and size * len(self._cpus.online) > _MOST_RING_BYTES:
-            size >>= 1
-        return size
 
-
-def _control(mode: ProgramMode, number: int) -> bytes:
+def control_value(mode: ProgramMode, number: int) -> bytes:
     return struct.pack("<II", mode, number)

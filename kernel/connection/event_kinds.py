@@ -51,7 +51,7 @@ def reason_for_number(
     if any(event.path in not_free for event in plan.events):
         return "events of an earlier probe of this name may still be seen"
     if any(kinds[event.path] != kind_of(event, btf) for event in plan.events if event.path in kinds):
-        return "an event of this name is of a probe of another kind or pattern, or names its values otherwise"
+        return "an event of this name belongs to a probe of another kind or pattern, or has other names of values"
     if any(event.path in alone and event.line[:1] in ("f", "t") for event in plan.events):
         return "an fprobe that joins an event records nothing on this kernel (a kprobe can join: p in place of f)"
     return ""

@@ -105,9 +105,9 @@ class KernelInfo:
         return self.target.recording is not None and self.target.recording.truncated
 
     def btf_of(self, module: str | None) -> Btf | None:
-        """Types to read a function of `module` with: its split BTF, or the kernel's.
+        """Return the types to read a function of `module` with: its split BTF, or the kernel's.
 
-        A module's are read at the first question, which may take long; the screens ask `unread_module` before.
+        The types of a module are read at the first call, which may take long; the screens ask `unread_module` before.
         """
         if not module or self.btf is None:
             return self.btf

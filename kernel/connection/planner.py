@@ -1,4 +1,4 @@
-"""A target with what it will answer to probes: the verdict on them, and the lines it takes for them."""
+"""Check probes for a target, and lower them: the verdict, and the lines or programs that its kernel takes."""
 
 from __future__ import annotations
 
@@ -10,28 +10,24 @@ from typing import TYPE_CHECKING
 
 from btf.damage import exact_types
 from btf.errors import BtfError
-from events.names.function_choice import module_of
 from kernel.connection.event_kinds import kind_of, reason_for_number
-from kernel.connection.function_list import read_function_list
 from kernel.connection.kernel_info import KernelInfo
 from kernel.connection.pattern_notes import with_pattern_notes
-from kernel.connection.probe_means import MeansChooser, ProbeMeans, is_several
-from kernel.connection.symbol_addresses import symbol_at_offset, symbol_environment, with_function_name
+from kernel.connection.probe_lookups import ProbeLookups
+from kernel.connection.probe_means import MeansChooser, ProbeMeans, has_means
+from kernel.connection.symbol_addresses import symbol_environment, with_function_name
 from kernel.errors import FentryRefused, KernelError
 from kernel.recording.plans import readable_plans
-from probes.attaching.values import ReasonKind
-from probes.command import Armable, CommandText, UserProbe, has_own_syntax, is_function
-from probes.facts.lookups import UNKNOWN, SymbolLanding
-from probes.functions.function_index import STUB, index_of
+from probes.command import Armable, CommandText, UserProbe, is_function
+from probes.facts.lookups import UNKNOWN
 from probes.names import MAX_EVENT_NAME, event_name, split_name
-from probes.plans.plan import Via
-from probes.probe import Probe, ProbeKind
+from probes.plans.plan import DEFAULT_GROUP, Via
+from probes.probe import Probe
 from probes.refusal import CannotLower, own_refusal
 from probes.verdict import Verdict
 
 # The rules of the kernel are imported with the first probe that is judged: the events of a recording need none.
 if TYPE_CHECKING:
-    from btf.btf import Btf
     from probes.check import CheckResult
     from probes.facts.lookups import Environment
     from probes.plans.plan import Plan, PlannedEvent
@@ -54,14 +50,16 @@ class Planner:
         self.info = info
         self.via = via
         """Means by which probes on functions are recorded."""
+        self.lookups = ProbeLookups(info)
+        """Types, symbols and files that a probe is read with."""
         self._chooser = MeansChooser(info)
 
     def check(self, probe: Armable | CommandText | str, group: str = "", look: bool = False) -> CheckResult:
         """Return the verdict of this kernel on a probe, and the lines it would get; nothing is written.
 
         Args:
-            probe: what is wanted.
-            group: of its events.
+            probe: probe as a person means it.
+            group: group of its events.
             look: ask the target for events, symbols and files too, each once; that may take long.
         """
         from probes.check import CheckResult
@@ -76,21 +74,18 @@ class Planner:
     def _check(self, probe: Armable | CommandText, group: str, look: bool) -> CheckResult:
         from probes.check import CheckResult, check_plan
 
-        probe = self._settled(probe)
+        probe = self.lookups.settled(probe)
         if (kept := self._recorded(probe)) is not None:
             return CheckResult(Verdict(str(kept.probe)), kept)
         means = self._means_of(probe)
         if means.via is Via.BPF or not look:
-            btf, facts = self.types_of(probe), self.info.facts
-            around = self._with_programs(self._around(probe), means)
+            btf, facts = self.lookups.types_of(probe), self.info.facts
+            around = self._with_programs(self.lookups.around(probe), means)
             checked = check_plan(probe, btf, facts, group, around, via=means.via)
             return checked._replace(plan=means.told(checked.plan)) if checked.plan is not None else checked
-        nearby = self.info.environment
-        asked = replace(nearby.environment, function_list=read_function_list)
-        if asked.symbol is not None:
-            asked = replace(asked, landing=self._landing)
-        types = self.types_of(probe)
-        found = check_plan(probe, types, self.info.facts, group, asked, nearby.existing, means.via)
+        asked, types = self.lookups.asked(), self.lookups.types_of(probe)
+        existing = self.info.environment.existing
+        found = check_plan(probe, types, self.info.facts, group, asked, existing, means.via)
         return found if found.plan is None else found._replace(plan=with_pattern_notes(found.plan, self.info))
 
     def check_typed(self, typed: CommandText | str) -> CheckResult:
@@ -102,18 +97,21 @@ class Planner:
         text = CommandText.parse(typed) if isinstance(typed, str) else typed
         try:
             with refused_if_damaged():
-                probe = self._settled(text)
+                probe = self.lookups.settled(text)
                 if not isinstance(probe, CommandText) or self._means_of(text).via is Via.BPF:
                     return self._check(probe, "", False)
                 if text.text.lstrip().startswith(("-", "!")):
                     return self._check(text, "", True)  # what is there is all that a deletion is about
-                return check_typed(text, self.types_of(text), self.info.facts, environment=self._around(text))
+                return check_typed(
+                    text, self.lookups.types_of(text), self.info.facts, environment=self.lookups.around(text)
+                )
         except CannotLower as error:
             return CheckResult(Verdict(str(typed), error.refusal), None)
 
     def kinds(self, plans: Iterable[Plan]) -> dict[str, Hashable]:
         """Return what the events of plans are, by path: only probes of one kind can share an event."""
-        return {event.path: kind_of(event, self.types_of(plan.probe)) for plan in plans for event in plan.events}
+        types = self.lookups.types_of
+        return {event.path: kind_of(event, types(plan.probe)) for plan in plans for event in plan.events}
 
     @refused_if_damaged()
     def lower(
@@ -127,8 +125,8 @@ class Planner:
         """Return the plan of a probe for this kernel. Raises `probes.refusal.CannotLower`.
 
         Args:
-            probe: what is wanted.
-            group: of its events.
+            probe: probe as a person means it.
+            group: group of its events.
             taken: paths of events that are armed. Another probe on the same function gets a number behind its name,
                 unless the user chose that name.
             gone: paths of events that were another probe's, which may still be seen: even a name that the user chose
@@ -141,7 +139,7 @@ class Planner:
         probe = with_function_name(probe, lambda: self.info.symbols)
         if (kept := self._recorded(probe)) is not None:
             return kept
-        btf, facts = self.types_of(probe), self.info.facts
+        btf, facts = self.lookups.types_of(probe), self.info.facts
         if not is_function(probe):
             self.info.environment.forget()
         means = self._means_of(probe)
@@ -158,7 +156,7 @@ class Planner:
             plan = means.told(lower(probe, btf, facts, group, numbered, around, means.via))
             number += 1
         if chosen and number > 2:
-            notes = (*notes, f"{chosen}: {why}; this one's are called {numbered}")
+            notes = (*notes, f"{chosen}: {why}; the events of this probe are called {numbered}")
         return replace(plan, losses=notes)
 
     def lower_like(self, plan: Plan, probe: Armable, group: str) -> Plan:
@@ -166,6 +164,14 @@ class Planner:
         via = Via.BPF if plan.programs else Via.TRACEFS
         planner = self if self._means_of(probe).via is via else Planner(self.info, via)
         return planner.lower(probe, group)
+
+    def tracefs_refusal(self, probe: Armable) -> str:
+        """Return why tracefs can't record a probe, in a line; empty: it can. Raises TargetLost."""
+        try:
+            Planner(self.info, Via.TRACEFS).lower(probe, DEFAULT_GROUP)
+        except CannotLower as error:
+            return f"{error.refusal.message[:1].lower()}{error.refusal.message[1:]}"
+        return ""
 
     def _lowered(self, probe: Armable, group: str, means: ProbeMeans) -> tuple[Plan, Environment]:
         """Lower a probe, and tell by which lookups.
@@ -175,7 +181,7 @@ class Planner:
         """
         from probes.lowering.lower import lower
 
-        btf, facts, around = self.types_of(probe), self.info.facts, self._around(probe)
+        btf, facts, around = self.lookups.types_of(probe), self.info.facts, self.lookups.around(probe)
         try:
             asked = self._with_programs(around, means)
             return means.told(lower(probe, btf, facts, group, environment=asked, via=means.via)), asked
@@ -201,23 +207,25 @@ class Planner:
         known = probe.armable if isinstance(probe, CommandText) else probe
         if known is None:
             return ProbeMeans(Via.TRACEFS)
-        if self.via is Via.TRACEFS or not (is_several(known) or self.via is Via.BPF):
+        if self.via is Via.TRACEFS or not (has_means(known) or self.via is Via.BPF):
             return ProbeMeans(Via.TRACEFS)
         if not (isinstance(known, Probe) and is_function(known)):
             return ProbeMeans(self.via)
-        return self._chooser.choose(known, self.types_of(known), self._around(known), self.via)
+        return self._chooser.choose(known, self.lookups.types_of(known), self.lookups.around(known), self.via)
 
     @refused_if_damaged()
     def with_triggers(self, plan: Plan, triggers: Sequence[str]) -> Plan:
         """Put triggers on each of its events that takes them. Raises CannotLower where none takes one of them."""
-        from probes.bpf.lower import NO_TRIGGERS, program_refusal
+        from probes.bpf.lower import NO_TRIGGERS, no_tracefs_note, program_refusal
         from probes.lowering.check_planned import trigger_refusal
 
         if not triggers:
             return plan
         if plan.programs:
+            if reason := self.tracefs_refusal(plan.probe):
+                raise CannotLower(own_refusal("no_program", triggers[0], None, no_tracefs_note(NO_TRIGGERS, reason)))
             raise program_refusal(triggers[0], None, NO_TRIGGERS)
-        btf, around = self.types_of(plan.probe), self._around(plan.probe)
+        btf, around = self.lookups.types_of(plan.probe), self.lookups.around(plan.probe)
         events = list(plan.events)
         for text in (trigger.strip() for trigger in triggers):
             texts = [self.lowered_trigger(plan, event, text) for event in events]
@@ -238,7 +246,9 @@ class Planner:
         """Return a trigger of an event in the kernel's words. Raises CannotLower."""
         from probes.lowering.check_planned import lowered_trigger
 
-        return lowered_trigger(event, text, self.types_of(plan.probe), self.info.facts, self._around(plan.probe))
+        return lowered_trigger(
+            event, text, self.lookups.types_of(plan.probe), self.info.facts, self.lookups.around(plan.probe)
+        )
 
     def trigger_verdict(self, plan: Plan, event: PlannedEvent, text: str) -> Verdict:
         """Return the verdict of this kernel on one more trigger of an armed event; nothing is written."""
@@ -250,7 +260,7 @@ class Planner:
             return Verdict(text, program_refusal(text, None, NO_TRIGGERS).refusal)
         try:
             with refused_if_damaged():
-                btf, around = self.types_of(plan.probe), self._around(plan.probe)
+                btf, around = self.lookups.types_of(plan.probe), self.lookups.around(plan.probe)
                 lowered = self.lowered_trigger(plan, event, text)
                 refusal = trigger_refusal(event, lowered, btf, self.info.facts, around)
         except CannotLower as error:
@@ -261,16 +271,6 @@ class Planner:
             refusal = replace(refusal, column=written_column(text, lowered, refusal.column))
         return Verdict(text, refusal)
 
-    def _settled(self, probe: Armable | CommandText) -> Armable | CommandText:
-        """Return a probe at an address with its function's name; a text in the kernel's syntax is unchanged."""
-        if not isinstance(probe, CommandText):
-            return with_function_name(probe, lambda: self.info.symbols)
-        known = probe.armable
-        if known is None or not has_own_syntax(probe.text):
-            return probe
-        settled = with_function_name(known, lambda: self.info.symbols)
-        return probe if settled is known else settled
-
     def _recorded(self, probe: Armable | CommandText) -> Plan | None:
         """Return the plan of a probe as a recording holds it: files and events of its machine are out of reach."""
         if self.info.target.recording is None:
@@ -278,54 +278,6 @@ class Planner:
         text = " ".join(probe.text.split()) if isinstance(probe, CommandText) else str(probe)
         plans = readable_plans(self.info.target.recording)
         return next((plan for plan in plans if not is_function(plan.probe) and str(plan.probe) == text), None)
-
-    def _around(self, probe: Armable | CommandText) -> Environment:
-        """Return the lookups that lowering needs; for function probes nothing is read."""
-        known = probe.armable if isinstance(probe, CommandText) else probe
-        if known is None:
-            return UNKNOWN
-        if is_function(known):
-            symbols = self.info.loaded_symbols or (self.info.symbols if self._is_about_symbols(known) else None)
-            around = UNKNOWN
-            if symbols is not None:
-                around = replace(symbol_environment(symbols), call_at=self.info.environment.call_at)
-            is_file = isinstance(known, Probe) and known.place.symbol.startswith("@")
-            return replace(around, function_list=read_function_list) if is_file else around
-        return self.info.environment.nearby
-
-    def _is_about_symbols(self, probe: Armable) -> bool:
-        """Return whether only the symbols decide the verdict: `@variable`, an offset, a part such as `vfs_read.cold`,
-        another name of a traceable function.
-
-        Symbols take some time to read; a text that needs them is checked in a worker
-        (`tui.compose.specification.asks_target`).
-        """
-        if not isinstance(probe, Probe):
-            return False
-        symbol = probe.place.symbol
-        split_off = "." in symbol and not index_of(self.info.facts).count(symbol)
-        if split_off or probe.place.offset or any("@" in str(arg) for arg in probe.fetchargs):
-            return True
-        # Known once somebody has read them.
-        unlisted = not index_of(self.info.facts).count(symbol)
-        return unlisted and self.info.catalog.attachability(symbol).has(ReasonKind.ALIAS)
-
-    def _landing(self, name: str, offset: int) -> SymbolLanding | None:
-        """Return the symbol at an offset; the table is read when first asked for."""
-        if self.info.symbols is None:
-            return SymbolLanding(name, offset, 0, code=True)
-        return symbol_at_offset(self.info.symbols, name, offset)
-
-    def types_of(self, probe: Armable | CommandText) -> Btf | None:
-        """Types to read a probe with: those of the module it sits in too."""
-        known = probe.command if isinstance(probe, CommandText) else probe
-        if not isinstance(known, Probe) or known.kind is ProbeKind.EVENT:
-            return self.info.btf
-        symbol = known.place.symbol
-        if known.kind is ProbeKind.TRACEPOINT:
-            symbol = f"{STUB}{symbol}"
-        module = known.place.module or module_of(str(known.place)) or self.info.function(symbol).module
-        return self.info.btf_of(module)
 
 
 def _can_be_numbered(probe: Armable) -> bool:

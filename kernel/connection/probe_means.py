@@ -12,7 +12,7 @@ from kernel.connection.kernel_info import KernelInfo
 from probes.command import Armable, is_function
 from probes.facts.lookups import Environment
 from probes.plans.plan import Plan, Via
-from probes.probe import Probe
+from probes.probe import Probe, ProbeEnds
 from probes.refusal import CannotLower
 from probes.remedies import BY_TRACEFS
 
@@ -33,9 +33,11 @@ class ProbeMeans(NamedTuple):
         return replace(plan, losses=(*notes[:1], self.reason, *notes[1:])) if self.reason else plan
 
 
-def is_several(probe: Armable) -> TypeGuard[Probe]:
-    """Return whether a probe is on functions of which there may be several."""
-    return isinstance(probe, Probe) and is_function(probe) and is_choice(probe.place.symbol)
+def has_means(probe: Armable) -> TypeGuard[Probe]:
+    """Return whether a probe may be one that tracefs can't record: on several functions, or tracking objects."""
+    if not isinstance(probe, Probe) or not is_function(probe):
+        return False
+    return is_choice(probe.place.symbol) or probe.when is ProbeEnds.TRACK
 
 
 class MeansChooser:

@@ -6,7 +6,8 @@ import functools
 from collections.abc import Callable
 from dataclasses import replace
 
-from events.names.kallsyms import KallsymsEntry, Symbols
+from events.names.kallsyms import Symbols
+from events.names.kallsyms_table import KallsymsEntry
 from probes.command import Armable, is_function
 from probes.facts.lookups import Environment, SymbolCount, SymbolLanding
 from probes.probe import TEXT, Probe, ProbePlace, SymbolBase

@@ -21,6 +21,6 @@ def text_note(target: Target, armed: Armed) -> Iterator[str]:
     )
     if names:
         yield (
-            f"{', '.join(names)}: without python3 there events come as text: a string made for it can look like "
-            "the end of its event and like others"
+            f"{', '.join(names)}: without python3 there events come as text: a forged string can look like "
+            "the end of its event and like further events"
         )

@@ -18,8 +18,7 @@ from kernel.errors import FileRefused
 from kernel.facts.diagnosis import Observations, diagnose, parse_config
 from kernel.target import Target
 from kernel.tracefs import decode
-from probes.facts.facts import LARGEST_LIST, MOST_FUNCTIONS, UNKNOWN, Feature, TargetFacts, Trouble
-from probes.functions.function_index import shared_list
+from probes.facts.facts import LARGEST_LIST, MOST_FUNCTIONS, UNKNOWN, Feature, TargetFacts, Trouble, shared_list
 
 _README_FEATURES = (
     (Feature.FPROBE_EVENTS, r"^[ \t]*f\[:\[<group>/\]"),

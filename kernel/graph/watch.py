@@ -8,12 +8,14 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from events.format import EventFormat
 from kernel.connection.planner import Planner
-from kernel.errors import KernelError
-from kernel.graph.function_graph import GraphTracing, open_graph
+from kernel.errors import KernelError, TargetUnusable
+from kernel.graph.exit_probes import ExitProbes, exit_probe_support
+from kernel.graph.function_graph import GraphTracing, open_graph, support
+from kernel.graph.program_tracer import ProgramSource, tracing_obstacle
 from kernel.guards.row_bounds import SCREEN, RowBounds
 from kernel.session.session import Session
 from kernel.target import Target
@@ -57,3 +59,37 @@ class TracerSource:
 def graph_watch(planner: Planner, plan: GraphPlan, bounds: RowBounds = SCREEN) -> Watch:
     """Return a watch of the tracer, which `begin` starts."""
     return Watch(planner, bounds, source=TracerSource(planner.info.target, plan))
+
+
+class FailureWatch(NamedTuple):
+    """Watch of calls with their return values."""
+
+    watch: Watch
+    begin: Callable[[], object]
+    """Starts tracing. Raises ProbeRefused, TargetUnusable, TargetLost."""
+    note: Callable[[], str]
+    """Returns what is traced, and what is not, in a line; empty: every function is, or nothing has begun."""
+    has_unseen_calls: Callable[[str], bool] = lambda _: False
+    """Returns whether a function calls others, through pointers, of which nothing is recorded."""
+
+
+def failure_watch(planner: Planner, plan: GraphPlan, bounds: RowBounds = SCREEN) -> FailureWatch:
+    """Return a watch of calls with their return values: of the tracer, else of programs, else of probes.
+
+    Raises TargetUnusable: none of them does on this kernel; TargetLost.
+    """
+    info = planner.info
+    tracer = support(info.target)
+    if tracer.usable and tracer.retval:
+        watch = graph_watch(planner, plan, bounds)
+        return FailureWatch(watch, watch.begin, lambda: "")
+    if not tracing_obstacle(info):
+        source = ProgramSource(info, plan)
+        watch = Watch(planner, bounds, source=source)
+        return FailureWatch(watch, watch.begin, lambda: source.note)
+    if reason := exit_probe_support(info):
+        why = tracer.why_not or f"its call graph has no return values ({tracer.missing.get('retval', '')})"
+        raise TargetUnusable(f"{info.target.name}: {why}, {tracing_obstacle(info)}, and {reason}")
+    watch = Watch(planner, bounds)
+    probes = ExitProbes(watch, plan)
+    return FailureWatch(watch, probes.begin, lambda: probes.note, lambda name: name in probes.callers_of_pointers)

@@ -37,7 +37,7 @@ class LossCounter:
         events: Iterable[PlannedEvent],
         pump: Pump,
         counting: Iterable[PlannedEvent] = (),
-        resting: Iterable[PlannedEvent] = (),
+        parked: Iterable[PlannedEvent] = (),
     ) -> LossCounts:
         """Read the buffer's counts, and add the others. Raises TargetLost.
 
@@ -45,12 +45,12 @@ class LossCounter:
             events: events of the armed probes.
             pump: reader of the buffer.
             counting: those of `events` that only count.
-            resting: events of probes that are disarmed, but still defined.
+            parked: events of probes that are disarmed, but still defined.
         """
         self.look()
         nmissed = dict(self._removed_misses)
-        events, resting = tuple(events), tuple(resting)
-        profile = self._profile([*events, *resting])
+        events, parked = tuple(events), tuple(parked)
+        profile = self._profile([*events, *parked])
         hits = {path: profile[path].hits for path in profile.keys() & {event.path for event in events}}
         passed: dict[str, int] = {}
         for event in counting:
@@ -59,7 +59,7 @@ class LossCounter:
                 hits[event.path] = hist_hits.get(False, 0)
                 if event.filter:
                     passed[event.path] = hist_hits.get(True, 0)
-        for path, count in _missed([*events, *resting], profile).items():
+        for path, count in _missed([*events, *parked], profile).items():
             nmissed[path] = nmissed.get(path) if count is None else (nmissed.get(path) or 0) + count
         return LossCounts(
             overrun={cpu: count.total for cpu, count in self._overrun.items()},

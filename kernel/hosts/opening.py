@@ -12,7 +12,8 @@ from kernel.errors import TargetUnusable
 from kernel.remote.address import Address
 from kernel.remote.cancellation import CANCELLED, disconnect_on_cancel
 from kernel.remote.connect import open_connection
-from kernel.remote.target import RemoteConnection, RemoteTarget
+from kernel.remote.protocol.dialect import RemoteConnection
+from kernel.remote.target import RemoteTarget
 
 if TYPE_CHECKING:
     from kernel.target import Target

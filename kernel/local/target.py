@@ -6,6 +6,7 @@ import contextlib
 import os
 import select
 import stat
+import subprocess
 import threading
 import time
 from collections.abc import Sequence
@@ -255,6 +256,10 @@ class LocalTarget:
     def our_pids(self) -> Sequence[int]:
         """Return all threads of this process: the kernel filters by thread, not by process."""
         return sorted(int(name) for name in files.list_folder("/proc/self/task"))
+
+    def start(self, words: Sequence[str]) -> subprocess.Popen[bytes]:
+        """Start a program, with pipes. Raises OSError."""
+        return subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
 
     def bpf(self, command: int, attributes: bytes, parts: Sequence[BpfPart] = ()) -> BpfAnswer:
         pointers = [(part.offset, part.kind, part.data) for part in parts]

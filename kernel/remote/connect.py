@@ -13,7 +13,8 @@ from kernel.remote.connect_failure import connect_error
 from kernel.remote.control_master import FAREWELL, ControlMaster
 
 if TYPE_CHECKING:
-    from kernel.remote.target import RemoteConnection, RemoteTarget
+    from kernel.remote.protocol.dialect import RemoteConnection
+    from kernel.remote.target import RemoteTarget
 
 Progress = Callable[[str, float | None], None]
 Tell = Callable[[str], None]
@@ -88,7 +89,7 @@ def open_connection(
         # These imports run while ssh connects:
         from kernel.remote.bootstrap import read_greeting, start_dialect
         from kernel.remote.protocol.agent_dialect import AgentDialect
-        from kernel.remote.target import RemoteConnection
+        from kernel.remote.protocol.dialect import RemoteConnection
 
         greeting = read_greeting(master, cancel)
         master.hush()
@@ -96,7 +97,7 @@ def open_connection(
         dialect = start_dialect(master, greeting, python=python, cancel=cancel)
         kind = "agent" if isinstance(dialect, AgentDialect) else "sh"
         description = f"{kind} over {greeting.via.split()[0]}" if greeting.via else kind
-        return RemoteConnection(dialect, description, greeting.troubles(address), master.close)
+        return RemoteConnection(dialect, description, greeting.troubles(address), master.close, master.session)
     except TargetLost as error:
         log, standard_error, failed = master.words(), master.early_stderr, master.failed
         master.close()

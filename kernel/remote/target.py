@@ -1,27 +1,31 @@
 """Implement a remote target on top of a dialect, the commands that agent and shell have in common.
 
 The agent (`kernel.remote.protocol.agent_client`) and plain sh (`kernel.remote.protocol.shell_client`) each are a
-`RemoteDialect`; `RemoteTarget` adds what needs no dialect: facts, cached BTF, our own processes on the remote host.
+`kernel.remote.protocol.dialect.RemoteDialect`; `RemoteTarget` adds what needs no dialect: facts, cached BTF, our own
+processes on the remote host.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import errno
+import subprocess
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from kernel.cleanup.abandoned_processes import AbandonedProcesses
 from kernel.errors import ConnectionGone, FileRefused, TargetLost, TargetUnusable
 from kernel.facts.gather import gather
 from kernel.remote import btf_cache, function_cache, own_processes, symbol_cache
 from kernel.remote.cancellation import CANCELLED, disconnect_on_cancel
+from kernel.remote.protocol.dialect import Connector, RemoteConnection, RemoteDialect
 from kernel.remote.protocol.shell_dialect import ShellDialect
+from kernel.remote.protocol.shell_quote import quote
 from kernel.remote.silence import silence
 from kernel.target import BpfAnswer, BpfPart, Step, Stream, TargetKind
-from probes.facts.facts import TargetFacts, Trouble
+from probes.facts.facts import TargetFacts
 from probes.facts.lookups import likely_file
 from probes.plans.cost_estimate import AGENT, SHELL, ReaderCost
 
@@ -48,70 +52,6 @@ _ALL_SYMBOLS = 1 << 20
 _BOOT = "/proc/sys/kernel/random/boot_id"
 _KERNEL = ("/proc/sys/kernel/osrelease", "/proc/sys/kernel/version", "/proc/sys/kernel/arch")
 """Files that identify a kernel; `arch` does not exist on older kernels."""
-
-
-class RemoteDialect(Protocol):
-    """Process on the remote host that reads and writes files there. Raises as `kernel.target.Target` does."""
-
-    @property
-    def pid(self) -> int: ...
-    @property
-    def last_received(self) -> float:
-        """Time of the last byte from the remote host, by time.monotonic()."""
-
-    @property
-    def unanswered(self) -> float | None:
-        """Time at which the oldest unanswered request was sent, by time.monotonic(); None: there is none."""
-
-    @property
-    def loss(self) -> str:
-        """Reason why the connection is lost; empty: it works."""
-
-    def lose(self, reason: str) -> None:
-        """Give up the connection for a reason: callers waiting for an answer or for events get TargetLost soon."""
-
-    def set_deadline(self, ends: float) -> None:
-        """Set the end of the command: from `ends` (time.monotonic()) on, wait for a silent remote host for
-        `kernel.remote.answer_limit.ENDING_LIMIT` seconds only.
-        """
-
-    def read(self, path: str, limit: int, offset: int = 0) -> bytes: ...
-    def ahead(self, paths: Sequence[str]) -> Mapping[str, bytes | FileRefused]:
-        """Read many files in one round trip; empty if the dialect can't."""
-
-    def perform(self, step: Step) -> None: ...
-    def list(self, path: str) -> Sequence[str]: ...
-    def links(self, path: str) -> Sequence[str]:
-        """Return the targets of the symbolic links in a folder."""
-
-    def guard(self, undo: Step) -> None: ...
-    def unguard(self, undo: Step) -> None: ...
-    def hold(self, path: str) -> None: ...
-    def bpf(self, command: int, attributes: bytes, parts: Sequence[BpfPart]) -> BpfAnswer: ...
-    def close_bpf(self, files: Sequence[int]) -> None: ...
-    def stream(self, instance: str) -> Stream: ...
-    def stream_pids(self) -> Sequence[int]:
-        """Return the processes, besides the dialect's own, which read for us."""
-
-    def close(self) -> None:
-        """Undo guarded steps, end the remote process and its connection. Safe to call twice."""
-
-
-class RemoteConnection(NamedTuple):
-    """A connection to a remote host on which the agent or shell runs."""
-
-    dialect: RemoteDialect
-    access: str
-    """Short description: `agent`, `sh over sudo`."""
-    troubles: tuple[Trouble, ...] = ()
-    hang_up: Callable[[], None] = lambda: None
-    """Ends the ssh process of the connection; safe to call twice."""
-
-
-Connector = Callable[[threading.Event | None, bool], RemoteConnection]
-"""Makes a new connection; arguments: an event that cancels, and whether ssh may prompt at the terminal. Raises
-TargetUnusable.
-"""
 
 
 class RemoteTarget:
@@ -345,6 +285,12 @@ class RemoteTarget:
         if self._own_pids is None:
             self._own_pids = own_processes.own_chain(_Files(self.read, self._dialect.links), self._dialect.pid)
         return (*self._own_pids, *self._dialect.stream_pids())
+
+    def start(self, words: Sequence[str]) -> subprocess.Popen[bytes]:
+        """Start a program over there, with pipes. Raises TargetUnusable."""
+        if self._connection.session is None:
+            raise TargetUnusable(f"{self.name}: no program can be started over this connection")
+        return self._connection.session(" ".join(map(quote, words)))
 
     def bpf(self, command: int, attributes: bytes, parts: Sequence[BpfPart] = ()) -> BpfAnswer:
         return self._dialect.bpf(command, attributes, parts)

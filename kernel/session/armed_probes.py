@@ -28,10 +28,10 @@ from probes.plans.plan import Plan, PlannedEvent
 
 
 class ArmedProbes:
-    """Armed probes of a session, and all changes to them. Calls may come from any thread."""
+    """Armed probes of a session that tracefs records, and all changes to them. Calls may come from any thread."""
 
     def __init__(
-        self, tracefs: Tracefs, instance: Instance, stillness: TracingPause, losses: LossCounter, long_size: int
+        self, tracefs: Tracefs, instance: Instance, pause: TracingPause, losses: LossCounter, long_size: int
     ) -> None:
         self.follows_forks = False
         """True: threads and children of our processes are kept out of the instance automatically."""
@@ -40,13 +40,13 @@ class ArmedProbes:
         self._target = instance.target
         self._instance = instance
         self._tracefs = tracefs
-        self._stillness = stillness
+        self._pause = pause
         self._losses = losses
         self._arming = ArmSteps(instance.target, tracefs, instance, long_size)
         self._armed: dict[Armed, ProbeSteps] = {}
         self._stuck: list[ProbeSteps] = []
         self._formats: dict[int, EventFormat] = {}
-        self._resting = ParkedEvents(tracefs)
+        self._parked = ParkedEvents(tracefs)
         self._closed = False
 
     @property
@@ -69,10 +69,10 @@ class ArmedProbes:
         """Define the events of a plan, set filters and triggers, and switch them on, in our instance only.
 
         Args:
-            plan: what is made.
-            limits: how fast it may be.
-            mode: what it does.
-            key: of the armed probe that it is again; None: it is a new one.
+            plan: plan to arm.
+            limits: highest rates of its events.
+            mode: effect of a hit.
+            key: key of the armed probe that is armed again; None: a new probe.
 
         Raises:
             ProbeRefused: the kernel said no; everything of this plan is undone.
@@ -84,22 +84,22 @@ class ArmedProbes:
             if self._closed:
                 raise TargetUnusable("the session is closed")
             refuse_conflicts(plan, [armed.plan for armed in self._armed])
-            woken = self._resting.wake(plan)
-            holding = woken.holding if woken else self._arming.holding()
-            filtered = woken.plan if woken else plan
+            unparked = self._parked.unpark_equal(plan)
+            holding = unparked.holding if unparked else self._arming.holding()
+            filtered = unparked.plan if unparked else plan
             try:
                 exclude_own_processes(self._target, self._instance, append=self.follows_forks)
-                if woken:
-                    self._arming.change_filters(woken.plan, plan, holding)
+                if unparked:
+                    self._arming.change_filters(unparked.plan, plan, holding)
                     filtered = plan
                 else:
-                    self._remove_resting(self._resting.in_the_way(plan))
+                    self._remove_parked(self._parked.unpark_named(plan))
                     self._arming.define(plan, holding.defined)
                 formats = MappingProxyType(self._arming.read_formats(plan))
                 self._arming.set_filters(plan, holding.defined)
                 armed = Armed(plan, formats, self._measure(plan, holding, limits), key or object())
                 triggers = [(event, text) for event in plan.events for text in event.triggers]
-                with self._stillness.around(text for _, text in triggers):
+                with self._pause.around(text for _, text in triggers):
                     for event, text in triggers:
                         self._arming.add_trigger(event, text, holding)
                 with self._until_stacks_come(holding, mode):
@@ -108,7 +108,7 @@ class ArmedProbes:
                 # The way every probe goes: removing an event empties the buffer, and others have events in it.
                 plans = [*(one.plan for one in self._armed), plan]
                 leave_shared_events(self._tracefs, self._instance, plans, len(self._armed), holding)
-                self._lay(filtered, holding)  # by the plan whose filters the kernel has
+                self._park(filtered, holding)  # by the plan whose filters the kernel has
                 raise
             self._armed[armed] = holding
             self._formats |= armed.formats
@@ -121,13 +121,13 @@ class ArmedProbes:
         """
         alone = mode is Mode.RECORD and all(other.mode is not Mode.RECORD for other in self._armed.values())
         stacks = any(records_stacks(text) for _, text in holding.triggers)
-        return self._stillness.hold() if alone and stacks else contextlib.nullcontext()
+        return self._pause.hold() if alone and stacks else contextlib.nullcontext()
 
     def change_filters(self, armed: Armed, plan: Plan) -> Armed:
         """Give an armed probe other filters, where it is; gives it as it is now.
 
         Args:
-            armed: what is armed.
+            armed: armed probe.
             plan: its plan with other filters and, perhaps, another probe; nothing else differs.
 
         Raises:
@@ -176,7 +176,7 @@ class ArmedProbes:
         with self.lock:
             if armed not in self._armed:
                 raise TargetUnusable("this probe is not armed any more")
-            with self._stillness.around([text]):
+            with self._pause.around([text]):
                 self._arming.add_trigger(event, text, self._armed[armed])
             if by_hand and (event, text) in self._armed[armed].triggers:
                 self._armed[armed].by_hand.append((event, text))
@@ -235,19 +235,19 @@ class ArmedProbes:
             )
             with contextlib.suppress(KernelError):
                 self._losses.remember(armed.plan.events, missed)
-            return failures + self._lay(armed.plan, self._armed.pop(armed))
+            return failures + self._park(armed.plan, self._armed.pop(armed))
 
-    def _lay(self, plan: Plan, holding: ProbeSteps) -> list[UndoFailure]:
+    def _park(self, plan: Plan, holding: ProbeSteps) -> list[UndoFailure]:
         """Disable a probe's events, and remove those whose removal loses no event; see
         `kernel.session.parked_events`.
         """
-        failures = self._resting.lay(plan, holding)
+        failures = self._parked.park(plan, holding)
         if any(other.mode is Mode.RECORD for other in self._armed.values()):
-            self._stillness.read_all()
+            self._pause.read_all()
             return failures
-        return failures + self._remove_resting(self._resting.all())
+        return failures + self._remove_parked(self._parked.unpark_all())
 
-    def _remove_resting(self, these: list[Parked]) -> list[UndoFailure]:
+    def _remove_parked(self, these: list[Parked]) -> list[UndoFailure]:
         events = [event for one in these for event in one.plan.events]
         missed: dict[str, int | None] = {}
         with contextlib.suppress(KernelError):
@@ -277,17 +277,17 @@ class ArmedProbes:
         """Return the losses since the session began, with those of its pump. Raises TargetLost."""
         with self.lock:
             events = [event for armed in self._armed for event in armed.plan.events]
-            resting = [event for plan in self._resting.plans for event in plan.events]
+            parked = [event for plan in self._parked.plans for event in plan.events]
             counting = [armed for armed, holding in self._armed.items() if holding.mode is Mode.COUNT]
             return self._losses.counts(
-                events, pump, [event for armed in counting for event in armed.plan.events], resting
+                events, pump, [event for armed in counting for event in armed.plan.events], parked
             )
 
     def close(self) -> list[UndoFailure]:
         """Disarm everything, for good; every step is tried. A second call tries what failed in the first."""
         with self.lock:
             self._closed = True
-            holdings = [one.holding for one in self._resting.all()] + list(self._armed.values()) + self._stuck
+            holdings = [one.holding for one in self._parked.unpark_all()] + list(self._armed.values()) + self._stuck
             self._armed.clear()
             self._stuck.clear()
             return self._remove(holdings)
@@ -297,12 +297,12 @@ class ArmedProbes:
         if not holdings:
             return []
         failures = [failure for holding in reversed(holdings) for failure in holding.switch_off()]
-        self._stillness.read_all()
+        self._pause.read_all()
         # An event that several probes share goes when the triggers of all of them are gone.
         path = self._tracefs.define("").path
         for holding in reversed(holdings):
             failures += holding.defined.run(down_to=holding.defined.first(path))
         failures += [failure for holding in reversed(holdings) for failure in holding.defined.run()]
-        self._stillness.look()
+        self._pause.look()
         self._stuck += [holding for holding in holdings if holding.stuck]
         return failures

@@ -12,10 +12,12 @@ from types import MappingProxyType
 
 from events.format import EventFormat, FormatError, parse_format
 from events.loss_counts import LossCounts
+from kernel.bpf.call_tracer import LoadedTracer
 from kernel.bpf.calls import BpfRefused
 from kernel.bpf.hit_counts import count_calls
-from kernel.bpf.loaded import Cpus, LoadedPrograms, ProgramCounts
+from kernel.bpf.loaded import LoadedPrograms, ProgramCounts
 from kernel.bpf.refusals import refusal_of
+from kernel.bpf.rings import Cpus
 from kernel.errors import FileRefused, KernelError, TargetUnusable
 from kernel.guards.limits import UNLIMITED, Limits, MeasuredRate, exceeds_limits, too_fast_error
 from kernel.guards.rate_meter import ENOUGH, LONGEST, STEP
@@ -36,7 +38,7 @@ _NO_PYTHON = f"the remote host needs python3 for BPF programs; {BY_TRACEFS}"
 
 @dataclass(slots=True)
 class _Entry:
-    loaded: LoadedPrograms
+    loaded: LoadedPrograms | LoadedTracer
     ring: int
     mode: Mode
 
@@ -54,6 +56,8 @@ class ArmedPrograms:
         self._rings = itertools.count(1)
         self._cpus: Cpus | None = None
         self._held = False
+        self._tracer: _Entry | None = None
+        """Programs that trace calls; None: there are none."""
         self._removed: dict[str, ProgramCounts] = {}
         """Counts of disarmed probes, of which losses and missed calls stay in the sum."""
 
@@ -112,8 +116,31 @@ class ArmedPrograms:
         A lost connection is no error: over there they go with the process that held them.
         """
         entry = self._entries.pop(armed, None)
-        if entry is None:
-            return
+        if entry is not None:
+            self._drop(entry)
+
+    def add_tracer(self, load: Callable[[Cpus], LoadedTracer]) -> LoadedTracer:
+        """Read what programs record that trace calls. Raises BpfRefused, FileRefused, TargetLost: none is left."""
+        loaded = load(self._read_cpus())
+        ring = next(self._rings)
+        try:
+            self._stream.add_rings(ring, loaded.record_bytes, loaded.rings)
+            loaded.switch(ProgramMode.RECORD)
+        except BaseException:
+            with contextlib.suppress(KernelError):
+                self._stream.remove_rings(ring)
+            loaded.close()
+            raise
+        self._tracer = _Entry(loaded, ring, Mode.RECORD)
+        return loaded
+
+    def pause_tracer(self) -> None:
+        """Begin no more traces. Raises BpfRefused, TargetLost."""
+        if self._tracer is not None:
+            self._tracer.loaded.switch(ProgramMode.OFF)
+
+    def _drop(self, entry: _Entry) -> None:
+        """Switch programs off, let what they recorded be read, and close them."""
         with contextlib.suppress(KernelError):
             entry.loaded.switch(ProgramMode.OFF)
             for path, counts in entry.loaded.counts().items():
@@ -160,6 +187,8 @@ class ArmedPrograms:
         present = [
             (path, one, entry.mode) for entry in self._entries.values() for path, one in entry.loaded.counts().items()
         ]
+        if self._tracer is not None:
+            present += [(path, one, Mode.RECORD) for path, one in self._tracer.loaded.counts().items()]
         removed = [(path, one, Mode.OFF) for path, one in self._removed.items()]
         for path, one, _ in [*present, *removed]:
             for cpu, number in one.lost.items():
@@ -176,6 +205,9 @@ class ArmedPrograms:
         """Drop all programs, as `disarm`."""
         for armed in self.armed:
             self.disarm(armed)
+        tracer, self._tracer = self._tracer, None
+        if tracer is not None:
+            self._drop(tracer)
 
     def _measure(self, plan: Plan, loaded: LoadedPrograms, limits: Limits) -> MeasuredRate | None:
         """Count hits for a moment, if limits ask for it. Raises TooFast, BpfRefused, TargetLost."""

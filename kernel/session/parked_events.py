@@ -34,7 +34,7 @@ class ParkedEvents:
         """Plans whose events are still defined."""
         return [parked.plan for parked in self._parked]
 
-    def lay(self, plan: Plan, holding: ProbeSteps) -> list[UndoFailure]:
+    def park(self, plan: Plan, holding: ProbeSteps) -> list[UndoFailure]:
         """Disable a probe's events, and undo everything but their definitions."""
         failures = holding.switch_off()
         failures += holding.defined.run(down_to=holding.defined.first(self._definitions))
@@ -46,7 +46,7 @@ class ParkedEvents:
             self._parked.append(Parked(plan, holding))
         return failures
 
-    def wake(self, plan: Plan) -> Parked | None:
+    def unpark_equal(self, plan: Plan) -> Parked | None:
         """Unpark the probe whose events equal those of a plan and return it; None: there is none."""
         definitions = _definitions_of(plan)
         for parked in self._parked:
@@ -64,14 +64,14 @@ class ParkedEvents:
                 return parked
         return None
 
-    def in_the_way(self, plan: Plan) -> list[Parked]:
-        """Unpark and return the probes that have the name of one of a plan's events."""
+    def unpark_named(self, plan: Plan) -> list[Parked]:
+        """Unpark and return the probes that have an event of the same name as a plan."""
         names = {event.path for event in plan.events if event.line}
         return self._unpark(
             [parked for parked in self._parked if names & {event.path for event in parked.plan.events}]
         )
 
-    def all(self) -> list[Parked]:
+    def unpark_all(self) -> list[Parked]:
         """Unpark and return all probes."""
         return self._unpark(list(self._parked))
 

@@ -11,12 +11,8 @@ from events.loss_counts import LossCounts
 from kernel.cleanup.undo import UndoFailure
 from kernel.errors import KernelError
 from kernel.guards.limits import Limits
-from kernel.guards.row_bounds import SCREEN
-from kernel.recording.replay import ReplaySession
-from kernel.session import start
 from kernel.session.arm_steps import Mode
 from kernel.session.armed import Armed
-from kernel.target import Target
 from probes.plans.plan import Plan, PlannedEvent
 
 
@@ -82,10 +78,3 @@ class AnySession(Protocol):
     def cmdlines(self) -> dict[int, str]: ...
     def counts(self) -> LossCounts: ...
     def close(self) -> list[UndoFailure]: ...
-
-
-def open_session(target: Target, limit_bytes: int = SCREEN.queued) -> AnySession:
-    """Open a session in which `limit_bytes` of events may wait. Raises TargetUnusable, TargetLost."""
-    if target.recording is not None:
-        return ReplaySession(target.recording)
-    return start.open_session(target, limit_bytes=limit_bytes)

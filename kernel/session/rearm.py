@@ -1,4 +1,4 @@
-"""A probe that was armed is armed anew, by another plan or in another session, with all that was told to it since."""
+"""Arm a probe again, by another plan or in another session, with its mode, filter and triggers as changed since."""
 
 from __future__ import annotations
 

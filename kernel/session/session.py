@@ -7,10 +7,12 @@ told from what a living one holds (`kernel.cleanup.leftovers`).
 from __future__ import annotations
 
 import re
+from functools import partial
 from types import TracebackType
 
 from events.format import HeaderPage
 from events.loss_counts import LossCounts
+from kernel.bpf.call_tracer import LoadedTracer, TracerPlan
 from kernel.bpf.ring_stream import ConvertedStream
 from kernel.cleanup.owner import GROUP_PREFIX, INSTANCE_PREFIX
 from kernel.cleanup.undo import UndoFailure, UndoList
@@ -72,6 +74,11 @@ class Session:
         # `7 (expanded: 1408)` before the first event; `X` where CPUs differ.
         numbers = re.findall(r"\d+", self.instance.read("buffer_size_kb"))
         return int(numbers[-1]) if numbers else 0
+
+    def add_tracer(self, plan: TracerPlan) -> LoadedTracer:
+        """Trace calls by BPF programs, until the session ends. Raises BpfRefused, FileRefused, TargetLost."""
+        with self.probes.lock:
+            return self.probes.programs.add_tracer(partial(LoadedTracer, self.target, plan))
 
     def cmdlines(self) -> dict[int, str]:
         """Return the names of tasks by thread id, as far as the kernel remembers them, and those that programs have

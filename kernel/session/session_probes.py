@@ -21,7 +21,7 @@ from probes.remedies import BY_TRACEFS
 
 
 class SessionProbes:
-    """Armed probes of a session, and all changes to them. Calls may come from any thread."""
+    """Armed probes of a session by both means, the oldest first. Calls may come from any thread."""
 
     def __init__(self, events: ArmedProbes, programs: ArmedPrograms) -> None:
         self.events = events

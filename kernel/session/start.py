@@ -1,4 +1,4 @@
-"""The start of a session: our trace instance is made, and reading it begins."""
+"""Start a session: make our trace instance, and begin to read it."""
 
 from __future__ import annotations
 

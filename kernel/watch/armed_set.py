@@ -95,10 +95,10 @@ class ArmedSet:
         """Lower and arm. Raises CannotLower, ProbeRefused, TooFast, TargetUnusable, TargetLost.
 
         Args:
-            probe: what is wanted.
-            at_any_rate: also where its events come faster than the limit.
-            mode: COUNT: the kernel counts its hits and records nothing.
-            triggers: for each of its events that takes them, beside its own.
+            probe: probe as a person means it.
+            at_any_rate: arm the probe even if its events come faster than the limit.
+            mode: `Mode.COUNT`: the kernel counts hits and records nothing.
+            triggers: more triggers for each of its events that takes them.
         """
         limits = Limits(0, self.limits.storm) if at_any_rate else self.limits
         try:
@@ -135,8 +135,12 @@ class ArmedSet:
                 except FentryRefused as error:
                     self._planner.forget_refused(error)
 
+    def tracefs_refusal(self, armed: Armed) -> str:
+        """Return why only programs can record a probe; empty: tracefs can, too. Raises TargetLost."""
+        return self._planner.tracefs_refusal(armed.plan.probe)
+
     def _gone(self, probe: Armable, session: AnySession) -> set[str]:
-        """Paths of events that only other probes had, none of which is armed; their rows are still to be read."""
+        """Return the paths of events that only probes armed before had; their rows can still be read."""
         kept = [plan for plan in self._known.plans if plan.probe == probe]
         kept += [armed.plan for armed in session.probes.armed]
         return _paths(self._known.plans) - _paths(kept)

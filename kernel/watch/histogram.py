@@ -29,9 +29,10 @@ from kernel.watch.counting_states import (
     next_step,
 )
 from kernel.watch.hist_tables import histograms_of
+from probes.bpf.lower import no_tracefs_note
 from probes.hist.kept import HistogramTriggers, WatchedHistogram, is_listed_as, plan_histograms
 from probes.plans.plan import PlannedEvent
-from probes.remedies import BY_TRACEFS
+from probes.remedies import BY_TRACEFS, COUNT_RECORDED
 
 _CLOCK = re.compile(r"\[([\w-]+)\]")
 
@@ -117,9 +118,9 @@ class Histograms:
             self._settle(session)
 
     def read(self) -> tuple[HistogramReading, ...]:
-        """All of them; where a probe got another filter they start anew, with that one.
+        """Read all histograms; those of a probe whose filter changed begin anew, with the new filter.
 
-        Where the connection is lost they are as they were read last: whoever reads the events hears of it.
+        While the connection is lost, return them as they were last read: the reader of events reports the loss.
         Raises ProbeRefused, FileRefused.
         """
         with self._changing:
@@ -212,8 +213,13 @@ class Histograms:
         """Write the triggers, in a pause of the instance (`kernel.session.pause_tracing`) with a gap in what is
         recorded.
         """
-        if any(armed.plan.programs for armed in probes):
-            raise TargetUnusable("the histograms of the kernel are of tracefs events", BY_TRACEFS)
+        for armed in probes:
+            if armed.plan.programs:
+                reason = self._armed.tracefs_refusal(armed)
+                what = "the histograms of the kernel are of tracefs events"
+                if reason:
+                    raise TargetUnusable(no_tracefs_note(what, reason), COUNT_RECORDED)
+                raise TargetUnusable(what, BY_TRACEFS)
         for armed in probes:
             self._keeping.pop(armed.key, None)  # a refusal before this one's triggers takes no others away
         clock = _CLOCK.search(session.instance.read("trace_clock"))

@@ -122,7 +122,10 @@ class Intake:
             if not arrived:
                 break
             before = True
-            self.lacks_newest_task = self.store is not None and self.store.lacks_newest_task
+            store = self.store
+            self.lacks_newest_task = store is not None and store.loss_spans.gaps.lacks_newest_task(
+                store.dropped_until
+            )
             if time.thread_time() >= deadline:
                 self.has_backlog = True
                 self._queue.on_data()
@@ -159,7 +162,7 @@ class Intake:
                 if self._replayed and (outage := outage_of_batch(entry)) is not None:
                     self.outages = (*self.outages, outage)
             elif isinstance(entry, NewestTask):
-                self.store.add_newest_task(entry)
+                self.store.loss_spans.gaps.add_newest_task(max(self.store.latest, 0), entry)
                 continue
             elif isinstance(entry, NewGroup):
                 self._clock.add_disconnect(booted=False)  # the machine may have slept, also where no event is missing
@@ -183,7 +186,7 @@ class Intake:
         self.formats = kept
 
     def settle(self) -> None:
-        """Bring in what is in the buffers now and hold nothing back; for the thread of `tick`, waits up to 0.5 s."""
+        """Take all that is in the buffers now into the store; call in the thread of `tick`; waits up to 0.5 s."""
         if self._queue.session is not None:
             self._queue.session.pump.settle()
         self.tick()
@@ -228,7 +231,7 @@ class Intake:
         return names if self._replayed or not boot else {task_key(pid, boot): name for pid, name in names.items()}
 
     def stored_counts(self) -> dict[str, int]:
-        """Events of each path that have their row; any thread may ask, for a copy of a dict is one step."""
+        """Return the number of events in the store by path. Any thread may call: copying a dict is atomic."""
         store = self.store
         return store.by_event(dict(store.totals)) if store else {}
 
@@ -239,7 +242,7 @@ class Intake:
 
     @contextlib.contextmanager
     def entered(self) -> Iterator[Entered]:
-        """Armed probes, formats and boot as of the last tick: queued batches were made under no later ones."""
+        """Hold armed probes, formats and boot as of the last tick: the queued batches were made under them."""
         with self.entering, self._queue.lock:
             waiting = {id(entry) for entry in self._queue.entries}
             session = self._queue.session

@@ -173,7 +173,7 @@ class Recorder:
         self,
         cmdlines: Mapping[int, str],
         counts: LossCounts | None,
-        homes: Mapping[int, TaskCgroup] = MappingProxyType({}),
+        cgroups: Mapping[int, TaskCgroup] = MappingProxyType({}),
         meta: Mapping[str, Any] = MappingProxyType({}),
     ) -> None:
         """Finish the file with the waiting batches and the final state: names, losses, cgroups, values of `meta`."""
@@ -182,7 +182,7 @@ class Recorder:
             self._check()
             if meta:
                 self._writer.meta(meta)
-            self._writer.blob("cgroups", "", pack(homes))
+            self._writer.blob("cgroups", "", pack(cgroups))
             self._write_end(cmdlines, counts)
 
     def _write_end(self, cmdlines: Mapping[int, str], counts: LossCounts | None) -> None:

@@ -36,7 +36,7 @@ class RecordingControl:
     """Control of the recording of a watch, one at a time."""
 
     def __init__(
-        self, info: KernelInfo, homes: CgroupLookup, known: EventFields, most_waiting: int = MOST_WAITING
+        self, info: KernelInfo, cgroups: CgroupLookup, known: EventFields, most_waiting: int = MOST_WAITING
     ) -> None:
         """Take what is recorded, and how many bytes may wait for the file."""
         self.recorder: Recorder | None = None
@@ -44,7 +44,7 @@ class RecordingControl:
         self.error = ""
         """Why a recording ended by itself; empty: none did."""
         self._info = info
-        self._homes = homes
+        self._cgroups = cgroups
         self._known = known
         self._ready: Recorder | None = None
         """Recorder that was prepared, and to which nothing is written yet."""
@@ -79,13 +79,13 @@ class RecordingControl:
         counts: Callable[[], LossCounts | None],
         meta: Mapping[str, Any],
     ) -> None:
-        """Write what is given to `write` from now on. Raises OSError, KernelError where one is being written.
+        """Record all batches given to `write` from now on. Raises OSError, KernelError if a recording is written.
 
         Args:
-            path: of the new file.
-            session: what reads.
-            known: what is armed and what each id means, as what is given next was made; inside nothing is given.
-            counts: what was lost so far.
+            path: path of the new file.
+            session: session that reads the batches.
+            known: holds the armed probes and formats that the next batch was made under; no batch is given inside.
+            counts: losses so far.
             meta: values that are known by now.
         """
         with self._changing:
@@ -151,9 +151,9 @@ class RecordingControl:
         """Finish it with the last names of a session and its counts; gives its path. Raises OSError.
 
         Args:
-            session: what is armed.
-            queued: what was read and is still to be given to `write`; inside nobody else writes.
-            counts: what was lost so far.
+            session: session with the armed probes.
+            queued: returns batches that were read and not yet given to `write`; no other thread writes inside.
+            counts: losses so far.
             meta: values that are known by now, in the place of those at the beginning.
             last: returns the batch to write behind all events, after the last request to the remote host.
         """
@@ -171,11 +171,11 @@ class RecordingControl:
             with contextlib.suppress(KernelError):  # a lost connection costs the names, no more
                 if session is not None:
                     names = session.cmdlines()
-                    self._homes.look(names)
+                    self._cgroups.look(names)
                     if not self._info.holds_events:
                         names = {task_key(pid, self._info.boot): name for pid, name in names.items()}
             lost = total.since(self._before) if (total := counts()) is not None else None
             if (mark := last()) is not None:
                 recorder.pages(mark)
-            recorder.close(names, lost, self._homes.cgroups, meta)
+            recorder.close(names, lost, self._cgroups.cgroups, meta)
             return recorder.path

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from events.format import EventFormat
 from kernel.recording.plans import recorded_graph
-from kernel.session import protocol, start
+from kernel.recording.replay import ReplaySession
+from kernel.session import start
 from kernel.session.protocol import AnySession
 from kernel.session.session import Session
 from kernel.target import Target
@@ -56,7 +57,9 @@ class ProbeSource:
 
     def open(self, limit_bytes: int) -> AnySession:
         """Open a session. Raises TargetUnusable, TargetLost."""
-        return protocol.open_session(self._target, limit_bytes)
+        if self._target.recording is not None:
+            return ReplaySession(self._target.recording)
+        return start.open_session(self._target, limit_bytes=limit_bytes)
 
     def reopen(self, limit_bytes: int, ready: Callable[[Session], None]) -> Session:  # noqa: ARG002 - nothing is on yet
         """Open a session in place of a disconnected one. Raises TargetUnusable, TargetLost."""

@@ -73,14 +73,14 @@ class Watch:
         """Losses of all sessions."""
         self.armed = ArmedSet(planner, self.queue, self.event_fields, self.losses, limits)
         """Armed probes, and all changes to them."""
-        homes = CgroupLookup(target, bounds.tasks)
-        self.recording = RecordingControl(self.info, homes, self.event_fields, bounds.unwritten)
+        cgroups = CgroupLookup(target, bounds.tasks)
+        self.recording = RecordingControl(self.info, cgroups, self.event_fields, bounds.unwritten)
         """The recording that is being written, if one is wanted."""
         self.intake = Intake(
             self.queue,
             self.event_fields,
             self.clock,
-            homes,
+            cgroups,
             self.recording,
             self.guard,
             bounds,
@@ -152,7 +152,7 @@ class Watch:
 
     @property
     def live(self) -> bool:
-        """Something is armed, or a tracer runs, on a kernel that runs."""
+        """True: probes are armed, or a tracer runs, on a running kernel."""
         recorded = self.session is not None and (self.queue.source.traces or bool(self.armed.probes))
         return recorded and not self.ended and self.info.target.is_kernel
 
@@ -206,7 +206,7 @@ class Watch:
         Does nothing where it is there, or nothing was recorded that could be missing.
 
         Args:
-            offset: of the kernel's clock to `now`.
+            offset: offset of the kernel's clock from `now`.
             now: a clock, in nanoseconds; None: the offset is that of `clock`, to the time of day.
         """
         outage = self._final_outage(offset, now)
@@ -275,12 +275,12 @@ class Watch:
         """Begin another boot of the target, which was seen to have rebooted since the session was opened."""
         self.info.begin_boot((self.info.boot if self.session is None else self.session_boot) + 1)
 
-    def names(self, *, homes: bool = True) -> dict[int, str]:
-        """Names of tasks; asks the kernel, and (`cgroups`) looks up the cgroup of each task for a moment."""
+    def names(self, *, cgroups: bool = True) -> dict[int, str]:
+        """Read the names of tasks by id; with `cgroups`, look up the cgroup of each as well, for a bounded time."""
         names = self.session.cmdlines() if self.session else {}
         if self.store is not None:
             names = {**self.intake.task_names.look(tuple(self.store.unnamed), names), **names}
-        if homes:
+        if cgroups:
             self.intake.cgroups.look(names)
         return names
 

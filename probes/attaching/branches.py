@@ -49,6 +49,40 @@ def branches_to(targets: Collection[int], code: bytes, start: int, machine: str)
     return branches
 
 
+def branch_targets(code: bytes, start: int, machine: str) -> set[int]:
+    """Return the addresses that `code`, loaded at address `start`, branches to; empty for another architecture.
+
+    On x86-64 there are others among them: bytes within an instruction may look like a branch.
+    """
+    if machine == "x86_64":
+        pattern = rb"(?s)(?=(?:[\xe8\xe9]|\x0f[\x80-\x8f])(....))"
+        found = (
+            (match.end(1), int.from_bytes(match[1], "little", signed=True)) for match in re.finditer(pattern, code)
+        )
+        return {start + end + distance for end, distance in found}
+    if machine != "aarch64":
+        return set()
+    words = ((at, int.from_bytes(code[at : at + 4], "little")) for at in range(-start % 4, len(code) - 3, 4))
+    return {
+        start + at + 4 * ((word & 0x3FFFFFF ^ 0x2000000) - 0x2000000)
+        for at, word in words
+        if word >> 26 & 0x1F == 0b00101
+    }
+
+
+def may_call_pointers(code: bytes, start: int, machine: str) -> bool:
+    """Return whether `code`, loaded at address `start`, seems to call an address in a register or in memory.
+
+    On x86-64 these are bytes that look like `call r/m64` (ff /2), on arm64 a `blr`.
+    """
+    if machine == "x86_64":
+        # A call back ends in ff, too: direct branches are passed over.
+        pattern = rb"(?s)(?:[\xe8\xe9]|\x0f[\x80-\x8f])....|(\xff[\x10-\x17\x50-\x57\x90-\x97\xd0-\xd7])"
+        return any(match[1] for match in re.finditer(pattern, code))
+    words = (int.from_bytes(code[at : at + 4], "little") for at in range(-start % 4, len(code) - 3, 4))
+    return machine == "aarch64" and any(word & 0xFFFFFC1F == 0xD63F0000 for word in words)
+
+
 def _x86(code: bytes, start: int, targets: frozenset[int]) -> Iterator[Branch]:
     """Yield branches on x86-64: `call rel32` (e8), `jmp rel32` (e9), `jcc rel32` (0f 80 to 0f 8f)."""
     tails = set()

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-_SYSTEM_CALLS: Final = ("__x64_sys_", "__arm64_sys_", "__riscv_sys_", "__s390x_sys_", "__do_sys_", "ksys_")
+SYSTEM_CALLS: Final = ("__x64_sys_", "__arm64_sys_", "__riscv_sys_", "__s390x_sys_", "__do_sys_", "ksys_")
 """Prefixes of the names of system calls, by architecture."""
 RENAMED: Final = {
     "do_fork": ("kernel_clone",),  # 5.10
@@ -30,13 +30,13 @@ def spellings(name: str) -> Iterator[str]:
     """Yield names that a function may have in other kernels, the likeliest first; they may not exist."""
     low = name.lower()
     if low.startswith(("sys_", "ksys_")):
-        yield from (f"{entry}{low.partition('sys_')[2]}" for entry in _SYSTEM_CALLS)
+        yield from (f"{entry}{low.partition('sys_')[2]}" for entry in SYSTEM_CALLS)
     yield from RENAMED.get(name, ())
     bare = name.lstrip("_")
     yield bare
     yield from (f"{prefix}{bare}" for prefix in _PREFIXES)
     yield from (f"{name}{suffix}" for suffix in _SUFFIXES)
-    yield from (f"{entry}{low}" for entry in _SYSTEM_CALLS)
+    yield from (f"{entry}{low}" for entry in SYSTEM_CALLS)
 
 
 def is_like(name: str, other: str) -> bool:

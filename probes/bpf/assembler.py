@@ -107,6 +107,10 @@ class Assembler:
         """Call a function of the kernel."""
         self._add(CALL, immediate=helper)
 
+    def call_kernel_function(self, btf_type: int) -> None:
+        """Call a kfunc, by the id of its FUNC in the kernel's BTF."""
+        self._add(CALL, source=AddressKind.KERNEL_FUNCTION, immediate=btf_type)
+
     def exit(self, result: int = 0) -> None:
         """Return a number to the kernel."""
         self.constant(0, result)

@@ -95,7 +95,7 @@ class SlotContext:
     stack: Mapping[int, ContextValue]
     """By N of the `$stackN` of arguments that are on the stack and have no `$argN`."""
     result: ContextValue | None
-    """None: at the entry."""
+    """Returned value; None: the program runs at the entry."""
     has_user_range: bool
 
     @classmethod

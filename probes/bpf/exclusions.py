@@ -27,7 +27,15 @@ _BULK: Final = (
         ("rcu_", "__rcu_", "migrate_", "preempt_", "bpf_", "__bpf_"),
         ("tramp", "ftrace", "fprobe"),
     ),
-    _Excluded(_CALLED, ("ring_buffer_", "ktime_get_mono", "irq_work_"), ("stack_walk",), ("_nofault",)),
+    _Excluded(
+        _CALLED,
+        (
+            *("ring_buffer_", "ktime_get_mono", "irq_work_"),
+            *("htab_", "__htab_", "array_map_", "array_of_map_", "pcpu_freelist_", "__pcpu_freelist_"),
+        ),
+        ("stack_walk",),
+        ("_nofault",),
+    ),
 )
 _FENTRY: Final = (
     # A program at the entry or exit is skipped only while it runs itself. What its trampoline calls before it looks

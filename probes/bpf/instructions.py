@@ -57,6 +57,8 @@ class Helper(enum.IntEnum):
     """Kernel function that a program may call, by its number (enum bpf_func_id in include/uapi/linux/bpf.h)."""
 
     MAP_LOOKUP_ELEM = 1
+    MAP_UPDATE_ELEM = 2
+    MAP_DELETE_ELEM = 3
     KTIME_GET_NS = 5
     GET_SMP_PROCESSOR_ID = 8
     GET_CURRENT_PID_TGID = 14
@@ -83,6 +85,12 @@ class MapRole(enum.IntEnum):
     """Array of ring buffers by CPU."""
     HITS = 4
     """Array of one element: a u64 for each function, by its cookie (`probes.bpf.hit_counter`)."""
+    DEPTHS = 5
+    """Hash by thread id: u64, number of calls that are traced and run (`probes.bpf.tracing.call_tracer`)."""
+    TASKS = 6
+    """Hash by thread id: those that are traced."""
+    OBJECTS = 7
+    """Hash of the objects that are tracked: address, u64 -> the same (`probes.bpf.program.ObjectRole`)."""
 
 
 class AddressKind(enum.IntEnum):
@@ -91,6 +99,8 @@ class AddressKind(enum.IntEnum):
     NUMBER = 0
     MAP = 1
     MAP_VALUE = 2
+    KERNEL_FUNCTION = 2
+    """Immediate of a call that is the BTF type of a kfunc (BPF_PSEUDO_KFUNC_CALL)."""
 
 
 class Instruction(NamedTuple):

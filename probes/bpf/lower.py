@@ -17,7 +17,15 @@ from probes.bpf.context import ProgramContext, RegisterContext, SlotContext
 from probes.bpf.exclusions import exclusion_reason
 from probes.bpf.fentry import target_of
 from probes.bpf.fetch import NotCompiled
-from probes.bpf.program import NO_FUNCTION, AttachPoint, BpfProgram, ProgramValue, StoredValue, counter_stride
+from probes.bpf.program import (
+    NO_FUNCTION,
+    AttachPoint,
+    BpfProgram,
+    ObjectRole,
+    ProgramValue,
+    StoredValue,
+    counter_stride,
+)
 from probes.bpf.record import ADDRESS, COMM, RecordLayout, StoredType, stored_type
 from probes.bpf.registers import SAVED_REGISTERS, SavedRegisters
 from probes.facts.facts import Feature, TargetFacts
@@ -70,25 +78,16 @@ def with_programs(
     probe = plan.probe
     if not isinstance(probe, Probe):
         raise TypeError("a plan of a function probe is wanted")
-    registers = SAVED_REGISTERS.get(facts.machine)
-    if registers is None or facts.byteorder != "little" or facts.long_size != 8:
-        raise program_refusal(facts.machine, None, "Programs are made for x86-64 and arm64 only")
-    if probe.place.offset or probe.place.base is not None:
-        raise program_refusal(
-            str(probe.place), str(probe).index(" ") + 1, "A program is attached where a function begins"
-        )
-    if probe.stack or probe.triggers:
-        raise program_refusal("!" + (probe.triggers or ("stacktrace",))[0], None, NO_TRIGGERS)
     several = len(first) > 1 or len(shaped) > 1 or any(left_out.values())
     like, others = _of_one_type(shaped, probe, btf)
-    attached, notes = _attachable(like, several, probe, facts)
+    attached, notes = attachable(like, several, probe, facts)
     plan = attached[0][0]
-    writer = _ProgramWriter(probe, registers, facts, signatures)
+    writer = ProgramMaker(probe, facts, signatures)
     layouts = [RecordLayout.of([(name, kind) for name, kind, _ in writer.values(event)]) for event in plan.events]
     size = max(layout.size for layout in layouts)
     events = []
     for number, (event, layout) in enumerate(zip(plan.events, layouts, strict=True)):
-        groups = _with_equal_lines([(each.events[number], names) for each, names in attached])
+        groups = with_equal_lines([(each.events[number], names) for each, names in attached])
         programs = tuple(writer.program(each, names, layout, size) for each, names in writer.split(groups))
         shift = 0 if signatures else event.frame_shift
         events.append(replace(event, line="", remove="", more=(), programs=programs, frame_shift=shift))
@@ -100,6 +99,20 @@ def with_programs(
     notes += left_out_notes(reasons)
     losses = [f"recorded by BPF programs: {points}", *count, *planned, *notes, *_cut_texts(layouts)]
     return replace(plan, events=tuple(events), losses=tuple(dict.fromkeys(losses)))
+
+
+def _saved_registers(probe: Probe, facts: TargetFacts) -> SavedRegisters:
+    """Return the registers that programs of a probe read. Raises CannotLower where there are no such programs."""
+    registers = SAVED_REGISTERS.get(facts.machine)
+    if registers is None or facts.byteorder != "little" or facts.long_size != 8:
+        raise program_refusal(facts.machine, None, "Programs are made for x86-64 and arm64 only")
+    if probe.place.offset or probe.place.base is not None:
+        raise program_refusal(
+            str(probe.place), str(probe).index(" ") + 1, "A program is attached where a function begins"
+        )
+    if probe.stack or probe.triggers:
+        raise program_refusal("!" + (probe.triggers or ("stacktrace",))[0], None, NO_TRIGGERS)
+    return registers
 
 
 def _of_one_type(
@@ -126,7 +139,7 @@ def _names(btf: Btf | None, type_id: int | None) -> tuple[tuple[str, int], ...] 
     return "bool" if isinstance(kind, Int) and kind.is_bool else ""
 
 
-def _with_equal_lines(
+def with_equal_lines(
     shaped: Sequence[tuple[PlannedEvent, Sequence[str]]],
 ) -> list[tuple[PlannedEvent, tuple[str, ...]]]:
     """Return events that read the same places as one, on the functions of all."""
@@ -135,6 +148,11 @@ def _with_equal_lines(
         key = (*event.line.split()[2:], event.filter)
         merged.setdefault(key, (event, []))[1].extend(functions)
     return [(event, tuple(sorted(functions))) for event, functions in merged.values()]
+
+
+def no_tracefs_note(what: str, reason: str) -> str:
+    """Return the note that programs lack something, of a probe that only they can record."""
+    return f"{what}, and tracefs can't record this probe: {reason}"
 
 
 def program_refusal(token: str, column: int | None, hint: str) -> CannotLower:
@@ -148,7 +166,7 @@ def _not_computed(probe: Probe, part: str) -> CannotLower:
     return program_refusal(part, column if column >= 0 else None, f"No program computes {part}")
 
 
-def _attachable(
+def attachable(
     shaped: Sequence[tuple[Plan, Sequence[str]]], several: bool, probe: Probe, facts: TargetFacts
 ) -> tuple[list[tuple[Plan, tuple[str, ...]]], list[str]]:
     """Return the plans with the functions that a link takes, and a note for those that are left out.
@@ -191,14 +209,15 @@ def _values(event: PlannedEvent, probe: Probe) -> list[tuple[str, StoredType, Ex
     return values
 
 
-class _ProgramWriter:
-    """Writer of the programs of a plan, on one function each (fentry, fexit) where signatures are given."""
+class ProgramMaker:
+    """Maker of the programs of a plan, on one function each (fentry, fexit) where signatures are given."""
 
     def __init__(
-        self, probe: Probe, registers: SavedRegisters, facts: TargetFacts, signatures: Mapping[str, Signature]
+        self, probe: Probe, facts: TargetFacts, signatures: Mapping[str, Signature] = MappingProxyType({})
     ) -> None:
+        """Raise CannotLower where no programs are made for a probe."""
         self._probe = probe
-        self._registers = registers
+        self._registers = _saved_registers(probe, facts)
         self._facts = facts
         self._signatures = signatures
         self._number = 0
@@ -227,33 +246,46 @@ class _ProgramWriter:
         ]
         return [*head, *own]
 
-    def program(self, event: PlannedEvent, functions: tuple[str, ...], layout: RecordLayout, size: int) -> BpfProgram:
-        """Return the next program of the plan. Raises CannotLower."""
+    def program(
+        self,
+        event: PlannedEvent,
+        functions: tuple[str, ...],
+        layout: RecordLayout,
+        size: int,
+        *,
+        role: ObjectRole | None = None,
+        at_exit: bool = False,
+    ) -> BpfProgram:
+        """Return the next program of the plan. Raises CannotLower.
+
+        `at_exit`: it runs at the exit although the record is that of an event at the entry.
+        """
         pairs = zip(self.values(event), layout.fields, strict=True)
         values = [StoredValue(expression, field) for (_, _, expression), field in pairs]
         number, self._number = self._number, self._number + 1
         signature = self._signatures.get(functions[0])
-        context = self._context(event, signature)
+        at_exit = at_exit or event.at_exit
+        context = self._context(at_exit, signature)
         if signature is None:
-            point, target = AttachPoint.EXIT if event.at_exit else AttachPoint.ENTRY, NO_FUNCTION
+            point, target = AttachPoint.EXIT if at_exit else AttachPoint.ENTRY, NO_FUNCTION
         else:
-            point = AttachPoint.FEXIT if event.at_exit else AttachPoint.FENTRY
+            point = AttachPoint.FEXIT if at_exit else AttachPoint.FENTRY
             target = target_of(signature, self._facts) or NO_FUNCTION
         try:
             condition = _condition(event, layout)
-            made = BpfProgram(point, functions, layout, size, tuple(values), condition, context, number, target)
+            made = BpfProgram(point, functions, layout, size, tuple(values), condition, context, number, target, role)
             made.instructions((), 1, counter_stride(number + 1))
         except NotCompiled as error:
             raise _not_computed(self._probe, str(error)) from None
         return made
 
-    def _context(self, event: PlannedEvent, signature: Signature | None) -> ProgramContext:
+    def _context(self, at_exit: bool, signature: Signature | None) -> ProgramContext:
         if signature is None:
-            return RegisterContext(self._registers, event.at_exit)
+            return RegisterContext(self._registers, at_exit)
         return SlotContext.of(
             signature,
             self._facts.machine,
-            at_exit=event.at_exit,
+            at_exit=at_exit,
             has_user_range=self._registers.has_user_range,
         )
 

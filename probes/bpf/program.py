@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -39,6 +39,8 @@ _SCRATCH_END = -24
 """Highest place on the stack for compared values: below the places of `probes.bpf.fetch`."""
 _LARGEST_STACK = 512
 """Bytes of a program's stack (MAX_BPF_STACK)."""
+_LARGEST_ERRNO = 4095
+"""Pointers that are no smaller than the negative number are errors (MAX_ERRNO, include/linux/err.h)."""
 _COMMON = {"comm": COMM, "COMM": COMM}
 _NUMBERS = {
     "common_pid": StoredType("s32", 4, "%d", signed=True),
@@ -55,10 +57,12 @@ class ProgramMode(enum.IntEnum):
 
 
 class AttachPoint(enum.Enum):
-    """End of the calls that a program runs at, of any number of functions (kprobe.multi) or of one (fentry)."""
+    """Ends of the calls that a program runs at, of any number of functions (kprobe.multi) or of one (fentry)."""
 
     ENTRY = "kprobe.multi"
     EXIT = "kretprobe.multi"
+    SESSION = "kprobe.session"
+    """Both ends."""
     FENTRY = "fentry"
     FEXIT = "fexit"
 
@@ -71,6 +75,17 @@ class AttachPoint(enum.Enum):
     def on_one(self) -> bool:
         """True if a program is on one function, by its number in BTF."""
         return self in (AttachPoint.FENTRY, AttachPoint.FEXIT)
+
+
+class ObjectRole(enum.Enum):
+    """Part of a program in tracking objects by their addresses."""
+
+    BEGIN = "begin"
+    """Record the object in the first value, and track it from then on."""
+    TOUCH = "touch"
+    """Record the calls in which that value is a tracked object."""
+    END = "end"
+    """Record such a call, and track the object no longer."""
 
 
 class ProgramValue(enum.Enum):
@@ -120,6 +135,14 @@ class BpfProgram:
     """Number of the program in its plan, from 0."""
     target: TargetFunction = NO_FUNCTION
     """Function of a program on one function."""
+    role: ObjectRole | None = None
+    """Role in the tracking of objects, whose pointer is the first fetcharg; None: none are tracked."""
+
+    @property
+    def object_field(self) -> str:
+        """Name of the field with the address of a tracked object; empty: it tracks none."""
+        own = (value.field.name for value in self.values if not isinstance(value.expression, ProgramValue))
+        return next(own) if self.role is not None else ""
 
     @property
     def numbered(self) -> bool:
@@ -153,6 +176,7 @@ class _ProgramWriter:
         self._values = program.values
         self._size = program.size
         self._condition = program.condition
+        self._role, self._object = program.role, program.object_field
         self._functions = program.functions
         self._own = sorted(set(own_processes))
         self._counters = LOST_BYTES + program.number * PROGRAM_BYTES
@@ -160,27 +184,34 @@ class _ProgramWriter:
         self._compared: dict[str, ComparedValue] = {}
 
     def write(self, cpus: int, stride: int) -> tuple[Instruction, ...]:
-        out, done = self._out, JumpLabel()
+        out, done, full = self._out, JumpLabel(), JumpLabel()
         out.move(CONTEXT, 1)
         out.map_value(2, MapRole.CONTROL)
         out.load(1, 2, 0, 4)
         out.jump_if(JumpCondition.EQ, 1, ProgramMode.OFF, done)
-        if self._condition is None:
+        is_last = self._condition is not None or self._object
+        if not is_last:
             self._leave_out_own(done)
         self._find_counters(cpus, stride, done)
         self._count(_HITS)
         out.constant(FAULT_BITS, 0)
         if self._condition is not None:
             # Most calls end here: nothing is done before that a call which passes can do as well.
-            self._load_compared(self._condition)
+            self._load_compared(compared_fields(self._condition))
             comparer = FilterCompiler(out, self._compared, self._functions, CONTEXT)
             comparer.jump_unless(self._condition, done)
+        if self._object:
+            self._load_compared([self._object])
+            self._jump_unless_object(done)
+        if is_last:
             self._leave_out_own(done)
         self._count(_PASSED)
+        if self._role is ObjectRole.BEGIN:
+            self._begin_tracking(full)
         out.map_value(2, MapRole.CONTROL)
         out.load(1, 2, 0, 4)
         out.jump_if(JumpCondition.NE, 1, ProgramMode.RECORD, done)
-        self._record(done)
+        self._record(done, full)
         out.place(done)
         out.exit()
         return out.program()
@@ -210,11 +241,38 @@ class _ProgramWriter:
         out.alu(AluOperation.ADD, 1, 1)
         out.store(_COUNTER_BASE, at, 1, 8)
 
-    def _load_compared(self, condition: Condition) -> None:
-        """Put the values that the filter compares on the stack. Raises NotCompiled."""
+    def _jump_unless_object(self, done: JumpLabel) -> None:
+        """Continue at a label where a pointer is none to an object, or to one that is not tracked."""
+        out, at = self._out, self._compared[self._object].offset
+        if self._role is ObjectRole.BEGIN:
+            out.load(1, FRAME_POINTER, at, 8)
+            out.jump_if(JumpCondition.EQ, 1, 0, done)
+            out.jump_if(JumpCondition.GE, 1, -_LARGEST_ERRNO, done)
+            return
+        self._call_with_object(Helper.MAP_LOOKUP_ELEM)
+        out.jump_if(JumpCondition.EQ, 0, 0, done)
+        if self._role is ObjectRole.END:
+            self._call_with_object(Helper.MAP_DELETE_ELEM)
+
+    def _begin_tracking(self, full: JumpLabel) -> None:
+        """Put an object among those that are tracked; continue at a label where there is no room."""
+        self._out.stack_address(3, self._compared[self._object].offset)
+        self._out.constant(4, 0)
+        self._call_with_object(Helper.MAP_UPDATE_ELEM)
+        self._out.jump_if(JumpCondition.NE, 0, 0, full)
+
+    def _call_with_object(self, helper: Helper) -> None:
+        self._out.stack_address(2, self._compared[self._object].offset)
+        self._out.map(1, MapRole.OBJECTS)
+        self._out.call(helper)
+
+    def _load_compared(self, names: Iterable[str]) -> None:
+        """Put values that are compared on the stack, each once. Raises NotCompiled."""
         fields = {value.field.name: (number, value) for number, value in enumerate(self._values)}
-        at = _SCRATCH_END
-        for name in compared_fields(condition):
+        at = min((one.offset for one in self._compared.values()), default=_SCRATCH_END)
+        for name in names:
+            if name in self._compared:
+                continue
             number, value = fields.get(name, (0, None))
             kind = value.field.type if value is not None else (_COMMON.get(name) or _NUMBERS.get(name))
             if kind is None or kind.elements > 1:
@@ -238,9 +296,9 @@ class _ProgramWriter:
         out.call(Helper.GET_CURRENT_PID_TGID if name == "common_pid" else Helper.GET_SMP_PROCESSOR_ID)
         out.store(FRAME_POINTER, at, 0, kind.size)
 
-    def _record(self, done: JumpLabel) -> None:
+    def _record(self, done: JumpLabel, full: JumpLabel) -> None:
         """Reserve a record in this CPU's ring buffer, fill it and hand it over; count it as lost without room."""
-        out, full = self._out, JumpLabel()
+        out = self._out
         out.stack_address(2, _CPU)
         out.map(1, MapRole.RINGS)
         out.call(Helper.MAP_LOOKUP_ELEM)

@@ -41,6 +41,7 @@ _ENDS = (
     ("%return", "when it returns, with what it returns"),
     ("%both", "both: what did the call change"),
 )
+_TRACK = ("%track", "every function that takes the same object from then on")
 
 
 def complete(text: str, cursor: int, sources: NameSources) -> Completions:
@@ -165,7 +166,7 @@ def _functions(head: str, word: Word, sources: NameSources) -> Completions:
     pattern = is_choice(name)
     can_attach = _attaches(head, exact.kinds)
     if (pattern and percent) or (can_attach and (not colon or exact.module == module)):
-        ends = _ENDS if head[0] != "r" else _ENDS[:1]
+        ends = _ENDS[:1] if head[0] == "r" else (*_ENDS, _TRACK) if head[0] == "f" and not pattern else _ENDS
         items += [
             Completion(f"{symbol}{suffix} ", ItemKind.PLACE, f"{name}{suffix}", description=about)
             for suffix, about in ends
@@ -183,7 +184,7 @@ def _functions(head: str, word: Word, sources: NameSources) -> Completions:
             for function in sources.functions(name)
             if function.name != name and _attaches(head, function.kinds) and (not colon or function.module == module)
         ][:_MAX_PLACES]
-    is_complete = not percent or word.text in (f"{symbol}{e}" for e, _ in _ENDS)
+    is_complete = not percent or word.text in (f"{symbol}{e}" for e, _ in (*_ENDS, _TRACK))
     if pattern and is_complete:  # a pattern stands for all matching functions; another match would change its meaning
         return Completions(word.start, end, tuple(items), Priority.STANDS)
     urge = Priority.USUAL if can_attach and is_complete else Priority.NEEDED

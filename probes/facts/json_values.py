@@ -6,8 +6,7 @@ import dataclasses
 from typing import Any
 
 from foreign.text import lines_of
-from probes.facts.facts import MOST_FUNCTIONS, Feature, TargetFacts, Trouble
-from probes.functions.function_index import shared_list
+from probes.facts.facts import MOST_FUNCTIONS, Feature, TargetFacts, Trouble, shared_list
 from probes.plain_types import require_types
 
 _BLOBS = ("functions", "blacklist", "readme")

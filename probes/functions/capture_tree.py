@@ -17,10 +17,9 @@ from btf.walk import is_complete, size_of, stripped
 from events.names.function_choice import is_type
 from probes.fetcharg import Comm, FetchArg, Hop, ReturnValue, Stack, Variable
 from probes.functions.convention import FunctionConvention, PassedValue, convention_of
-from probes.functions.fetcharg_types import best_type, is_text
+from probes.functions.fetcharg_types import best_type, fetcharg_for, is_text
 from probes.functions.signature import Signature, certain_signature_of
 from probes.functions.value import ValueUnavailable, locate
-from probes.lowering.arguments.selection import fetcharg_for
 
 MAX_ELEMENTS = 64
 """Largest number of elements of an array in the tree."""
@@ -178,7 +177,7 @@ def _node(
     btf = signature.btf
     best = best_type(btf, type_id)
     kind = f"b{bit_size}" if bit_size else best or ""
-    arg = FetchArg(expression) if bit_size else fetcharg_for(signature, expression, type_id)
+    arg = FetchArg(expression) if bit_size else fetcharg_for(signature.btf, expression, type_id)
     node = CaptureNode(
         label, arg, c_type(btf, type_id), kind, offset, _step(btf, type_id), "", expression, type_id, at_exit
     )

@@ -47,7 +47,7 @@ def chosen_functions(
     Args:
         place: of a probe on several functions.
         btf: types of the kernel; None: unknown.
-        facts: what the target can do.
+        facts: features of the target.
         environment: lookups, for files of names.
         column: of the place in the probe's text.
 
@@ -89,7 +89,7 @@ def _of_names(choice: FunctionChoice, facts: TargetFacts, column: int) -> Chosen
     index = index_of(facts)
     for one in choice.patterns:
         if one.name and not one.excluded and not _is_there(one, index):
-            hint = "It is not in available_filter_functions, as the list has it"
+            hint = "available_filter_functions does not have this name of the list"
             raise CannotLower(own_refusal("not_traceable", one.name, column + one.column, hint))
     if choice.is_one_pattern:  # the kernel itself matches it
         fits = glob(choice.patterns[0].text).match
@@ -171,7 +171,8 @@ def _of_file(choice: FunctionChoice, facts: TargetFacts, environment: Environmen
         patterns += parts.patterns
     missing = [one.text for one in patterns if one.name and not one.excluded and not _is_there(one, index)]
     names = _matching([*patterns, *choice.patterns], index) if patterns else ()
-    note = f"{choice.text}: {len(missing)} of its names are of no traceable function: {shortened(missing)}"
+    told = counted(len(missing), "name is no traceable function", "names are no traceable functions")
+    note = f"{choice.text}: {told}: {shortened(missing)}"
     if not names:
         hint = note if missing else f"{choice.file} has no names"
         raise CannotLower(own_refusal("not_traceable", choice.text, column, hint))

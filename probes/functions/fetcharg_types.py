@@ -7,6 +7,7 @@ from btf.kinds import Kind
 from btf.types import Array, Enum, Enum64, Int, Ptr, Struct, TypeTag
 from btf.walk import size_of, strip
 from probes.facts.dialect import MAX_ARRAY
+from probes.fetcharg import FetchArg, ReturnValue, Variable
 
 _WIDTHS = (1, 2, 4, 8)
 _TEXT_NAMES = frozenset({"char", "unsigned char", "signed char"})
@@ -139,3 +140,9 @@ def _type_of_array(btf: Btf, kind: Array) -> str | None:
     if scalar in ("string", "ustring", "%pd", "%pD"):
         scalar = _pointer_type(btf)  # an array of pointers: the kernel's `string[N]` is something else
     return f"{scalar}[{min(kind.nelems, MAX_ARRAY)}]"
+
+
+def fetcharg_for(btf: Btf, expression: Variable | ReturnValue, type_id: int) -> FetchArg:
+    """Return the fetcharg for a value of this type; the type is written only where the kernel's default differs."""
+    best = best_type(btf, type_id)
+    return FetchArg(expression, None, None if best == default_type(btf, type_id) else best)

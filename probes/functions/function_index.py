@@ -38,18 +38,6 @@ _indexes: list[tuple[tuple[str, ...], FunctionIndex]] = []
 _MAX_STORED = 4
 
 
-_lists: list[tuple[str, ...]] = []
-"""The last few lists of functions: machines with the same kernel share a list, of some 3 MB."""
-
-
-def shared_list(functions: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the stored list that equals `functions`; else store `functions` and return it."""
-    equal = next((stored for stored in tuple(_lists) if stored == functions), None)
-    if equal is None:
-        _lists[:] = [*_lists[-_MAX_STORED + 1 :], functions]
-    return functions if equal is None else equal
-
-
 def index_of(facts: TargetFacts) -> FunctionIndex:
     """Return the index of a target's functions; built once for each list (40 ms for 60,000 names)."""
     for functions, index in tuple(_indexes):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from btf.btf import Btf
 from events.names.function_choice import is_choice
@@ -52,72 +52,112 @@ def lower_function(
     Args:
         probe: the probe to lower.
         btf: types of the target.
-        facts: what the target can do.
+        facts: features of the target.
         group: group of the events.
         event: name of the event.
         environment: symbols, and files of names.
         shared: signature by which the values of several functions are read; None: they are read by number only.
     """
     mechanism = choose(probe, facts, environment, btf)
+    several = is_choice(probe.place.symbol)
     signature = shared
-    if btf is not None and not probe.place.offset and not is_choice(probe.place.symbol):
+    if btf is not None and not probe.place.offset and not several:
         signature = certain_signature_of(btf, probe.place.symbol)
     convention = (
         convention_of(btf, signature.params, facts.machine, signature.returns)
         if btf is not None and signature is not None
         else FunctionConvention()
     )
+    function = _ProbedFunction(probe, mechanism, btf, facts, signature, convention)
     fetchargs, notes = typed_results(probe.fetchargs, probe.place.symbol, mechanism.functions, btf)
     fetchargs = _with_raw_result(fetchargs, facts) if mechanism.others or shared is not None else fetchargs
-    no_function = _no_function_reason(probe)
-    selection = expand_all_arguments(
-        fetchargs,
-        signature if shared is None else None,
-        convention,
-        no_function or (OF_A_PATTERN if is_choice(probe.place.symbol) else UNKNOWN_ARGUMENTS),
-    )
-    if mechanism.by_name and signature is not None and dialect_of(facts).btf_args:
-        _check_numbers(probe, selection, signature)
+    selection = function.select(fetchargs, signature if shared is None else None)
     fields = name_fields(selection)
-    if no_function:
-        _check_no_function(probe, fields, no_function)
+    if reason := _no_function_reason(probe):
+        _check_no_function(probe, fields, reason)
+    ends, split_losses = _ends(probe, fields, facts)
     losses = [
         *_implied_exit_note(probe),
         *mechanism.losses,
         *notes,
         *_symbol_notes(probe, facts, environment),
         *selection.losses,
+        *split_losses,
     ]
-    ends, split_losses = _ends(probe, fields, facts)
-    losses += split_losses
+    frame = unique_field("frame", {field.name for field in fields}) if len(ends) > 1 else ""
     events = []
-    paired = len(ends) > 1
-    frame = unique_field("frame", {field.name for field in fields}) if paired else ""
     for at_exit, members in ends:
-        dialect = dialect_of(facts)
-        named_signature = signature if mechanism.by_name else None
-        site = Site(
-            dialect, btf, named_signature, not at_exit and not probe.place.offset, at_exit, fprobe=mechanism.is_fprobe
-        )
-        capturer = Capturer(site, signature, convention, mechanism.by_name and dialect.btf_args)
-        with _explained_by_pattern(probe, mechanism.functions, btf, facts, site):
-            captured = capture(probe, members, capturer, mechanism.longest(frame), MAX_ARGS - paired)
-        losses += [*captured.losses, *value_warnings(members, captured.columns, capturer)]
-        words = [*captured.words, f"{frame}=$stack"] if paired else captured.words
-        planned = _event(probe, mechanism, at_exit, words, captured.columns, group, event, paired)
-        shift = pushed_by_call(facts.machine) if paired and at_exit else 0
-        events.append(replace(planned, frame=frame, frame_shift=shift))
-    if is_choice(probe.place.symbol):
+        planned, event_losses = function.event(at_exit, members, group, event, frame)
+        losses += event_losses
+        events.append(planned)
+    if several:
         events = _with_functions(events, str(probe.place))
         check_function_filter(probe, events[0].function_field, mechanism.functions, facts)
-    filtered = distribute_filter(
-        str(probe),
-        probe.filter,
-        events,
-        losses,
-        lambda name: _explain_unrecorded(name, probe, signature, mechanism.functions, btf, facts),
-    )
+    filtered = distribute_filter(str(probe), probe.filter, events, losses, function.explain_unrecorded)
     return Plan(probe, filtered, tuple(dict.fromkeys(losses)))
+
+
+@dataclass(frozen=True, slots=True)
+class _ProbedFunction:
+    """Function that a probe is on, or several, with all that decides how their values are read."""
+
+    probe: Probe
+    mechanism: Mechanism
+    btf: Btf | None
+    facts: TargetFacts
+    signature: Signature | None
+    convention: FunctionConvention
+
+    def select(self, fetchargs: Sequence[FetchArg], all_of: Signature | None) -> CaptureSelection:
+        """Return the values to record; `$arg*` stands for the arguments of `all_of`. Raises CannotLower."""
+        unknown = OF_A_PATTERN if is_choice(self.probe.place.symbol) else UNKNOWN_ARGUMENTS
+        reason = _no_function_reason(self.probe) or unknown
+        selection = expand_all_arguments(fetchargs, all_of, self.convention, reason)
+        if self.mechanism.by_name and self.signature is not None and dialect_of(self.facts).btf_args:
+            _check_numbers(self.probe, selection, self.signature)
+        return selection
+
+    def event(
+        self, at_exit: bool, fields: list[NamedField], group: str, event: str | None, frame: str
+    ) -> tuple[PlannedEvent, list[str]]:
+        """Return the event at one end of the call, and losses. Raises CannotLower.
+
+        Args:
+            at_exit: True: at the exit; False: at the entry.
+            fields: values to record there.
+            group: group of the event.
+            event: name of the event; None: the probe's own.
+            frame: name of the field that pairs the events of both ends; empty: the probe has one event.
+        """
+        dialect, by_name = dialect_of(self.facts), self.mechanism.by_name
+        at_entry = not at_exit and not self.probe.place.offset
+        named = self.signature if by_name else None
+        site = Site(dialect, self.btf, named, at_entry, at_exit, fprobe=self.mechanism.is_fprobe)
+        capturer = Capturer(site, self.signature, self.convention, by_name and dialect.btf_args)
+        with _explained_by_pattern(self.probe, self.mechanism.functions, self.btf, self.facts, site):
+            most = MAX_ARGS - bool(frame)
+            captured = capture(self.probe, fields, capturer, self.mechanism.longest(frame), most)
+        words = [*captured.words, f"{frame}=$stack"] if frame else captured.words
+        planned = _event(self.probe, self.mechanism, at_exit, words, captured.columns, group, event, bool(frame))
+        shift = pushed_by_call(self.facts.machine) if frame and at_exit else 0
+        losses = [*captured.losses, *value_warnings(fields, captured.columns, capturer)]
+        return replace(planned, frame=frame, frame_shift=shift), losses
+
+    def explain_unrecorded(self, name: str) -> str:
+        """Return the hint on a name in the filter that is not recorded; empty: none."""
+        place, condition = self.probe.place.symbol, self.probe.filter
+        if not is_choice(place):
+            return explain_unrecorded(name, condition, place, self.signature)
+        if known := known_hint(name, condition, place):
+            return known
+        if self.btf is None:
+            return ""
+        site = Site(dialect_of(self.facts), self.btf, None, at_entry=True)
+        refusal = Refusal("unknown_filter_field", "", None, name)
+        functions, machine = self.mechanism.functions, self.facts.machine
+        return explain_pattern_argument(
+            refusal, FetchArg(Variable(name)), place, functions, self.btf, machine, site
+        ).hint
 
 
 @contextlib.contextmanager
@@ -142,22 +182,6 @@ def _with_functions(events: Sequence[PlannedEvent], pattern: str) -> list[Planne
     # Names are found by the addresses then: a recording keeps no longer texts.
     column = PlanColumn(name, FUNCTION, functions=pattern if len(pattern) <= MAX_PATTERN else "*")
     return [replace(event, columns=(column, *event.columns)) for event in events]
-
-
-def _explain_unrecorded(
-    name: str, probe: Probe, signature: Signature | None, names: Sequence[str], btf: Btf | None, facts: TargetFacts
-) -> str:
-    """Return the hint on a name in the filter that is not recorded; empty: none."""
-    if not is_choice(probe.place.symbol):
-        return explain_unrecorded(name, probe.filter, probe.place.symbol, signature)
-    if known := known_hint(name, probe.filter, probe.place.symbol):
-        return known
-    if btf is None:
-        return ""
-    site = Site(dialect_of(facts), btf, None, at_entry=True)
-    refusal = Refusal("unknown_filter_field", "", None, name)
-    arg = FetchArg(Variable(name))
-    return explain_pattern_argument(refusal, arg, probe.place.symbol, names, btf, facts.machine, site).hint
 
 
 def _implied_exit_note(probe: Probe) -> list[str]:

@@ -68,12 +68,17 @@ def lower_tracepoint(
     triggers = (*(("stacktrace",) if probe.stack else ()), *probe.triggers)
     columns = tuple(replace(column, is_call=(name, column.label) == _CALL) for column in captured.columns)
     planned = PlannedEvent(group, own_name, line, f"-:{path}", triggers=triggers, columns=columns)
+    return _plan(probe, planned, losses, signature)
+
+
+def _plan(probe: Probe, planned: PlannedEvent, losses: list[str], signature: Signature | None) -> Plan:
+    """Build the plan of an event that records the probe's arguments, with the filter. Raises CannotLower."""
     filtered = distribute_filter(
         str(probe),
         probe.filter,
         [planned],
         losses,
-        lambda unknown: explain_unrecorded(unknown, probe.filter, name, signature, function=False),
+        lambda unknown: explain_unrecorded(unknown, probe.filter, probe.place.symbol, signature, function=False),
     )
     return Plan(probe, filtered, tuple(losses))
 
@@ -192,11 +197,4 @@ def _by_event(
         *captured.losses,
     ]
     planned = event_probe(probe, system, name, captured, group, event)
-    filtered = distribute_filter(
-        str(probe),
-        probe.filter,
-        [planned],
-        losses,
-        lambda unknown: explain_unrecorded(unknown, probe.filter, name, signature, function=False),
-    )
-    return Plan(probe, filtered, tuple(losses))
+    return _plan(probe, planned, losses, signature)

@@ -51,6 +51,8 @@ class GraphPlan:
     vectors: bool = True
     """With `interrupts`: also record interrupts without a handler (irq_vectors on x86: timers, IPIs). They are two
     dozen events, each of which takes a slow guest seconds to enable."""
+    returns: bool = False
+    """True to record return values in any case: by BPF programs or probes where the tracer can't."""
     options: tuple[str, ...] = ()
     """Further options of the tracer as in trace_options, with `no` for those to switch off. They change the kernel's
     text, not the recorded data."""
@@ -69,6 +71,7 @@ class GraphPlan:
         words = [", ".join(self.roots or self.functions) or "every function"]
         words += [f"depth {self.max_depth}"] if self.max_depth else []
         words += [f"from {self.threshold_us} us on"] if self.threshold_us else []
+        words += ["with return values"] if self.returns else []
         return ", ".join(words)
 
     @property

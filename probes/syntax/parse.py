@@ -131,15 +131,20 @@ def _place(text: str, kind: ProbeKind, at: int) -> tuple[ProbePlace, ProbeEnds]:
     if percent:
         if suffix == "both" and kind is not ProbeKind.KRETPROBE:
             when = ProbeEnds.BOTH
+        elif suffix == "track" and kind is ProbeKind.AUTO:
+            when = ProbeEnds.TRACK
         elif suffix == "return":
             when = ProbeEnds.EXIT
         else:
-            raise refuse("bad_both" if suffix == "both" else "BAD_ADDR_SUFFIX", at + len(symbol), f"%{suffix}")
+            code = {"both": "bad_both", "track": "bad_track"}.get(suffix, "BAD_ADDR_SUFFIX")
+            raise refuse(code, at + len(symbol), f"%{suffix}")
     if not symbol:
         raise refuse("no_place", at)
     if kstrtoul(symbol) is not None:
         return ProbePlace(symbol), when
     if kind is ProbeKind.AUTO and is_choice(symbol):
+        if when is ProbeEnds.TRACK:
+            raise refuse("bad_track", at + len(symbol), "%track")
         return _choice(symbol, at), when
     module, colon, name = symbol.rpartition(":")
     name, sign, number = _split_offset(name)
@@ -175,8 +180,8 @@ def _split_offset(text: str) -> tuple[str, str, str]:
 
 
 def uses_own(text: str, has_filter: bool = False) -> bool:
-    """Return whether a text has probewright's own syntax: `$$args`, `%both`, `[i]`, several functions otherwise than
-    by a pattern, or a filter the kernel doesn't take.
+    """Return whether a text has probewright's own syntax: `$$args`, `%both`, `%track`, `[i]`, several functions
+    otherwise than by a pattern, or a filter the kernel doesn't take.
     """
     command = text.split("#", 1)[0]
     condition = _FILTER.search(command)
@@ -185,7 +190,7 @@ def uses_own(text: str, has_filter: bool = False) -> bool:
     words = split_command(command if condition is None else command[: condition.start()])
     if len(words) > 1 and words[0].text.startswith("f") and is_own_choice(words[1].text.partition("%")[0]):
         return True
-    return (len(words) > 1 and words[1].text.endswith("%both")) or any(
+    return (len(words) > 1 and words[1].text.endswith(("%both", "%track"))) or any(
         _OWN_ARGUMENTS.search(word.text) or _OWN_INDEX.search(word.text) for word in words[2:]
     )
 

@@ -23,7 +23,6 @@ from typing import Any
 
 from textual.screen import Screen
 
-import kernel.session.protocol
 import tui.app.app
 from events.batch import Batch, Chunk
 from events.format import EventFormat, HeaderPage
@@ -36,6 +35,7 @@ from kernel.guards.row_bounds import SCREEN
 from kernel.pump import Pump
 from kernel.recording.replay import ReplaySession
 from kernel.recording.target import RecordingTarget
+from kernel.watch.source import ProbeSource
 from kernel.watch.watch import Watch
 from tests.events_data import event, page
 from tui.opening import Opening
@@ -222,11 +222,11 @@ def main(rate: int, seconds: float, store_bytes: int, report: Path, view: str) -
     }
     sessions: list[RateSession] = []
 
-    def session_of(target: RecordingTarget, _: int) -> RateSession:
-        sessions.append(RateSession(target, rate))
+    def session_of(source: ProbeSource, _: int) -> RateSession:
+        sessions.append(RateSession(source._target, rate))
         return sessions[0]
 
-    kernel.session.protocol.open_session = session_of  # type: ignore[assignment]
+    ProbeSource.open = session_of  # type: ignore[assignment]
     Watch.__init__.__defaults__ = (SCREEN._replace(rows=store_bytes), *(Watch.__init__.__defaults__ or ())[1:])
     opening = Opening(str(shipped_recording()))
     opening.start()

@@ -15,7 +15,7 @@ from events.names.kallsyms import Symbols
 from events.stacks.stack import field_frames, kernel_frames, user_frames
 from events.store.store import Store
 from events.summary.hist_text import sections
-from kernel.attach.module_files import AbsentModules
+from kernel.attach.absent_modules import AbsentModules
 from kernel.cleanup.stale_journals import read_journals
 from kernel.errors import KernelError
 from kernel.facts.gather import gather, read_config

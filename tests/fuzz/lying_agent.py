@@ -15,7 +15,8 @@ from typing import Any
 from kernel.agent import frames
 from kernel.errors import FileRefused
 from kernel.remote.protocol.agent_dialect import AgentDialect
-from kernel.remote.target import RemoteConnection, RemoteTarget
+from kernel.remote.protocol.dialect import RemoteConnection
+from kernel.remote.target import RemoteTarget
 from kernel.target import Effect, Step
 from tests.btf_writer import every_kind
 from tests.events_data import captured

@@ -15,8 +15,9 @@ from types import SimpleNamespace
 from typing import Any
 
 from kernel.errors import FileRefused
+from kernel.remote.protocol.dialect import RemoteConnection
 from kernel.remote.protocol.shell_dialect import ShellDialect
-from kernel.remote.target import RemoteConnection, RemoteTarget
+from kernel.remote.target import RemoteTarget
 from kernel.target import Effect, Step
 from tests.fuzz.lying_agent import EVIL, LyingKernel
 from tests.fuzz.mutation import damaged

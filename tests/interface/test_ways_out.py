@@ -367,6 +367,12 @@ async def count_hits(app: Any, pilot: Any, way: Way) -> None:
     await until(lambda: watch.session.probes.mode(watch.armed.probes[0]) is Mode.COUNT, pilot)
 
 
+async def count_recorded(app: Any, pilot: Any, way: Way) -> None:
+    await armed(app, pilot)
+    await take(pilot, way)
+    await until(lambda: app.places.live.views.current.name == "aggregate" and says(app, "count by comm"), pilot)
+
+
 async def armed(app: Any, pilot: Any) -> None:
     await ask_for(app, pilot)
     await until(lambda: app.current_watch and app.current_watch.armed.probes, pilot)
@@ -387,6 +393,7 @@ OF_KERNEL: dict[str, Callable[[Any, Any, Way], Awaitable[None]]] = {
     "BY_TRACEFS_ELSEWHERE": by_tracefs_elsewhere,
     "BY_TRACEFS_BEHIND": by_tracefs_elsewhere,
     "COUNT_HITS": count_hits,
+    "COUNT_RECORDED": count_recorded,
     "FILTER_SHOWN": filter_shown,
     "FILTER_SHOWN_ELSEWHERE": filter_shown,
     "FILTER_SHOWN_BEHIND": filter_shown,

@@ -78,7 +78,7 @@ def shipped(folder: Path, random: Random) -> Iterator[Subject]:
 @contextmanager
 def call_graph(folder: Path, random: Random) -> Iterator[Subject]:
     path = folder / "graph.pwr"
-    path.write_bytes(_graph_source(random.choice(("full", "7.2"))))
+    path.write_bytes(_graph_source(random.choice(("full", "7.2", "failures"))))
     yield from _of_file(str(path))
 
 
@@ -211,6 +211,7 @@ def prepare() -> None:
                 importlib.import_module(module.name)
     _graph_source("full")
     _graph_source("7.2")
+    _graph_source("failures")
     _sources()
 
 

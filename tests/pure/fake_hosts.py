@@ -16,7 +16,8 @@ from kernel.connection.kernel_info import KernelInfo
 from kernel.connection.open_target import Progress
 from kernel.connection.planner import Planner
 from kernel.errors import TargetLost, TargetUnusable
-from kernel.remote.target import RemoteConnection, RemoteTarget
+from kernel.remote.protocol.dialect import RemoteConnection
+from kernel.remote.target import RemoteTarget
 from kernel.target import Effect, Step
 from probes.command import Armable
 from probes.plans.plan import Plan, PlannedEvent

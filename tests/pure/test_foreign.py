@@ -27,7 +27,7 @@ from foreign.files import read_file
 from foreign.packed import gunzip, inflate, unpack, unxz
 from foreign.refusal import InputRefusal
 from foreign.text import encode_text, lines_of, whole_number, without_surrogates
-from kernel.attach.module_files import AbsentModules
+from kernel.attach.absent_modules import AbsentModules
 from kernel.connection.environment import HostEnvironment
 from kernel.errors import FileRefused
 from kernel.facts.gather import gather

@@ -16,7 +16,7 @@ ROOTS = ("foreign", "btf", "events", "probes", "kernel", "widgets", "tui")
 MOST = 16
 FORBIDDEN = re.compile(
     r"^(What|Which|Where|How|Who|Whose|When|Whether|Of|It|Its|They|Those|That|This|These|Nothing|Nobody|The same"
-    r"|As that)\b"
+    r"|As that|There|Something|Everything|Everybody|All of them|Until|Same)\b"
 )
 """Words behind which nobody knows yet what a docstring is about."""
 

@@ -19,8 +19,8 @@ from kernel.connection.kernel_info import KernelInfo
 from kernel.connection.planner import Planner
 from kernel.lab.guest import Guest, boot
 from kernel.lab.target import connect
-from probes.lowering.lower import CannotLower
 from probes.plans.plan import PlannedEvent
+from probes.refusal import CannotLower
 from probes.syntax.parse import parse_probe
 
 KERNELS = ("6.1", "6.12", "7.2", "arm64:6.12", "full")

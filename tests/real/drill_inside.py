@@ -24,7 +24,8 @@ from kernel.local import files
 from kernel.local.target import LocalTarget
 from kernel.remote.bootstrap import boot_agent
 from kernel.remote.protocol.agent_dialect import AgentDialect
-from kernel.remote.target import RemoteConnection, RemoteTarget
+from kernel.remote.protocol.dialect import RemoteConnection
+from kernel.remote.target import RemoteTarget
 from kernel.target import Effect, Step, Target
 from tests.real.life import live
 

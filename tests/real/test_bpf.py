@@ -130,7 +130,7 @@ def test_programs_record_what_tracefs_records(
     run_workload(watch, guest, f"python3 -c '{PROGRAM}'")
     store = watch.store
     assert store is not None and not store.undecodable
-    watch.intake.know_names(watch.names(homes=False))
+    watch.intake.know_names(watch.names(cgroups=False))
     for ours, theirs, names in zip(by_program.plan.events, by_tracefs.plan.events, fields, strict=True):
         found, wanted = (rows(watch, store, event.path, names) for event in (ours, theirs))
         # Both are armed while others run: only a task that began afterwards was seen whole by both.
@@ -151,7 +151,7 @@ def test_an_exit_has_the_arguments_of_its_entry(guest: Guest, watch: Watch) -> N
     run_workload(watch, guest, f"python3 -c '{PROGRAM}'")
     store = watch.store
     assert store is not None and not store.undecodable
-    watch.intake.know_names(watch.names(homes=False))
+    watch.intake.know_names(watch.names(cgroups=False))
     entries, exits = (
         rows(watch, store, one.path, names)
         for one, names in zip(by_tracefs.plan.events, (("file", "count"), ("ret",)), strict=True)
@@ -260,7 +260,7 @@ def test_each_function_of_a_type_records_its_own_argument(guest: Guest, watch: W
     run_workload(watch, guest, f"python3 -c '{PROGRAM}'")
     store = watch.store
     assert store is not None and not store.undecodable
-    watch.intake.know_names(watch.names(homes=False))
+    watch.intake.know_names(watch.names(cgroups=False))
     found = rows(watch, store, event.path, ("func", "file", "ino"))
     for name, single in singles.items():
         wanted = rows(watch, store, single.plan.events[0].path, ("file", "ino"))
@@ -283,7 +283,7 @@ def test_a_filter_on_the_function_chooses_its_calls(guest: Guest, watch: Watch, 
     others = arm(watch, 'f:others vfs_read,vfs_open,vfs_write if func != vfs_open && COMM ~ "*tho*"', Via.BPF)
     assert {program.point.on_one for program in (*only.plan.programs, *others.plan.programs)} == {point == "fentry"}
     run_workload(watch, guest, f"python3 -c '{PROGRAM}'")
-    watch.intake.know_names(watch.names(homes=False))
+    watch.intake.know_names(watch.names(cgroups=False))
     store = watch.store
     assert store is not None and not store.undecodable
     for event in only.plan.events:
@@ -305,7 +305,7 @@ def test_a_value_by_name_is_read_of_each_function_of_a_pattern(guest: Guest, wat
     run_workload(watch, guest, f"python3 -c '{PROGRAM}'")
     store = watch.store
     assert store is not None
-    watch.intake.know_names(watch.names(homes=False))
+    watch.intake.know_names(watch.names(cgroups=False))
     found = rows(watch, store, armed.plan.events[0].path, ("func", "i_ino"))
     fewer = rows(watch, store, listed.plan.events[0].path, ("func", "i_ino"))
     tasks = {pid for pid, own in fewer.items() if own[0][0] == "python3" and len(own) >= READS}
@@ -468,7 +468,7 @@ def test_some_functions_have_programs_of_their_own(guest: Guest, watch: Watch) -
     assert any(note.startswith("tracefs does not do this") for note in armed.plan.losses)
     run_workload(watch, guest, f"python3 -c '{PROGRAM}'")
     watch.planner.info.load_symbols()
-    watch.intake.know_names(watch.names(homes=False))
+    watch.intake.know_names(watch.names(cgroups=False))
     store = watch.store
     assert store is not None
     found = rows(watch, store, armed.plan.events[0].path, ("func",))

@@ -109,7 +109,7 @@ def test_calls_of_tasks_that_are_younger_than_the_counting_are_whole(guest: Gues
     watch.counts()
     run_workload(watch, guest, WORKLOAD)
     assert watch.store is not None
-    assert watch.store.newest_task(watch.store.latest) != UNKNOWN_TASK
+    assert watch.store.loss_spans.newest_task(watch.store.latest) != UNKNOWN_TASK
     assert _summary(watch, armed.plan.events[0].path).calls.paired == 2 * WRITES
 
 

@@ -18,9 +18,10 @@ from probes.attaching.catalog import Catalog
 from probes.check import check_plan
 from probes.facts.facts import Feature, TargetFacts
 from probes.functions.capture_tree import CaptureTree
-from probes.lowering.lower import CannotLower, lower
+from probes.lowering.lower import lower
 from probes.plans.plan import Plan
 from probes.probe import Probe, ProbeEnds, ProbeKind, ProbePlace
+from probes.refusal import CannotLower
 
 KERNELS = ["6.1", "6.12", "7.2", "arm64:6.12"]
 TRACING = "/sys/kernel/tracing"

@@ -290,7 +290,8 @@ class Probewright(App[None]):
     @on(messages.GraphStarted)
     def _graph_started(self, event: messages.GraphStarted) -> None:
         if self.tracing.begun(event):
-            self.places.show_graph()
+            plan = event.watch.graph_plan
+            self.places.show_graph("failures" if plan is not None and plan.returns else "graph")
 
     # -- commands --------------------------------------------------------------------------------------------------
 

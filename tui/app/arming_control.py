@@ -1,4 +1,4 @@
-"""Arms, changes and disarms probes for the application; asks where a person has to decide."""
+"""Arm, change and disarm probes for the application; ask where a person has to decide."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The commands that the palette offers: those with the words that were typed in their names, as they were typed."""
+"""Commands that the palette offers: those whose names have the typed words."""
 
 from __future__ import annotations
 

@@ -115,10 +115,10 @@ class Places:
         place = self._go_live()
         self._app.call_after_refresh(place.show_armed, probe)
 
-    def show_graph(self) -> None:
-        """Go to the tree of calls."""
+    def show_graph(self, view: str = "graph") -> None:
+        """Go to the tree of calls, or to another view of them."""
         place = self._go_live()
-        self._app.call_after_refresh(place.action_view, "graph")
+        self._app.call_after_refresh(place.action_view, view)
 
     def show_preset(self, picked: PickedPreset, arm: Callable[[], None]) -> None:
         """Go to the view that a preset asks for, and arm the preset on the way."""

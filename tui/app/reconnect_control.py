@@ -1,4 +1,4 @@
-"""Reconnects a watch whose connection was lost: tried in a worker and by hand, until a person gives it up."""
+"""Reconnect a watch whose connection was lost: in a worker, and by hand, until a person gives up."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class ReconnectControl:
             app: has the timers, the workers and the terminal.
             notices: notifies.
             refresh: shows the places anew.
-            changed: is called when the connection is restored, or lost for good.
+            changed: called when the connection is restored, or lost for good.
         """
         self._app = app
         self._notices = notices

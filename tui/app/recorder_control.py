@@ -1,9 +1,9 @@
-"""Begins and ends recordings of the watch's events; one of both at a time, in a worker."""
+"""Begin and end recordings of the watch's events: in a worker, one step at a time."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -40,7 +40,7 @@ class RecorderControl:
         if recorder is None and beginning is None:
             if not self.notify_change():
                 name = time.strftime("probewright-%Y%m%d-%H%M%S.pwr")
-                dialogs.ask_recording(self._app, name, lambda path: self.toggle(path, watching))
+                _ask_file(self._app, name, lambda path: self.toggle(path, watching))
             return
         name = recorder.path.name if recorder else beginning.name if beginning else ""
         details = ["The recording so far is kept." if recorder else "It is being begun; it ends as soon as it is."]
@@ -89,3 +89,26 @@ class RecorderControl:
         self._refresh()
         if to_end is not None and to_end.recording.recorder is not None:
             self.toggle(Path(), to_end)
+
+
+def _ask_file(app: App[None], name: str, chosen: Callable[[Path], object]) -> None:
+    """Ask for the file of a recording; `name`, a file in the working directory, is the default."""
+    from tui.output.export_file import ExportRefused, require_free
+    from widgets.dialogs.form import FormDialog, FormField
+
+    def path_of(values: Mapping[str, str]) -> Path:
+        return Path(values["file"]).expanduser()
+
+    def wrong(values: Mapping[str, str]) -> str:
+        try:
+            require_free(path_of(values), overwrite=False)
+        except (ExportRefused, RuntimeError) as error:  # no home of a ~user
+            return str(error)
+        return ""
+
+    def done(values: dict[str, str] | None) -> None:
+        if values is not None:
+            chosen(path_of(values))
+
+    line = FormField("file", name, "Events go in from now on; w ends it.")
+    app.push_screen(FormDialog("Record to which file?", [line], wrong), done)

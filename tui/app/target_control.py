@@ -1,4 +1,4 @@
-"""Opens the target, watches it, and leaves it for another one."""
+"""Open the target, watch it, and leave it for another one."""
 
 from __future__ import annotations
 

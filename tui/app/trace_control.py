@@ -47,7 +47,7 @@ class TraceControl:
             app: has the timers and the workers.
             notices: notifies.
             keyboard: holds letters while the tracer begins.
-            ticked: is called after calls came in, as by `tui.refresh.RefreshLoop`.
+            ticked: called after calls came in, as by `tui.refresh.RefreshLoop`.
             refresh: shows the places anew; also while the kernel owes an answer.
         """
         self.current_watch: Watch | None = None
@@ -86,10 +86,13 @@ class TraceControl:
     # -- on the screen ---------------------------------------------------------------------------------------------
 
     def ask_depth(self, planner: Planner, name: str) -> None:
-        """Ask for the depth of a function's call graph, and begin to trace."""
+        """Ask for the depth of a function's call graph, or for its errors, and begin to trace."""
         from probes.plans.graph_plan import GraphPlan
 
-        def trace(depth: int) -> None:
+        def trace(depth: int | None) -> None:
+            if depth is None:
+                self.begin(planner, GraphPlan((name,), irqs=False, returns=True))
+                return
             # Interrupts without a handler show by the functions in which they enter.
             plan = GraphPlan((name,), max_depth=depth, switches=True, interrupts=True, vectors=False)
             self.begin(planner, plan)
@@ -211,18 +214,24 @@ class TraceControl:
 
     def _start(self, planner: Planner, plan: GraphPlan, asked: int) -> None:
         from kernel.cleanup.undo import failure_lines
-        from kernel.graph.watch import graph_watch
+        from kernel.graph.watch import failure_watch, graph_watch
 
         planner.info.load_symbols()  # before anything is traced: the first call has its name
         with self._changing:
             if asked != self._asked:  # while this one waited for its turn another was asked for
                 return
             failures = failure_lines(self._begun.close() if self._begun else ())
-            watching = graph_watch(planner, plan)
+            watching: Watch | None = None
             try:
-                watching.begin()
+                if plan.returns:
+                    watching, begin, *_ = failure_watch(planner, plan)
+                else:
+                    watching = graph_watch(planner, plan)
+                    begin = watching.begin
+                begin()
             except KernelError as error:
-                watching.close()
+                if watching is not None:
+                    watching.close()
                 if asked != self._asked:
                     return
                 self._app.post_message(GraphFailed(str(plan), str(error), error.remedy))

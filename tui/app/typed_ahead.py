@@ -1,4 +1,4 @@
-"""The rule that says whether a key is text, a command, or typed ahead of a change of the screen; without effects.
+"""Rule by which a key is text, a command, or typed ahead of a change of the screen; without effects.
 
 A letter belongs to the text line that has the keyboard. Elsewhere it is a command, but not
 

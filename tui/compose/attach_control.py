@@ -1,4 +1,4 @@
-"""Explains why a function can't be probed, and finds alternatives, in workers that start when a person asks."""
+"""Explain why a function can't be probed, and find alternatives, in workers that start when a person asks."""
 
 from __future__ import annotations
 

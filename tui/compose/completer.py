@@ -1,4 +1,4 @@
-"""Completes the specification at the cursor, for one target.
+"""Complete the specification at the cursor, for one target.
 
 Names come from what is known already; what has to be asked of the target (its events, and their fields) is learnt
 aside, by a worker, and offered from then on.
@@ -115,14 +115,14 @@ class Completer:
             raise SymbolNotPlaced("no_symbols", "it was not read yet") from None
 
     def _variables(self, start: str) -> Sequence[str]:
-        """Variables of the kernel; none before the symbols were read."""
+        """Return the kernel's variables that begin so; none before the symbols were read."""
         if self._symbols is None or len(start) < _LEAST:
             return ()
         found = itertools.islice((e.name for e in self._symbols.beginning(start) if not e.code), _MOST)
         return tuple(dict.fromkeys(name for name in found if is_identifier(name)))
 
     def _types(self, function: str) -> Btf | None:
-        """Types of a function; those of a module only where they were read already."""
+        """Return the types to read a function with; those of a module only if they were read already."""
         module = self._info.function(function).module
         return self._info.btf_of("" if self._info.unread_module(function) else module)
 

@@ -1,4 +1,4 @@
-"""The dialog of exports: what each tool is told of the probe on the screen."""
+"""Dialog that writes the probe on the screen for another tool."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ class Functions:
         return function
 
     def forget(self) -> None:
-        """More is known now: each is described anew."""
+        """Forget all descriptions: more is known of the kernel now."""
         self._known.clear()
 
     @cached_property

@@ -1,4 +1,4 @@
-"""The kernels of the matrix: what each can do, as `make kernels` found it."""
+"""Kernels of the matrix with their features, as `make kernels` found them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Judges lines that were pasted into the specification, and offers to arm those that are probes."""
+"""Judge lines that were pasted into the specification, and offer to arm those that are probes."""
 
 from __future__ import annotations
 

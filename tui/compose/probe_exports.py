@@ -1,4 +1,4 @@
-"""Probes of a target said in the words of another tool; no screen."""
+"""Write probes of a target in the language of another tool; no screen."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ class ProbeExport(NamedTuple):
 
 
 def exported(planner: Planner, probes: Sequence[Armable], dialect: ExportDialect, loss: str = "") -> ExportText:
-    """Probes in one dialect. Raises CannotExport, CannotLower, KernelError.
+    """Write probes in one dialect. Raises CannotExport, CannotLower, KernelError.
 
     Args:
-        planner: of the kernel.
-        probes: on it.
+        planner: planner of the kernel.
+        probes: probes on that kernel.
         dialect: one of `DIALECTS`.
-        loss: what is not in the probes though it was asked for; empty: nothing.
+        loss: note on a part that the probes leave out; empty: nothing is left out.
     """
     plans = plans_for(planner, probes, dialect)
     if loss and plans:
@@ -54,7 +54,7 @@ def exported(planner: Planner, probes: Sequence[Armable], dialect: ExportDialect
 
 
 def offers(planner: Planner, probes: Sequence[Armable]) -> tuple[ProbeExport, ...]:
-    """Probes in every dialect, as far as each can say them."""
+    """Write probes in every dialect, as far as each can express them."""
     return tuple(_offer(planner, probes, dialect) for dialect in DIALECTS)
 
 
@@ -83,7 +83,7 @@ def plans_for(planner: Planner, probes: Iterable[Armable], dialect: ExportDialec
 def _lowered(planner: Planner, probe: Armable, dialect: ExportDialect, taken: set[str]) -> Plan:
     """Lower as `Planner.lower` does, for the features of the other tool in place of this kernel's."""
     probe = with_function_name(probe, lambda: planner.info.symbols)
-    btf = planner.types_of(probe)
+    btf = planner.lookups.types_of(probe)
     facts = replace(planner.info.facts, features=dialect.lowered_for(planner.info.facts))
     around = UNKNOWN if is_function(probe) else planner.info.environment.nearby
     plan = lower(probe, btf, facts, GROUP, environment=around)

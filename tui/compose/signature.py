@@ -1,4 +1,4 @@
-"""Makes the signature that the probe editor shows of a function."""
+"""Build the signature that the probe editor shows of a function."""
 
 from __future__ import annotations
 
@@ -56,12 +56,12 @@ class SignatureNode:
 
 
 def signature_of(info: KernelInfo, name: str, twin: Alternative | None = None) -> SignatureText:
-    """Everything the editor shows of a function, the reason why nothing can be attached included.
+    """Describe a function for the editor: prototype, fields, and the reason if no probe can be attached.
 
     Args:
-        info: of its kernel.
-        name: of the function.
-        twin: the one of several of that name that was chosen.
+        info: kernel info of its kernel.
+        name: name of the function.
+        twin: the function chosen among several of that name.
     """
     if is_choice(name):
         return _of_choice(info, name)

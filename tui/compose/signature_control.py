@@ -1,4 +1,4 @@
-"""Shows the signature and fields of a function; reads the types of a module for it in a worker."""
+"""Show the signature and fields of a function; read the types of its module in a worker."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Decisions of the compose place about the text of a probe; no screen."""
+"""Make a value of a typed probe: parse, verdict, translation, lines for other kernels; no screen."""
 
 from __future__ import annotations
 
@@ -185,7 +185,7 @@ def others_of(
 ) -> tuple[OtherKernel, ...]:
     """Return the lines of a probe for other kernels; kernels with equal lines together."""
     found: dict[OtherKernelLines, list[str]] = {}
-    for name, lines in lower_for_others(probe, planner.types_of(probe), kernels).items():
+    for name, lines in lower_for_others(probe, planner.lookups.types_of(probe), kernels).items():
         found.setdefault(lines, []).append(name)
     like = sorted(found, key=lambda one: (one.error is not None, one.lines != own))  # those that are alike first
     return tuple(_other(", ".join(found[lines]), lines, own) for lines in like)

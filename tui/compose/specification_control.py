@@ -1,4 +1,4 @@
-"""Keeps the specification and the fields of a probe equal: a field that is ticked is typed, and the reverse."""
+"""Keep the specification and the fields of a probe equal: a ticked field is written, and a typed one is ticked."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from textual.app import App
@@ -12,8 +12,6 @@ from foreign.count_text import counted
 from tui.opening import Opening
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from kernel.cleanup.leftovers import Leftover
     from kernel.connection.planner import Planner
     from probes.command import Armable
@@ -90,31 +88,6 @@ def save_preset(app: App[None], probe: Armable) -> None:
 
     form = FormDialog("save as a preset", preset_model.save_form(probe), preset_model.wrong_with_name, by_line=True)
     app.push_screen(form, done)
-
-
-def ask_recording(app: App[None], name: str, chosen: Callable[[Path], object]) -> None:
-    """Ask for the file of a recording; `name`, a file in the working directory, is the default."""
-    from pathlib import Path
-
-    from tui.output.export_file import ExportRefused, require_free
-    from widgets.dialogs.form import FormDialog, FormField
-
-    def path_of(values: Mapping[str, str]) -> Path:
-        return Path(values["file"]).expanduser()
-
-    def wrong(values: Mapping[str, str]) -> str:
-        try:
-            require_free(path_of(values), overwrite=False)
-        except (ExportRefused, RuntimeError) as error:  # no home of a ~user
-            return str(error)
-        return ""
-
-    def done(values: dict[str, str] | None) -> None:
-        if values is not None:
-            chosen(path_of(values))
-
-    line = FormField("file", name, "Events go in from now on; w ends it.")
-    app.push_screen(FormDialog("Record to which file?", [line], wrong), done)
 
 
 def offer_to_remove(app: App[None], leftovers: Sequence[Leftover], agreed: Callable[[], object]) -> None:
@@ -203,19 +176,23 @@ def ask(app: App[None], question: str, details: Sequence[str], yes: str, agreed:
     app.push_screen(ConfirmDialog(question, details, yes=yes, no="Don't", careful=True), done)
 
 
-def ask_depth(app: App[None], name: str, chosen: Callable[[int], object]) -> None:
-    """Ask for the depth of a call graph; `chosen` gets the levels, 0 for all."""
+def ask_depth(app: App[None], name: str, chosen: Callable[[int | None], object]) -> None:
+    """Ask for the depth of a call graph; `chosen` gets the levels, 0 for all, or None where the errors of all levels
+    are wanted.
+    """
     from widgets.dialogs.choose import Answer, ChoiceDialog
 
     def done(answer: str | None) -> None:
         if answer:
-            chosen(int(answer.removeprefix("levels")))
+            chosen(None if answer == "errors" else int(answer.removeprefix("levels")))
 
     details = [
         "How many levels, the function included? Each costs time in the kernel, and room in its buffer.",
-        "Enter takes 3. For more than 9: probewright graph --depth N",
+        "Enter takes 3. For more than 8: probewright graph --depth N",
+        "Errors: all levels with return values, for the function that failed first (E in the live place).",
     ]
-    answers = [Answer(f"levels{n}", str(n), str(n)) for n in range(1, 10)] + [Answer("levels0", "a", "All")]
+    answers = [Answer(f"levels{n}", str(n), str(n)) for n in range(1, 9)]
+    answers += [Answer("levels0", "a", "All"), Answer("errors", "e", "Errors")]
     app.push_screen(ChoiceDialog(f"Trace what {name} calls", details, answers, marked="levels3"), done)
 
 

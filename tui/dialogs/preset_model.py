@@ -1,4 +1,4 @@
-"""Decisions of the preset screen: what is listed, what is said of one, what is saved, and the editor for its file."""
+"""List, judge and save presets for the preset screen, and open the editor of a file; no screen."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from widgets.dialogs.preset_chooser import ListedPreset, PresetCheck
 
 
 def listed() -> tuple[ListedPreset, ...]:
-    """Every preset that can be taken by its name, and files that can't be used."""
+    """List the presets that can be used by name, and the files that can't be used."""
     return tuple(
         ListedPreset(entry.name, entry.origin, str(entry.path), entry.preset, entry.error)
         for entry in Presets().all()

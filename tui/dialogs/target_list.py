@@ -1,4 +1,4 @@
-"""The targets that are offered: this machine, what SSH knows, the lab, recordings; found without opening one."""
+"""List the targets to offer: this machine, hosts of SSH, the lab, recordings; none is opened."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ _RECORDINGS = 8
 
 
 def choices() -> list[TargetRow]:
-    """All of them; looks at this machine, which takes some 30 ms."""
+    """List all targets that can be offered; examines this machine, which takes some 30 ms."""
     return [_local(), *_lab(), *_ssh(), *_recordings()]
 
 
 def mark_open(found: Sequence[TargetRow], opened: str) -> list[TargetRow]:
-    """Mark the one that is open; where it is not offered it is added.
+    """Mark the open target; add it if it is not offered.
 
     Args:
-        found: what is offered.
+        found: offered targets.
         opened: the word of the target that is open; empty: none is.
     """
     if not opened:
@@ -84,7 +84,7 @@ def _lab() -> list[TargetRow]:
 
 
 def _ssh() -> list[TargetRow]:
-    """Hosts named in ~/.ssh/config; patterns are no hosts."""
+    """List the hosts named in ~/.ssh/config, without patterns."""
     if shutil.which("ssh") is None:
         return []
     from kernel.hosts.errors import GroupError

@@ -1,4 +1,4 @@
-"""The application's part in several hosts: the rhythm of looking at them, and one of them lent to the workbench."""
+"""Drive several hosts for the application: refresh them, and lend one to the compose place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Makes the row of a host in the table of hosts: its state, its losses, and the remedy."""
+"""Build the row of a host in the table of hosts: its state, its losses, and the remedy."""
 
 from __future__ import annotations
 

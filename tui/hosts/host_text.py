@@ -1,4 +1,4 @@
-"""Writes the account of one of several hosts: its events, their losses, its clock; no screen."""
+"""Write the account of one of several hosts: its events, their losses, its clock; no screen."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ class HostRows:
         return self._chosen.backlog > 0
 
     def names_changed(self) -> bool:
-        """Tasks have names now; True: other rows are shown, from the oldest on."""
+        """Choose rows anew by new task names; return True if other rows are shown, from the oldest on."""
         return self._chosen is not None and self._chosen.names_changed()
 
     @property
@@ -115,7 +115,7 @@ class HostRows:
         return search_rows(self._chosen, has, start, direction, budget)
 
     def fields(self) -> tuple[str, ...]:
-        """Names of all recorded fields, of all hosts."""
+        """Return the names of all recorded fields, of all hosts."""
         return tuple(dict.fromkeys(name for watch in self.watches for name in fields_of(watch)))
 
     def rows(self, fields: tuple[str, ...]) -> EventRows:
@@ -123,7 +123,7 @@ class HostRows:
         return EventRows(self, [*_COLUMNS, *(EventColumn(_own(field)) for field in fields)], self.cells)
 
     def cells(self, event: object) -> Mapping[str, str]:
-        """Text by column."""
+        """Return the text of each column."""
         one = cast("MergedEvent", event)  # `item` gives no others
         late = " (late)" if one.late else ""
         values = {_own(name): text for name, text in self._values(one).values(one.record)}

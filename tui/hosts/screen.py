@@ -22,7 +22,6 @@ from tui.hosts.rows import HostRows
 from tui.live.detail import DetailScreen
 from tui.present.hist_tables import TableLine
 from tui.present.ways_out import HOSTS_BUILD, HOSTS_DISARM, HOSTS_PRESET, HOSTS_RECONNECT, HOSTS_TRIGGER
-from tui.views.histograms.pane import TableLines, TableList
 from tui.views.pause_position import PausePosition
 from widgets.events.host_table import HostDetail, HostTable
 from widgets.events.status_bar import LiveLine
@@ -30,6 +29,7 @@ from widgets.events.values import LiveState
 from widgets.footer import KeyFooter
 from widgets.lists.table_pane import TablePane
 from widgets.lists.tail_table import TailTable
+from widgets.lists.text_list import TableLines, TableList
 
 if TYPE_CHECKING:
     from kernel.hosts.arm_request import ArmRequest

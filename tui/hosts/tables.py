@@ -1,4 +1,4 @@
-"""Tables of several hosts as they are given out: how each host is, and the histograms of all; no screen."""
+"""Tables of several hosts for exports: the state of each host, and the histograms of all; no screen."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Clears the events that are shown, so that only later ones are seen; the clear can be undone."""
+"""Clear the shown events, so that only later ones are shown; the clear can be undone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Chooses the armed probes that a key is about, by the event under the cursor. Pure: the screen asks and notifies."""
+"""Choose the armed probes that a key acts on, by the event under the cursor. Pure: the screen asks and notifies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every field of one event, over the live place."""
+"""Screen with all fields of one event, over the live place."""
 
 from __future__ import annotations
 

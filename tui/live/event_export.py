@@ -22,25 +22,36 @@ from widgets.dialogs.event_export_dialog import OfferedFormat
 from widgets.safe_text import safe
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from textual.app import App
 
     from events.record import Record
     from events.search.filtered_rows import FilteredRows
     from events.store.store import Store
     from kernel.watch.watch import Watch
+    from tui.output.view_table import ViewTable
 
 _COUNT_EVERY = 0.5
-"""Seconds between two looks at how many events there are."""
+"""Seconds between two counts of the events."""
 
 
 class EventExportScreen(ExportScreen):
-    """Writes what the store held when it was asked to; what comes meanwhile goes on coming."""
+    """Dialog that exports the events of a store as of the request; later events are not written."""
 
-    def __init__(self, watching: Watch, store: Store, chosen: Filter, view: str = "") -> None:
-        """Take whose events they are, their store, the filter, and whose table is offered
-        (`tui.output.view_tables`).
+    def __init__(
+        self,
+        watching: Watch,
+        store: Store,
+        chosen: Filter,
+        view: str,
+        make_table: Callable[[Watch, Store], ViewTable],
+    ) -> None:
+        """Take whose events they are, their store, the filter, whose table is offered (empty: none), and the function
+        that makes it.
         """
         self._filter = chosen
+        self._make_table = make_table
         self._selected = chosen.of(watching, store)
         offered = [OfferedFormat(form.name, form.title, form.suffix, form.keeps) for form in FORMATS]
         super().__init__("", [*offered, *tables_of(view)], time.strftime("probewright-%Y%m%d-%H%M%S"))
@@ -48,7 +59,7 @@ class EventExportScreen(ExportScreen):
         self._store = store
 
     def on_mount(self) -> None:
-        """Until something is written, what would be grows."""
+        """Count the events to export again and again, until writing begins."""
         self._count()
         self.set_interval(_COUNT_EVERY, self._count)
 
@@ -98,9 +109,7 @@ class EventExportScreen(ExportScreen):
             return
         self.say_of_what(self._of_what())
         if view:
-            from tui.output.view_tables import TABLES
-
-            self.start_table(TABLES[view](self._watching, self._store, self._filter), form)
+            self.start_table(self._make_table(self._watching, self._store), form)
             return
         try:
             self.start(self._of_events(form, self.file.out))

@@ -1,4 +1,4 @@
-"""Writing a file from a dialog: in steps between the ticks of its place, on the thread that feeds the stores."""
+"""Write a file from a dialog: in steps between the ticks of its place, on the thread that feeds the stores."""
 
 from __future__ import annotations
 
@@ -32,8 +32,10 @@ _COUNTED = "what the kernel has counted when it is written; {} writes the same"
 _TABLES = {
     "calls": ("calls", _KEEPS),
     "hot-spots": ("hot spots", _KEEPS),
+    "failures": ("failures", _KEEPS),
     "summary": ("summary", _KEEPS),
     "kernel-summary": ("summary", _COUNTED.format("run --hist --view summary")),
+    "aggregate": ("by key", "the rows of this table, all of them; --by writes the same"),
     "hosts": ("hosts", "how each host is, and what was lost there; run --view hosts writes the same"),
     "histograms": ("histograms", _COUNTED.format("run --view histograms")),
 }
@@ -148,7 +150,7 @@ def tables_of(view: str) -> list[OfferedFormat]:
     return [
         OfferedFormat(f"{form.name}{OF_VIEW}{view}", f"{title}: {form.title}", form.suffix, keeps)
         for form in FORMATS
-        if form.of_tables
+        if form.of_tables or (form.name == "parquet" and view == "aggregate")
     ]
 
 

@@ -1,4 +1,4 @@
-"""The views there are, in the order of the line above them. Each has its command in `tui.commands`.
+"""All views, in the order of the line above them. Each has its command in `tui.commands`.
 
 A view is imported when it is first shown: the first rows of the events wait for no other view.
 """
@@ -14,13 +14,15 @@ if TYPE_CHECKING:
 
 LABELS: Final = {"events": "events", "graph": "graph", "calls": "entry→exit", "summary": "summary"}
 """Name of each view, and its label in the line above the rows."""
-EXTRA_LABELS: Final = {"histograms": "histograms"}
+EXTRA_LABELS: Final = {"failures": "failures", "aggregate": "by key", "histograms": "histograms"}
 """Views whose labels stand in that line only while they are shown."""
 _CLASSES: Final = {
     "events": "EventsView",
     "graph": "GraphView",
     "calls": "CallsView",
     "summary": "SummaryView",
+    "failures": "FailuresView",
+    "aggregate": "AggregateView",
     "histograms": "HistogramsView",
 }
 

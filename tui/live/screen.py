@@ -32,6 +32,7 @@ from widgets.lists.tail_table import TailTable
 if TYPE_CHECKING:
     from probes.command import Armable
     from tui.dialogs.preset_screen import PickedPreset
+    from tui.messages import EventsWanted
     from tui.present.first_row import FirstRows, Preview
     from tui.views.events.pane import EventsPane
     from tui.views.summary.pane import SummaryPane
@@ -135,6 +136,11 @@ class LiveScreen(Screen[None]):
         event.stop()
         if self.views.watch is None:
             return
+        if (chain := self.views.current.chain(event.row)) is not None:
+            from tui.live.chain_screen import ChainScreen
+
+            self.app.push_screen(ChainScreen(*chain))
+            return
         try:
             self.app.push_screen(DetailScreen(*self.views.current.detail(self.views.watch, event.row)))
         except IndexError:
@@ -144,12 +150,14 @@ class LiveScreen(Screen[None]):
         event.stop()
         self._show_line()
 
-    async def on_summary_pane_events_wanted(self, event: SummaryPane.EventsWanted) -> None:
+    async def on_events_wanted(self, event: EventsWanted) -> None:
         event.stop()
         from events.search.condition_parser import and_condition
 
         await self.action_view("events")
         self.views.events.pane.only(and_condition(self.filter.text, event.condition))
+        if event.view != "events":
+            await self.action_view(event.view)
 
     def on_events_pane_kernel_filter_wanted(self, event: EventsPane.KernelFilterWanted) -> None:
         event.stop()
@@ -278,7 +286,8 @@ class LiveScreen(Screen[None]):
         if watching is None or watching.store is None or not (len(watching.store) or table in OF_KERNEL):
             self.notify("there are no events to export", markup=False)
         else:
-            self.app.push_screen(EventExportScreen(watching, watching.store, self.filter, table))
+            make = self.views.current.export_table
+            self.app.push_screen(EventExportScreen(watching, watching.store, self.filter, table, make))
 
     def action_probe(self) -> None:
         """Build a probe on the function under the cursor; without a cursor on one that is chosen."""

@@ -8,11 +8,12 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from events.export.formats.csv_table import cell, column_names
+from events.export.formats.parquet_rows import write_rows
 from events.json_text import json_line
 
 if TYPE_CHECKING:
     from events.export.catalogue import Format
-    from tui.output.view_table import ViewTable
+    from tui.output.view_table import Cells, ViewTable
 
 _AT_ONCE: Final = 64
 """Rows written between two checks of the clock."""
@@ -30,6 +31,8 @@ class ViewJob:
         self._out = out
         self._rows: Iterator[dict[str, Any]] | None = None
         self._columns: tuple[str, ...] = ()
+        self._cells: list[Cells] = []
+        """Rows of a format that is written at the end."""
         self.rows = 0
         """Rows written."""
 
@@ -62,6 +65,8 @@ class ViewJob:
             self._write(row)
             if self.rows % _AT_ONCE == 0 and time.monotonic() >= deadline:
                 return False
+        if self._form.binary:
+            write_rows(self._cells, self._table.columns, self._out)
         return True
 
     def _begin(self) -> None:
@@ -71,7 +76,9 @@ class ViewJob:
 
     def _write(self, row: dict[str, Any]) -> None:
         self.rows += 1
-        if self._form.name == "csv":
+        if self._form.binary:
+            self._cells += self._table.cells(row)
+        elif self._form.name == "csv":
             for cells in self._table.cells(row):
                 self._out.write((",".join(cell(cells.get(name)) for name in self._columns) + "\r\n").encode())
         else:

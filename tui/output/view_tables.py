@@ -166,6 +166,56 @@ class HotSpotsTable(EventsTable):
         yield row
 
 
+class FailuresTable(EventsTable):
+    """First failures of the outermost calls of the graph, the most frequent first."""
+
+    name = "failures"
+    _HEADS: Final = ("origin", "error", "count", "ambiguous", "calls", "comms", "example")
+
+    def __init__(self, watch: Watch, store: Store, chosen: Filter) -> None:
+        from tui.views.failures.model import FailureModel, chooser
+        from tui.views.graph.names import GraphNames
+
+        super().__init__(watch, store, chosen)
+        plan = watch.graph_plan
+        passing = chosen.of(watch, store)
+        is_chosen = chooser(plan.roots if plan is not None and plan.returns else (), watch.info)
+        self._failures = FailureModel(
+            watch, store, GraphNames(watch.info, whole=True), is_chosen=is_chosen, passing=passing
+        )
+
+    @property
+    def backlog(self) -> int:
+        """Number of rows that the tree has not processed."""
+        return self._failures.live_tree.backlog
+
+    @property
+    def counted(self) -> PassCount:
+        """Number of failures, of all calls that were looked at."""
+        return PassCount(self._failures.shown, self._failures.failed, "failed call")
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Columns of the screen, and an example."""
+        return self._HEADS
+
+    def tick(self, budget: float) -> None:
+        """Look for failures."""
+        self._failures.tick(budget)
+
+    def objects(self) -> Iterator[dict[str, Any]]:
+        """Yield the objects of `errors --json`."""
+        from tui.views.failures.text import object_of_group
+
+        yield from (object_of_group(self._failures, group) for group in self._failures.by_count())
+
+    def cells(self, row: Mapping[str, Any]) -> Iterator[Cells]:
+        """Yield one row, with names and numbers in place of objects."""
+        chain = " > ".join(f"{call['function']}{call['arguments']}" for call in row["example"]["chain"])
+        named = {name: " ".join(f"{key}:{count}" for key, count in row[name].items()) for name in ("calls", "comms")}
+        yield {**{name: row[name] for name in self._HEADS}, **named, "example": chain}
+
+
 class SummaryTable(EventsTable):
     """Sums of the events, with the values of every field."""
 
@@ -217,7 +267,7 @@ class SummaryTable(EventsTable):
 OF_KERNEL: Final = (HistogramsTable.name, KernelSummaryTable.name)
 """Tables that exist without any event."""
 TABLES: Final[Mapping[str, Callable[[Watch, Store, Filter], ViewTable]]] = {
-    **{table.name: table for table in (CallsTable, HotSpotsTable, SummaryTable)},
+    **{table.name: table for table in (CallsTable, HotSpotsTable, FailuresTable, SummaryTable)},
     **{table.name: table.of_watch for table in (HistogramsTable, KernelSummaryTable)},
 }
 """Makes the table of a view, by the view's name, from a watch, its store and the filter."""

@@ -33,8 +33,8 @@ def function_titles(watch: Watch, functions: Iterable[int], boot: int | None) ->
     }
 
 
-def ends_of(plans: tuple[Plan, ...]) -> dict[str, EndRole]:
-    """Return the role of each event that is the end of a call, by its path."""
+def ends_of(plans: tuple[Plan, ...], *, results: bool = False) -> dict[str, EndRole]:
+    """Return the role of each event that is the end of a call, by its path; `results`: with the return values."""
     ends: dict[str, EndRole] = {}
     for number, plan in enumerate(plans):
         paired = [event for event in plan.events if event.frame]
@@ -44,6 +44,7 @@ def ends_of(plans: tuple[Plan, ...]) -> dict[str, EndRole]:
             event.filter for event in paired
         )
         for event in paired:
+            retval = next((column.name for column in event.columns if column.is_retval), "") if results else ""
             address = ("__probe_func" if event.at_exit else "__probe_ip") if several else ""
             ends[event.path] = EndRole(
                 number,
@@ -53,6 +54,7 @@ def ends_of(plans: tuple[Plan, ...]) -> dict[str, EndRole]:
                 carried,
                 address,
                 is_filtered_by_result=is_exit_filtered,
+                result=retval,
             )
     return ends
 

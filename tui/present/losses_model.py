@@ -1,4 +1,4 @@
-"""Makes the sheet of the loss panel from the armed probes and their counts; no screen."""
+"""Build the sheet of the loss panel from the armed probes and their counts; no screen."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _KRETPROBE = re.compile(r"r(\d*)(?=:)")
 
 
 def sheet_of(watching: Watch, counts: LossCounts | None, buffer_kb: int, usual_kb: int) -> LossSheet:
-    """All counts at one moment.
+    """Return all counts of losses at one moment.
 
     Args:
-        watching: what is armed.
-        counts: what the kernel said last; None: nothing yet.
-        buffer_kb: of each CPU, now.
-        usual_kb: before it was changed.
+        watching: the watch.
+        counts: last counts of the kernel; None: none yet.
+        buffer_kb: present size of the buffer of each CPU.
+        usual_kb: its size before it was changed.
     """
     names = titles_of([armed.plan for armed in watching.armed.probes])
     probes = tuple(

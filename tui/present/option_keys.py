@@ -12,6 +12,7 @@ from tui.present.ways_out import (
     BY_TRACEFS_BEHIND,
     BY_TRACEFS_ELSEWHERE,
     COUNT_HITS,
+    COUNT_RECORDED,
     FILTER_SHOWN,
     FILTER_SHOWN_BEHIND,
     FILTER_SHOWN_ELSEWHERE,
@@ -27,7 +28,8 @@ class KeysForOptions:
             remedies.BY_TRACEFS: str(by_tracefs),
             remedies.FILTER_SHOWN: str(filter_shown),
             remedies.COUNT_HITS: str(COUNT_HITS),
-            remedies.TOO_FAST: "a filter makes them fewer; started with --max-rate it arms more",
+            remedies.COUNT_RECORDED: str(COUNT_RECORDED),
+            remedies.TOO_FAST: "a filter lowers the rate; --max-rate at the start sets the limit",
         }
 
     def text(self, message: str) -> str:

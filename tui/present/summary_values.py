@@ -108,7 +108,7 @@ def values_of(watch: Watch, counted: FieldValues | None, *, exact: bool = False)
     """Return the most frequent values of a field; `exact`: values whose rounded texts are equal are not merged."""
     if counted is None:
         return []
-    name = _Names(watch, counted.event, counted.field, counted.boot)
+    name = ValueNames(watch, counted.event, counted.field, counted.boot)
     known = counted.of_numbers
     if name.measured and not exact:
         return name.times(counted.top(SHOWN))
@@ -157,7 +157,7 @@ def by_name(every_task: Iterable[tuple[str, int, int, int]], own: Container[str]
     return sorted(found, key=lambda one: (-one.hits, one.label))
 
 
-class _Names:
+class ValueNames:
     """Names and filter conditions of the values of a field."""
 
     def __init__(self, watch: Watch, event: str, field: str, boot: int | None) -> None:
@@ -204,13 +204,19 @@ class _Names:
 
     def condition(self, value: Value) -> str:
         """Return the condition for events with a value; empty: none is possible."""
-        if self._column.functions and isinstance(value, int):  # both ends of a call have it
+        clause = self.clause(value)
+        if not clause or (self._column.functions and isinstance(value, int)):  # both ends of a call have it
+            return clause
+        return f"event == {self._event} && {clause}"
+
+    def clause(self, value: Value) -> str:
+        """Return the comparison of the field with a value; empty: none is possible."""
+        if self._column.functions and isinstance(value, int):
             return function_clause(self._field, "==", self._namer.function(value, self._column.functions))
-        of_event = f"event == {self._event} && {self._field} == "
         if isinstance(value, bool | int):
-            return f"{of_event}{int(value)}"
+            return f"{self._field} == {int(value)}"
         try:
-            return f"{of_event}{quote_value(value)}" if isinstance(value, str) else ""
+            return f"{self._field} == {quote_value(value)}" if isinstance(value, str) else ""
         except ValueError:
             return ""
 
@@ -219,7 +225,7 @@ def kernel_values(
     watch: Watch, read: HistogramReading, subject: Subject, *, exact: bool = False
 ) -> list[SummaryValue]:
     """Return the values counted in the kernel, the most frequent first; `exact`: see `values_of`."""
-    name = _Names(watch, subject.event, subject.field, watch.info.boot)
+    name = ValueNames(watch, subject.event, subject.field, watch.info.boot)
     field = _field(watch, subject)
     found = []
     for entry in _by_hits(read.histogram.entries):

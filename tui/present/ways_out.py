@@ -44,10 +44,11 @@ TAKE_BACK_BEHIND: Final = Way(("escape", "u"), "takes it back")
 BY_TRACEFS: Final = Way(("ctrl+t",), "has tracefs record it")
 BY_TRACEFS_ELSEWHERE: Final = Way(("f2", "ctrl+t"), "has tracefs record what is armed then")
 BY_TRACEFS_BEHIND: Final = Way(("escape", "f2", "ctrl+t"), "has tracefs record what is armed then")
+COUNT_RECORDED: Final = Way(("f3", "y"), "counts what is recorded, by key")
 COUNT_HITS: Final = Way(("f3", "L", "c"), "only counts hits, once it is armed")
 FILTER_SHOWN: Final = Way(("f",), "filters the events shown by it")
 FILTER_SHOWN_ELSEWHERE: Final = Way(("f3", "f"), "filters the events shown by it")
 FILTER_SHOWN_BEHIND: Final = Way(("escape", "f"), "filters the events shown by it")
 
 WAYS: Final = {name: way for name, way in globals().items() if isinstance(way, Way)}
-"""All of them, by name."""
+"""Ways out by name."""

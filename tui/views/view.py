@@ -13,12 +13,16 @@ from widgets.lists.table_rows import EmptyTable
 from widgets.lists.tail_table import TailTable
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from events.record import Record
     from events.store.store import Store
     from kernel.watch.watch import Watch
     from probes.plans.plan import Plan
+    from tui.output.view_table import ViewTable
     from widgets.events.times import Stamp
     from widgets.events.values import DetailField
+    from widgets.lists.text_list import StyledLine
 
 
 class ViewPlace(NamedTuple):
@@ -87,6 +91,12 @@ class View(ABC):
         """Name of the table in `tui.output.view_tables` that can be exported; empty: the view has none."""
         return ""
 
+    def export_table(self, watch: Watch, store: Store) -> ViewTable:
+        """Return the table of that name."""
+        from tui.output.view_tables import TABLES
+
+        return TABLES[self.table_name](watch, store, self.filter)
+
     def show_times(self, stamp: Stamp) -> None:  # noqa: B027 - some views show no times
         """Format times of rows in another way."""
 
@@ -96,6 +106,10 @@ class View(ABC):
     def detail(self, watch: Watch, row: int) -> tuple[str, tuple[DetailField, ...]]:  # noqa: ARG002
         """Return title and fields of a row. Raises IndexError if it was dropped."""
         raise IndexError(row)
+
+    def chain(self, row: int) -> tuple[str, Sequence[StyledLine]] | None:  # noqa: ARG002 - most have fields
+        """Return title and lines that stand for the fields of a row; None: `detail` has those."""
+        return None
 
     def record_under_cursor(self, store: Store) -> Record | None:  # noqa: ARG002
         """Return the event under the cursor; None: there is no cursor, or the row was dropped."""

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from widgets.columns import Columns
 from widgets.highlight import highlighted
-from widgets.lists.tail_table import TailTable
+from widgets.lists.top_table import TopTable
 from widgets.number_format import bar, duration, grouped
 from widgets.rows import Piece
 from widgets.safe_text import fit, safe
@@ -40,7 +40,7 @@ class HotFound(NamedTuple):
 
 
 class HotRows:
-    """Rows of a `TailTable`."""
+    """Rows of a `TopTable`."""
 
     first = 0
 
@@ -101,20 +101,14 @@ class HotRows:
         return (safe(spot.name), grouped(spot.calls), *map(duration, times), failed)
 
 
-class HotTable(TailTable):
-    """Table of `HotRows`: it starts at its top, and does not follow new rows."""
+class HotTable(TopTable):
+    """Table of `HotRows`."""
 
     def __init__(self) -> None:
         self.spots = HotRows()
-        super().__init__(self.spots, following=False)
-
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 - Textual's
-        """Disable following: there is no newest row."""
-        return action != "follow"
+        super().__init__(self.spots)
 
     def count(self, spots: Sequence[HotText]) -> None:
         """Show other figures; the cursor stays in its place."""
         self.spots.spots = spots
-        self.follow.see(0, len(spots))
-        self.follow.stop()
-        self.rows_changed()
+        self.rows_replaced(len(spots))

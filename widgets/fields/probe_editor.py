@@ -29,6 +29,9 @@ _KEYS = [
     Binding("e", "when('entry')", "Entry", id="probe.entry", tooltip="Record when the function is called"),
     Binding("x", "when('exit')", "Exit", id="probe.exit", tooltip="Record when it returns"),
     Binding("b", "when('both')", "Both", id="probe.both", tooltip="Record entry and exit, to see changed values"),
+    Binding(
+        "O", "when('track')", "Track", id="probe.track", tooltip="Record each function that takes the same object"
+    ),
     Binding("i", "instead", "Instead", id="probe.instead", tooltip="Reasons, callers and alternatives"),
     Binding("t", "type", "Type", id="probe.type", tooltip="Next sensible type for the ticked field"),
 ]
@@ -171,11 +174,11 @@ class ProbeEditor(Vertical):
             self.signature.hint.refuse(f"there are {len(self.signature.field_tree.roots)} to tick here")
 
     def action_leave(self) -> None:
-        """Back to the functions; what is ticked stays."""
+        """Go back to the functions; ticks stay."""
         self.post_message(self.Left())
 
     def action_everything(self) -> None:
-        """All arguments, or not."""
+        """Tick all arguments, or none."""
         if self.probe is not None:
             self._edit(probe_edits.toggle(self.probe, EVERYTHING, ()))
 

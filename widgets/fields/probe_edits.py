@@ -13,7 +13,7 @@ EVERYTHING = FetchArg(AllArguments(best=True))
 
 
 def at(probe: Probe, when: ProbeEnds, retval: FetchArg | None) -> Probe:
-    """Move the probe to another end of the call.
+    """Move the probe to another end of the call, or have it track an object.
 
     An entry has no return value, so fetchargs that read it are removed. At an exit the return value matters most: it
     is ticked if nothing else is. `retval` None: the function returns nothing.
@@ -21,7 +21,7 @@ def at(probe: Probe, when: ProbeEnds, retval: FetchArg | None) -> Probe:
     fetchargs = probe.fetchargs
     if when is ProbeEnds.ENTRY:
         fetchargs = tuple(arg for arg in fetchargs if not isinstance(arg.expression, ReturnValue))
-    elif retval is not None and not fetchargs:
+    elif when is not ProbeEnds.TRACK and retval is not None and not fetchargs:
         fetchargs = (retval,)
     kind = ProbeKind.KPROBE if probe.kind is ProbeKind.KRETPROBE and when is not ProbeEnds.EXIT else probe.kind
     return replace(probe, when=when, kind=kind, fetchargs=fetchargs)

@@ -91,7 +91,7 @@ class LineList(ScrollView, can_focus=True):
         """Columns on the screen, columns of a row and first row, for the picture that is being made."""
 
     def on_mount(self) -> None:
-        """Rows that were given at birth have an extent only now."""
+        """Set the extent of the rows that were given at construction."""
         self.rows_changed()
 
     @property
@@ -116,7 +116,7 @@ class LineList(ScrollView, can_focus=True):
         return ()
 
     def wanted_columns(self) -> int:
-        """Columns a row needs; more than there are makes the list scroll sideways."""
+        """Return the columns that a row needs; if more than fit, the list scrolls sideways."""
         return 0
 
     def rows_changed(self) -> None:

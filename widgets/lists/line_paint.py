@@ -61,7 +61,7 @@ class LinePainter:
             self._strips.pop((row, True), None)
 
     def forget_styles(self) -> None:
-        """Colours are other ones now."""
+        """Forget styles and painted rows: the colours of the theme have changed."""
         self._styles.clear()
         self._strips.clear()
 

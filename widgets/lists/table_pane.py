@@ -63,7 +63,7 @@ class TablePane(Vertical):
             yield self._found
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 - Textual's
-        """Hits are there while something is searched."""
+        """Allow the keys for hits only during a search."""
         return self.has_class("-searching") if action in ("hit", "leave") else True
 
     def action_search(self) -> None:

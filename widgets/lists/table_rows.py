@@ -51,10 +51,10 @@ class TableRows(Rows, Protocol):
     """Text that is highlighted."""
 
     def total(self, available: int) -> int:
-        """Columns that a row takes where so many are there; may be more."""
+        """Return the columns that a row takes if `available` are there; may be more."""
 
     def header(self, columns: int) -> Iterable[Piece]:
-        """Titles above their columns."""
+        """Return the titles above their columns."""
 
     def prepare(self, first: int, after: int) -> bool:
         """Format rows that will be drawn; True: columns became wider, so that all of them look different."""

@@ -118,7 +118,7 @@ class TailTable(LineList):
             self._extent_timer.reset()
 
     def rows_changed(self) -> None:
-        """All rows look different."""
+        """Paint all rows again: they look different."""
         self.follow.keeps_room = False
         super().rows_changed()
         if self.following:
@@ -161,7 +161,7 @@ class TailTable(LineList):
         self.sync_extent()
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
-        """Scrolling up by hand ends following; the picture goes on from where it was."""
+        """Stop following when a person scrolls up; the shown rows stay."""
         super().watch_scroll_y(old_value, new_value)
         # At the end still: the list became higher (a line below it went), nobody scrolled.
         if self.following and not self.follower.scrolling and new_value < min(old_value, self.max_scroll_y):
@@ -215,7 +215,7 @@ class TailTable(LineList):
         self.rows = rows
 
     def names_changed(self) -> None:
-        """Tasks got names: format rows anew."""
+        """Format all rows anew: tasks got names."""
         self.source.forget()
         self._painter.forget()
         self.refresh()
@@ -225,7 +225,7 @@ class TailTable(LineList):
         return 1 + self.source.total(self.window.columns - 1)
 
     def header(self, columns: int) -> Iterable[Piece]:
-        """Titles above their columns."""
+        """Return the titles above their columns."""
         return [Piece(" "), *self.source.header(columns - 1)]
 
     def render_lines(self, crop: Region) -> list[Strip]:

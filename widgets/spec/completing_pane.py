@@ -86,13 +86,13 @@ class CompletingPane(Vertical):
         yield self.found_list
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 - Textual's
-        """Completions are taken and chosen while the text has the keyboard."""
+        """Allow the keys that choose and take a completion only while the text has the keyboard."""
         if action == "take":
             return self.found_list.opened and bool(self.found_list.found.items)
         return self.editor.has_focus if action in ("choose", "offer") else True
 
     def offer_again(self) -> None:
-        """More is known now: look again what may stand at the cursor."""
+        """Look up the completions at the cursor again: more is known of the kernel now."""
         if self.found_list.opened:
             self._took = self.found_list.after_taking
             self.action_offer()

@@ -54,15 +54,7 @@ class FoldedStacks:
         """Start the output; see `events.export.spans` for `waiting`."""
         self._source = source
         self._out = out
-        self._spans = Spans(
-            source.ends,
-            source.may_lack_ends,
-            waiting,
-            source.passes,
-            source.missed,
-            source.may_lack_events,
-            source.newest_task,
-        )
+        self._spans = Spans(source, waiting)
         self._open: dict[int, list[_Frame]] = {}
         self._times: Counter[Stack] = Counter()
         self._counts: Counter[Stack] = Counter()

@@ -69,15 +69,7 @@ class PerfettoTrace:
         self._source = source
         self._base, self._sequence = place << _PLACE_BITS, _SEQUENCE + place
         self._out = out
-        self._spans = Spans(
-            source.ends,
-            source.may_lack_ends,
-            waiting,
-            source.passes,
-            source.missed,
-            source.may_lack_events,
-            source.newest_task,
-        )
+        self._spans = Spans(source, waiting)
         self._tracks: dict[int, str] = {}
         """Name last written for each track."""
         self._crossing: dict[tuple[int, str], int] = {}

@@ -15,7 +15,7 @@ from kernel.target import BpfAnswer, BpfPart, Step
 
 
 class AgentDialect:
-    """Remote host accessed through its agent; a `kernel.remote.target.RemoteDialect`."""
+    """Remote host accessed through its agent; a `kernel.remote.protocol.dialect.RemoteDialect`."""
 
     def __init__(self, process: subprocess.Popen[bytes], silence: int = SILENCE) -> None:
         self._client = AgentClient(process, silence)

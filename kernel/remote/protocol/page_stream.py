@@ -41,7 +41,7 @@ class AgentStream:
         self._received_bytes = self._consumed_bytes = 0  # bytes; each is counted by one thread only
         self._required = 0
         self._synced = self._wanted
-        """What the agent had read after when it was last asked."""
+        """`_wanted` when the agent was last asked and had read its buffers."""
         self._behind = False  # the last batch did not empty the buffers
         self._closed = False
         self._closing = threading.Lock()

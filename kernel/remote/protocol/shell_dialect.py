@@ -22,7 +22,7 @@ _HOLDS = range(4, 10)
 
 
 class ShellDialect:
-    """Remote host accessed through sh; a `kernel.remote.target.RemoteDialect`."""
+    """Remote host accessed through sh; a `kernel.remote.protocol.dialect.RemoteDialect`."""
 
     def __init__(
         self,

@@ -9,9 +9,9 @@ from btf.layout import fields
 from btf.types import Param, Struct
 from btf.walk import size_of, strip
 from foreign.count_text import counted
-from probes.fetcharg import AllArguments, Argument, FetchArg, Hop, ReturnValue, Variable
+from probes.fetcharg import AllArguments, Argument, FetchArg, Hop, Variable
 from probes.functions.convention import FunctionConvention, PassedValue
-from probes.functions.fetcharg_types import best_type, default_type, unwrap
+from probes.functions.fetcharg_types import best_type, fetcharg_for, unwrap
 from probes.functions.signature import Signature
 
 _MAX_PARTS = 8
@@ -33,12 +33,6 @@ class CaptureSelection(NamedTuple):
 
     requests: tuple[CaptureRequest, ...]
     losses: tuple[str, ...] = ()
-
-
-def fetcharg_for(signature: Signature, expression: Variable | ReturnValue, type_id: int) -> FetchArg:
-    """Return the fetcharg for a value of this type; the type is written only where the kernel's default differs."""
-    best = best_type(signature.btf, type_id)
-    return FetchArg(expression, None, None if best == default_type(signature.btf, type_id) else best)
 
 
 UNKNOWN_ARGUMENTS = "BTF does not know this function's arguments"
@@ -89,7 +83,7 @@ def _argument(
     if not isinstance(kind, Struct) and passed.longs > 1:
         return _halves(signature, param.name, passed)
     if not isinstance(kind, Struct):
-        return [fetcharg_for(signature, variable, param.type_id) if best else FetchArg(variable)], []
+        return [fetcharg_for(signature.btf, variable, param.type_id) if best else FetchArg(variable)], []
     if unwrap(signature.btf, kind.id) != kind.id and not passed.by_reference:
         kind_of_all = best_type(signature.btf, kind.id)
         if kind_of_all is not None and not kind_of_all.endswith(("]", "string")):
@@ -120,7 +114,9 @@ def _parts(signature: Signature, param: Param, kind: Struct) -> tuple[list[Fetch
         if best is None or "[" in best or size_of(signature.btf, inner) > 8 or len(captured) == _MAX_PARTS:
             continue
         variable = Variable(param.name, (Hop(".", member.name),))
-        captured.append(FetchArg(variable) if member.bit_size else fetcharg_for(signature, variable, member.type_id))
+        captured.append(
+            FetchArg(variable) if member.bit_size else fetcharg_for(signature.btf, variable, member.type_id)
+        )
     count = len(members) - len(captured)
     if count:
         members_text = counted(

@@ -28,7 +28,7 @@ def check_function_filter(probe: Probe, field: str, functions: Collection[str], 
         probe: a probe on a pattern of functions.
         field: name of the field with the function.
         functions: names that match the pattern.
-        facts: what the target can do.
+        facts: features of the target.
 
     Raises CannotLower.
     """

@@ -102,8 +102,8 @@ def test_what_is_lost_right_after_a_boot_is_told() -> None:
     store.begin_anew()
     feed(store, 10 * SECOND, F_IN, lost=True)
     store.flush()
-    assert store.may_lack_ends(9 * SECOND, 10 * SECOND)
-    assert not store.may_lack_ends(11 * SECOND, 12 * SECOND)
+    assert store.loss_spans.may_lack_ends(9 * SECOND, 10 * SECOND)
+    assert not store.loss_spans.may_lack_ends(11 * SECOND, 12 * SECOND)
 
 
 def test_a_task_is_where_the_one_of_its_boot_was() -> None:

@@ -117,7 +117,8 @@ def test_a_loss_is_where_it_was_with_its_number(size: int) -> None:
     feed(store, converter, [Recorded(400, 1, 5, IDS[0], 4), Recorded(500, 1, 12, IDS[0], 5)], size)
     store.flush()
     assert store.overrun == {0: 12}
-    assert [store.may_lack_events(start, start + 99) for start in (100, 201, 301, 401)] == [False, True, False, True]
+    lacks = store.loss_spans.may_lack_events
+    assert [lacks(start, start + 99) for start in (100, 201, 301, 401)] == [False, True, False, True]
 
 
 def test_a_loss_of_one_ring_buffer_reaches_back_to_its_own_last_record() -> None:
@@ -127,7 +128,7 @@ def test_a_loss_of_one_ring_buffer_reaches_back_to_its_own_last_record() -> None
     feed(store, converter, [Recorded(900, 1, 0, IDS[1], 1)], SMALL, ring=2)
     feed(store, converter, [Recorded(1000, 1, 3, IDS[0], 1)], SMALL, ring=1)
     store.flush()
-    assert store.may_lack_events(101, 800)
+    assert store.loss_spans.may_lack_events(101, 800)
 
 
 def test_a_time_that_goes_back_by_an_interrupt_keeps_the_place_in_the_buffer() -> None:

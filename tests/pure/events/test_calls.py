@@ -76,7 +76,7 @@ def _fill(store: Store, steps: list[tuple[int, int, int, int, int, bool, bool]])
 
 
 def _one_by_one(store: Store) -> list[Call]:
-    pairing = Pairing(store.may_lack_ends)
+    pairing = Pairing(store.loss_spans.may_lack_ends)
     calls = []
     for seq in range(store.first_seq, store.next_seq):
         record = store.record(seq)

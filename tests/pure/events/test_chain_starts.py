@@ -31,7 +31,7 @@ def _columns(ends: list[End]) -> CallEnds:
     cpus = np.zeros(len(ends), np.int64)
     numbers = [column(name, np.int64) for name in ("seq", "ts", "task", "function")]
     proof = column("at_exit", np.bool_), column("pair_key", np.uint64), column("frame", np.int64)
-    return CallEnds._make([*numbers, *proof, cpus])
+    return CallEnds._make([*numbers, *proof, cpus, cpus, np.zeros(len(ends), np.bool_)])
 
 
 def _plain(ends: list[End], losses: set[int], never_missed: set[int]) -> list[bool]:

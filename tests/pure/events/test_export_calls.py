@@ -95,7 +95,7 @@ def play(steps: list[Step]) -> Played:
 
 
 def items_of(records: list[Record], waiting: int) -> list[SpanItem]:
-    spans = Spans(ENDS, lambda start, end: False, waiting)
+    spans = Spans(Source(ends=ENDS), waiting)
     found = [item for record in records for item in spans.take(record)]
     return [*found, *spans.finish()]
 

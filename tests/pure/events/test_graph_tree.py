@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -81,13 +82,7 @@ class Plain:
         call = event.kind == RowKind.CALL
         if event.edge == Edge.END and self.leave(seq, event, stack):
             return
-        while stack and self.rows[stack[-1]].kind == RowKind.SWITCH:
-            self.over(stack.pop(), CallRowFlag.NO_EXIT)
-        if call:
-            while stack and (place := self.around(stack)) is not None:
-                if self.deeper(event.place, place, event.function == self.rows[stack[-1]].function):
-                    break
-                self.over(stack.pop(), CallRowFlag.NO_EXIT)
+        self.close_outside(event, stack)
         if event.kind == RowKind.SWITCH and event.edge == Edge.END:
             return  # a thread that comes for the first time
         parent = stack[-1] if stack else -1
@@ -100,6 +95,14 @@ class Plain:
         if event.edge == Edge.BEGIN:
             stack.append(len(self.rows) - 1)
 
+    def close_outside(self, event: Event | Call, stack: list[int]) -> None:
+        while stack and self.rows[stack[-1]].kind == RowKind.SWITCH:
+            self.over(stack.pop(), CallRowFlag.NO_EXIT)
+        while event.kind == RowKind.CALL and stack and (place := self.around(stack)) is not None:
+            if self.deeper(event.place, place, event.function == self.rows[stack[-1]].function):
+                break
+            self.over(stack.pop(), CallRowFlag.NO_EXIT)
+
     def leave(self, seq: int, event: Event, stack: list[int]) -> bool:
         for at in range(len(stack) - 1, -1, -1):
             row = self.rows[stack[at]]
@@ -107,9 +110,16 @@ class Plain:
                 continue
             if event.kind == RowKind.CALL and row.place != event.place:
                 continue
-            while len(stack) > at + 1:
-                self.over(stack.pop(), CallRowFlag.NO_EXIT)
-            stack.pop()
+            inner, stack[at:] = stack[at + 1 :], []
+            # The exits of other functions at this position may still follow.
+            beside = [n for n in inner if event.kind == RowKind.CALL and self.rows[n].place == event.place]
+            beside = [n for n in beside if self.rows[n].function != event.function]
+            for n in reversed(inner):
+                if n not in beside:
+                    self.over(n, CallRowFlag.NO_EXIT)
+            for n in beside:
+                self.close_outside(self.rows[n], stack)
+                stack.append(n)
             row.duration = event.duration if event.duration >= 0 else event.ts - row.ts
             row.leave, row.after, row.flags = seq, len(self.rows), 0
             if row.parent >= 0 and row.kind != RowKind.SWITCH:
@@ -187,40 +197,15 @@ def grown(events: list[Event], pieces: list[int], deeper: Deeper, limit: int = 1
     return tree
 
 
+_SHOWN = attrgetter("seq", "kind", "function", "ts", "level", "parent", "leave", "after", "duration", "flags")
+
+
 def told(tree: CallTree) -> list[tuple[int, ...]]:
-    return [
-        (
-            row.seq,
-            row.kind,
-            row.function,
-            row.ts,
-            row.level,
-            row.parent,
-            row.leave,
-            row.after,
-            row.duration,
-            row.flags,
-        )
-        for row in map(tree.row, range(tree.first, tree.next))
-    ]
+    return [_SHOWN(tree.row(number)) for number in range(tree.first, tree.next)]
 
 
 def of_plain(plain: Plain) -> list[tuple[int, ...]]:
-    return [
-        (
-            row.seq,
-            row.kind,
-            row.function,
-            row.ts,
-            row.level,
-            row.parent,
-            row.leave,
-            row.after,
-            row.duration,
-            row.flags,
-        )
-        for row in plain.rows
-    ]
+    return [_SHOWN(row) for row in plain.rows]
 
 
 PIECES = st.lists(st.integers(1, 40), min_size=1, max_size=5)

@@ -10,10 +10,10 @@ import pytest
 
 from events.names.kallsyms import Symbols
 from kernel.attach import symbols as ground
+from kernel.attach.absent_modules import AbsentModules, unpacked
 from kernel.attach.callers import CallerSearch
 from kernel.attach.debug_info import DebugInfo
 from kernel.attach.kcore import PATH, Kcore
-from kernel.attach.module_files import AbsentModules, unpacked
 from kernel.errors import FileRefused
 from probes.attaching.callers import Callers
 from probes.attaching.catalog import Catalog

@@ -14,7 +14,8 @@ from events.recording.reader import Recording
 from events.store.outage_mark import OUTAGE_EVENT, is_mark
 from kernel.connection.open_target import TargetChoice
 from kernel.errors import HostUnreachable, TargetLost, TargetUnusable
-from kernel.remote.target import RemoteConnection, RemoteTarget
+from kernel.remote.protocol.dialect import RemoteConnection
+from kernel.remote.target import RemoteTarget
 from kernel.target import Step
 from kernel.watch import reconnect
 from tests.pure.kernel.test_ssh_reconnect import Fed

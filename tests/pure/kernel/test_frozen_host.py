@@ -23,7 +23,8 @@ from kernel.graph.watch import graph_watch
 from kernel.remote import answer_limit, bootstrap
 from kernel.remote.answer_limit import ENDING_LIMIT, PROGRESS_LIMIT, SILENCE_LIMIT, AnswerLimit, write_with_checks
 from kernel.remote.protocol import second_shell, shell_client
-from kernel.remote.target import RemoteConnection, RemoteTarget
+from kernel.remote.protocol.dialect import RemoteConnection
+from kernel.remote.target import RemoteTarget
 from kernel.target import Effect, Step
 from kernel.watch.watch import Watch
 from probes.plans.graph_plan import GraphPlan

@@ -12,7 +12,8 @@ import pytest
 from kernel.errors import FileRefused, KernelError, TargetLost, TargetUnusable
 from kernel.graph.function_graph import open_graph, support
 from kernel.graph.shared_settings import parse_functions
-from kernel.remote.target import RemoteConnection, RemoteTarget
+from kernel.remote.protocol.dialect import RemoteConnection
+from kernel.remote.target import RemoteTarget
 from kernel.target import Step
 from probes.plans.graph_plan import GraphPlan
 from tests.fake_target import FACTS, ROOT, FakeTarget

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from kernel.errors import TargetLost
-from kernel.remote.target import RemoteConnection, RemoteTarget
+from kernel.remote.protocol.dialect import RemoteConnection
+from kernel.remote.target import RemoteTarget
 
 ROOT = Path(__file__).parents[3]
 

@@ -133,6 +133,21 @@ def both_boots(side: Kernel, watch: Watch, path: Path | None = None) -> None:
     watch.intake.know_names(watch.names())
 
 
+def hit_before_a_reboot(side: Kernel, watch: Watch) -> None:
+    """Hit a probe once, read the symbols, and reboot; nobody has reconnected."""
+    watch.armed.arm(probe("vfs_read"))
+    side.hit(1000, id_of_probe(watch))
+    shown(watch, 1)
+    watch.info.load_symbols()
+    cut(side, watch)
+    reboot(side)
+
+
+def functions(watch: Watch, *rows: int) -> list[str]:
+    """Names of the functions that rows show."""
+    return [dict(watch.event_fields.values(store_of(watch).record(seq)))["func"] for seq in rows]
+
+
 def id_of_probe(watch: Watch) -> int:
     (armed,) = watch.armed.probes
     return next(number for number, fmt in armed.formats.items() if fmt.path != STACK.path)
@@ -176,8 +191,8 @@ def found(watch: Watch, text: str) -> list[int]:
 
 def assert_named(watch: Watch) -> None:
     store = store_of(watch)
+    assert functions(watch, 0, 2) == [FIRST, SECOND]
     records = [store.record(seq) for seq in (0, 2)]
-    assert [dict(watch.event_fields.values(record))["func"] for record in records] == [FIRST, SECOND]
     assert [record.comm for record in records] == ["cat", "sshd"]
     for name, row in (("cat", 0), ("sshd", 2)):
         assert passing(watch, f"comm == {name}") == found(watch, f"{name}-812") == [row]
@@ -281,50 +296,30 @@ def sorted_keys(watch: Watch) -> list[int | str]:
 def test_before_the_symbols_of_the_new_boot_are_read_only_rows_before_it_are_named(
     side: Kernel, watch: Watch
 ) -> None:
-    watch.armed.arm(probe("vfs_read"))
-    side.hit(1000, id_of_probe(watch))
-    shown(watch, 1)
-    watch.info.load_symbols()
-    cut(side, watch)
-    reboot(side)
+    hit_before_a_reboot(side, watch)
     ReconnectAttempt(watch).run()
     side.hit(10, id_of_probe(watch))
     shown(watch, 3)
-
-    def names() -> list[str]:
-        records = map(store_of(watch).record, (0, 2))
-        return [dict(watch.event_fields.values(record))["func"] for record in records]
-
-    assert names() == [FIRST, hex(SAME)]
+    assert functions(watch, 0, 2) == [FIRST, hex(SAME)]
     assert passing(watch, f"func == {SECOND}") == []
     watch.info.renew_symbols()
-    assert names() == [FIRST, SECOND]
+    assert functions(watch, 0, 2) == [FIRST, SECOND]
     assert passing(watch, f"func == {SECOND}") == [2]
 
 
 def test_symbols_that_were_never_read_name_nothing_after_the_reboot(side: Kernel, watch: Watch) -> None:
     watch.planner.info.load_symbols = lambda **_: None  # type: ignore[method-assign]
-    watch.armed.arm(probe("vfs_read"))
-    side.hit(1000, id_of_probe(watch))
-    shown(watch, 1)
-    cut(side, watch)
-    reboot(side)
+    hit_before_a_reboot(side, watch)
     ReconnectAttempt(watch).run()
     KernelInfo.load_symbols(watch.info)
     side.hit(10, id_of_probe(watch))
     shown(watch, 3)
-    records = map(store_of(watch).record, (0, 2))
-    assert [dict(watch.event_fields.values(record))["func"] for record in records] == [hex(SAME), SECOND]
+    assert functions(watch, 0, 2) == [hex(SAME), SECOND]
 
 
 def test_a_reboot_that_an_abandoned_attempt_saw_counts(side: Kernel, watch: Watch) -> None:
     """The next attempt sees the same boot again: rows of before are no rows of it."""
-    watch.armed.arm(probe("vfs_read"))
-    side.hit(1000, id_of_probe(watch))
-    shown(watch, 1)
-    watch.info.load_symbols()
-    cut(side, watch)
-    reboot(side)
+    hit_before_a_reboot(side, watch)
     first = ReconnectAttempt(watch, patience=0.0)
 
     def lose(step: object) -> None:
@@ -339,8 +334,7 @@ def test_a_reboot_that_an_abandoned_attempt_saw_counts(side: Kernel, watch: Watc
     watch.info.renew_symbols()
     side.hit(10, id_of_probe(watch))
     shown(watch, 3)
-    records = map(store_of(watch).record, (0, 2))
-    assert [dict(watch.event_fields.values(record))["func"] for record in records] == [FIRST, SECOND]
+    assert functions(watch, 0, 2) == [FIRST, SECOND]
 
 
 def test_a_reboot_while_nothing_is_armed_brings_its_own_symbols(side: Kernel, watch: Watch) -> None:
@@ -351,7 +345,7 @@ def test_a_reboot_while_nothing_is_armed_brings_its_own_symbols(side: Kernel, wa
     watch.armed.arm(probe("vfs_read"))
     side.hit(10, id_of_probe(watch))
     shown(watch, 1)
-    assert dict(watch.event_fields.values(store_of(watch).record(0)))["func"] == SECOND
+    assert functions(watch, 0) == [SECOND]
 
 
 def test_a_recording_that_began_after_a_reboot(side: Kernel, watch: Watch, tmp_path: Path) -> None:

@@ -49,15 +49,20 @@ def with_stacks(watch: Watch, armed: Armed) -> None:
     watch.armed.add_trigger(armed, armed.plan.events[0], "stacktrace")
 
 
+def record_hit(side: Kernel, watch: Watch, rows: int = 1) -> None:
+    """Hit the probe, and end the recording when the store has that many rows."""
+    side.hit(1000, id_of_probe(watch))
+    shown(watch, rows)
+    watch.stop_recording()
+
+
 def test_a_trigger_by_hand_is_in_the_recording(side: Kernel, watch: Watch, tmp_path: Path) -> None:
     armed = watch.armed.arm(probe("vfs_read"))
     shown(watch, 0)
     path = tmp_path / "a.pwr"
     watch.record_to(path)
     with_stacks(watch, armed)
-    side.hit(1000, id_of_probe(watch))
-    shown(watch, 1)
-    watch.stop_recording()
+    record_hit(side, watch)
     replayed = replay_of(path)
     assert rows(replayed) == rows(watch) == [("vfs_read", 1)]
     assert have_stacks(replayed) and have_stacks(watch)
@@ -70,9 +75,7 @@ def test_a_trigger_of_before_the_recording_is_in_it(side: Kernel, watch: Watch, 
     shown(watch, 0)
     path = tmp_path / "a.pwr"
     watch.record_to(path)
-    side.hit(1000, id_of_probe(watch))
-    shown(watch, 1)
-    watch.stop_recording()
+    record_hit(side, watch)
     assert rows(replay_of(path)) == rows(watch) == [("vfs_read", 1)]
 
 
@@ -85,9 +88,7 @@ def test_a_trigger_after_a_reconnect(side: Kernel, watch: Watch, tmp_path: Path)
     ReconnectAttempt(watch).run()
     shown(watch, 1)
     with_stacks(watch, watch.armed.probes[0])
-    side.hit(1000, id_of_probe(watch))
-    shown(watch, 2)
-    watch.stop_recording()
+    record_hit(side, watch, rows=2)
     assert rows(replay_of(path)) == rows(watch) == [("line_cut", 0), ("vfs_read", 1)]
 
 
@@ -102,9 +103,7 @@ def test_columns_are_the_same_when_the_recording_is_opened(
     shown(watch, 0)
     path = tmp_path / "a.pwr"
     watch.record_to(path)
-    side.hit(1000, id_of_probe(watch))
-    shown(watch, 1)
-    watch.stop_recording()
+    record_hit(side, watch)
     replayed = replay_of(path)
     live, opened = ([column_names(one, form) for form in ("csv", "parquet")] for one in (watch, replayed))
     assert live == opened and all("stack" in names for names in live)

@@ -20,8 +20,9 @@ from events.loss_counts import LossTotals
 from kernel.connection.kernel_info import KernelInfo
 from kernel.remote import silence as rules
 from kernel.remote.protocol.agent_client import _Source
+from kernel.remote.protocol.dialect import RemoteConnection
 from kernel.remote.silence import PING_INTERVAL, SILENT_AFTER, silence, words
-from kernel.remote.target import RemoteConnection, RemoteTarget
+from kernel.remote.target import RemoteTarget
 from kernel.target import Stream
 from kernel.watch.watch import Watch
 from tests.pure.kernel.test_ssh_reconnect import Side
@@ -231,11 +232,11 @@ def test_run_says_it_while_it_waits_for_the_remote_host(
         told[0] += capfd.readouterr().err
         return "last heard" in told[0]
 
-    def frozen(*, homes: bool = True) -> dict[int, str]:
+    def frozen(*, cgroups: bool = True) -> dict[int, str]:
         silent.fall_silent()
         assert eventually(says)
         silent.answer()
-        return names(homes=homes)
+        return names(cgroups=cgroups)
 
     monkeypatch.setattr(silent.watch, "names", frozen)
     follow(silent.watch, argparse.Namespace(seconds=0.2, count=None), frozenset(), lambda _: None)

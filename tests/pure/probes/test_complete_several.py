@@ -49,4 +49,4 @@ def test_ends_of_the_calls_of_a_choice_are_offered(text: str) -> None:
 
 def test_an_expression_that_is_none_yet_is_told() -> None:
     assert offered("f /^vfs_(").note.startswith("a regular expression stands between two slashes")
-    assert offered("f /(a+)+/").note == "a group in brackets is not repeated here"
+    assert offered("f /(a+)+/").note == "a group in brackets can't be repeated"

@@ -28,7 +28,8 @@ from probes.functions.convention import (
 )
 from probes.functions.signature import Signature, certain_signature_of, signature_of
 from probes.functions.value import ValueUnavailable, locate
-from probes.lowering.lower import CannotLower, lower
+from probes.lowering.lower import lower
+from probes.refusal import CannotLower
 from probes.syntax.parse import parse_probe
 from tests.btf_writer import DATA, Writer
 from tests.probes_data import kernel

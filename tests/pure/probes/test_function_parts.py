@@ -9,8 +9,9 @@ import pytest
 from probes.check import check_plan
 from probes.facts.facts import TargetFacts
 from probes.facts.lookups import Environment, SymbolCount
-from probes.lowering.lower import CannotLower, lower
+from probes.lowering.lower import lower
 from probes.probe import Probe, ProbeEnds, ProbePlace, SymbolBase
+from probes.refusal import CannotLower
 from probes.syntax.parse import parse_probe
 from probes.verdict import Refusal
 from tests.probes_data import kernel

@@ -19,10 +19,11 @@ from probes.fetcharg import AllArguments, FetchArg, ReturnValue, variable
 from probes.functions.capture_tree import CaptureTree
 from probes.functions.signature import signature_of
 from probes.kernel_verdict import kernel_verdict
-from probes.lowering.lower import CannotLower, lower
+from probes.lowering.lower import lower
 from probes.names import unique_field
 from probes.plans.plan import Plan
 from probes.probe import Probe, ProbeEnds, ProbeKind, ProbePlace, SymbolBase
+from probes.refusal import CannotLower
 from probes.syntax.parse import parse_probe
 from tests.btf_writer import Writer
 from tests.probes_data import KERNELS, kernel
@@ -456,6 +457,9 @@ def test_kernel_text_is_judged_as_it_stands() -> None:
     assert [event.line for event in fine.plan.events] == ["p:a/b vfs_read x=$arg1"]
 
 
+ENDS = (ProbeEnds.ENTRY, ProbeEnds.EXIT, ProbeEnds.BOTH)
+
+
 @pytest.mark.parametrize("name", ALL)
 def test_whatever_is_ticked_this_kernel_takes(name: str) -> None:
     """Random picks in the trees of random functions: each line gets the kernel's own (computed) yes."""
@@ -478,9 +482,7 @@ def test_whatever_is_ticked_this_kernel_takes(name: str) -> None:
         signature = signature_of(btf, function)
         returns = signature is not None and signature.returns
         extra = (FetchArg(AllArguments(best=True)), *((FetchArg(ReturnValue()),) if returns else ()))
-        probe = Probe(
-            ProbePlace(function), rng.choice(list(ProbeEnds)), fetchargs=tuple(dict.fromkeys((*picked, *extra)))
-        )
+        probe = Probe(ProbePlace(function), rng.choice(ENDS), fetchargs=tuple(dict.fromkeys((*picked, *extra))))
         if probe.when is ProbeEnds.ENTRY:
             kept = tuple(a for a in probe.fetchargs if not isinstance(a.expression, ReturnValue))
             probe = replace(probe, fetchargs=kept)

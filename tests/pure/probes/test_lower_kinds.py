@@ -12,11 +12,12 @@ from probes.check import CheckResult, check_plan
 from probes.command import parse_armable
 from probes.facts.facts import Feature, TargetFacts
 from probes.facts.lookups import Environment, StaticEventField
-from probes.lowering.lower import CannotLower, lower
+from probes.lowering.lower import lower
 from probes.plans.json_values import plan_from_dict, plan_to_dict
 from probes.plans.plan import Plan
 from probes.programs.elf_symbols import read_program
 from probes.programs.program import Program, SymbolNotPlaced
+from probes.refusal import CannotLower
 from probes.verdict import Refusal
 from tests.probes_data import KERNELS, environment, kernel
 from tests.pure.probes.test_program import files

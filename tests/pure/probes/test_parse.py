@@ -81,6 +81,8 @@ def test_the_letters_make_an_exit_probe_even_in_a_text(word: str, when: ProbeEnd
 def probes(draw: st.DrawFn) -> Probe:
     kind = draw(st.sampled_from([ProbeKind.AUTO, ProbeKind.KPROBE, ProbeKind.KRETPROBE]))
     when = ProbeEnds.EXIT if kind is ProbeKind.KRETPROBE else draw(st.sampled_from(ProbeEnds))
+    if when is ProbeEnds.TRACK and kind is not ProbeKind.AUTO:
+        when = ProbeEnds.BOTH
     args = tuple(draw(st.lists(fetchargs, max_size=4)))
     if kind is ProbeKind.AUTO and when is ProbeEnds.ENTRY and "$retval" in " ".join(map(str, args)):
         when = ProbeEnds.EXIT

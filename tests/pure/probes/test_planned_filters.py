@@ -9,7 +9,8 @@ import pytest
 from probes.check import check_plan
 from probes.facts.lookups import UNKNOWN
 from probes.lowering.check_planned import trigger_refusal
-from probes.lowering.lower import CannotLower, lower
+from probes.lowering.lower import lower
+from probes.refusal import CannotLower
 from probes.syntax.parse import parse_probe
 from tests.probes_data import KERNELS, environment, kernel
 

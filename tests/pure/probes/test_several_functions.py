@@ -119,7 +119,7 @@ def test_a_file_of_names() -> None:
     lists = {"mine": ["vfs_read", "nobody", "vfs_w*", "ext4:ext4_nothing"]}
     plan = plan_of("f @mine count", lists=lists)
     assert {"vfs_read", "vfs_write"} <= set(functions_of(plan)[0])
-    assert any("2 of its names are of no traceable function: nobody, ext4_nothing" in note for note in plan.losses)
+    assert any("2 names are no traceable functions: nobody, ext4_nothing" in note for note in plan.losses)
     assert plan.events[0].event == "mine__entry"
     assert "no such file" in refusal_of("f @other").hint
     with pytest.raises(CannotLower) as caught:

@@ -11,7 +11,7 @@ from kernel.hosts.arm_request import check_specification
 from probes.attaching.spellings import closest, is_like
 from probes.command import CommandText
 from tui.__main__ import main
-from tui.cli.follow.attach_text import with_corrections
+from tui.cli.specs.attach_text import with_corrections
 from tui.compose import specification
 
 SLIPS = [

@@ -24,7 +24,7 @@ from probes.translation import bpftrace
 from probes.translation.scan import closing, opening, pieces
 from probes.translation.translate import translate
 from tui.__main__ import main
-from tui.cli.follow.translation import machine_of
+from tui.cli.specs.translation import machine_of
 from tui.compose import specification
 from tui.present.option_keys import WHERE_BUILT
 

@@ -86,7 +86,7 @@ def test_nodes_are_told_every_way_of_a_preset(capsys):
     import yaml
 
     from probes.presets.substitute import substitute
-    from tui.cli.follow.preset_specs import preset_named
+    from tui.cli.specs.preset_specs import preset_named
 
     assert run("--as", "kubernetes", "mutex-hold", "f vfs_read count") == 0
     parts = {one["metadata"]["name"]: one for one in yaml.safe_load_all(capsys.readouterr().out)}

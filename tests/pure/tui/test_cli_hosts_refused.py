@@ -19,7 +19,8 @@ from kernel.errors import TargetLost
 from kernel.guards.limits import Limits
 from kernel.hosts.fleet import Fleet
 from kernel.hosts.host import Host
-from kernel.remote.target import RemoteConnection, RemoteTarget
+from kernel.remote.protocol.dialect import RemoteConnection
+from kernel.remote.target import RemoteTarget
 from kernel.watch.reconnect import effects_note
 from tests.pure.fake_hosts import AnyProbe, FakeHost, Lan, ReturningHost
 from tui.__main__ import main

@@ -22,7 +22,8 @@ from kernel.errors import TargetLost
 from kernel.hosts.fleet import Fleet
 from kernel.remote import answer_limit, bootstrap
 from kernel.remote.bootstrap import read_greeting, read_until
-from kernel.remote.target import RemoteConnection, RemoteTarget
+from kernel.remote.protocol.dialect import RemoteConnection
+from kernel.remote.target import RemoteTarget
 from tests.pure.remote_hosts import RemoteHost, spawn
 from tui.__main__ import main
 from tui.cli.console import output

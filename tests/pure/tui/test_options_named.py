@@ -24,7 +24,7 @@ APT = {
     *("--no-suggests", "--print-uris", "--simulate"),
 }
 ANSIBLE, LAB = {"--list"}, {"--append", "--no-python"}
-NAMED = re.compile(r"(?<![\w-])--[a-z][a-z-]*[a-z]")
+NAMED = re.compile(r"(?<![\w-])--[a-z][a-z-]*[a-z][0-9]?")
 COMMANDED = re.compile(r"probewright ([a-z]+)\b([^;`]*)")
 
 

@@ -19,7 +19,8 @@ from kernel.errors import FileRefused, PasswordNeeded, TargetLost, TargetUnusabl
 from kernel.remote.address import Address
 from kernel.remote.bootstrap import Greeting
 from kernel.remote.connect_failure import connect_error, locked_keys
-from kernel.remote.target import RemoteConnection, RemoteTarget
+from kernel.remote.protocol.dialect import RemoteConnection
+from kernel.remote.target import RemoteTarget
 from probes.attaching.attach import attachability
 from probes.attaching.values import ReasonKind
 from probes.check import check_typed

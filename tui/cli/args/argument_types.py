@@ -7,6 +7,8 @@ from __future__ import annotations
 import argparse
 import math
 
+from events.names.errnos import errno_name, errno_of
+
 
 def trigger(text: str) -> str:
     """Return a trigger without surrounding blanks; reject an empty one."""
@@ -60,4 +62,24 @@ def seconds(text: str) -> float:
         number = math.nan
     if not 0 < number < math.inf:
         raise argparse.ArgumentTypeError(f"{text!r} is not a time to wait: say seconds, as 5, 5s or 0.5")
+    return number
+
+
+def process(text: str) -> int:
+    """Return the number of a process."""
+    number = natural(text)
+    if not number:
+        raise argparse.ArgumentTypeError("0 is no process")
+    return number
+
+
+def error_numbers(text: str) -> list[int]:
+    """Return the negative numbers of errors by name or number, with commas between them."""
+    return [_error_number(word.strip()) for word in text.split(",")]
+
+
+def _error_number(word: str) -> int:
+    number = -int(word) if word.isdecimal() else errno_of(f"-{word.upper().removeprefix('-')}")
+    if number is None or errno_name(number) is None:
+        raise argparse.ArgumentTypeError(f"{word!r} is no error: say its name, as ENOENT, or its number")
     return number

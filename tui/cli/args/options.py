@@ -7,7 +7,7 @@ import argparse
 from events.export.catalogue import EVENT_FORMATS
 from tui.cli.args import argument_types as types
 
-VIEWS = ("calls", "hot-spots", "summary", "histograms", "hosts")
+VIEWS = ("calls", "hot-spots", "failures", "summary", "histograms", "hosts")
 """Views whose tables `tui.cli.exports.view_export` writes; listed here as that module is slow to import."""
 
 
@@ -147,6 +147,57 @@ def add_bounds(
     parser.add_argument("--count", type=types.positive, metavar="N", help=count)
 
 
+def add_aggregate(parser: argparse.ArgumentParser, where: str = "") -> None:
+    """Add --by and the statistics: a table of groups in place of events; `where` as for `add_filter`."""
+    parser.add_argument(
+        "--by",
+        metavar="KEY,…",
+        help=f"{where}print a table in place of events, a row for each combination of up to three keys: a field, "
+        "func, comm, pid, cgroup, cpu, event, errno (of $retval), kstack; by itself it counts",
+    )
+    texts = {
+        "sum": "add up a value in each row of the table: a field, $retval, or latency (of calls); again for another",
+        "avg": "its average",
+        "min": "its minimum",
+        "max": "its maximum",
+        "log2": "count it by powers of two, in each row",
+    }
+    for function, text in texts.items():
+        parser.add_argument(
+            f"--{function}",
+            dest="statistics",
+            action=_Statistic,
+            const=function,
+            default=[],
+            metavar="VALUE",
+            help=f"{where}{text}",
+        )
+    parser.add_argument(
+        "--top",
+        type=types.natural,
+        metavar="N",
+        help=f"{where}print N rows of the table, the largest, and the sum of the others (default: 20; 0: all)",
+    )
+
+
+class _Statistic(argparse.Action):
+    """Action of --sum and others: `statistics` has the function and the value of each, in their order."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,  # noqa: ARG002 - as argparse calls it
+        namespace: argparse.Namespace,
+        values: object,
+        option_string: str | None = None,  # noqa: ARG002
+    ) -> None:
+        namespace.statistics = [*namespace.statistics, (self.const, str(values))]
+
+
+def is_aggregate(arguments: argparse.Namespace) -> bool:
+    """Tell whether a table of groups is requested in place of events."""
+    return arguments.by is not None or bool(arguments.statistics)
+
+
 def add_clock(parser: argparse.ArgumentParser) -> None:
     """Add --clock: the clock whose times are printed and exported."""
     parser.add_argument(
@@ -209,7 +260,7 @@ def add_limits(parser: argparse.ArgumentParser) -> None:
         metavar="TRIGGER",
         help="add a trigger to each event that takes it: stacktrace, traceoff:1, 'hist:keys=common_pid if count > 9'",
     )
-    parser.set_defaults(counting={})  # triggers by probe, see `tui.cli.follow.preset_specs.requested_probes`
+    parser.set_defaults(counting={})  # triggers by probe, see `tui.cli.specs.preset_specs.requested_probes`
 
 
 def add_summary(parser: argparse.ArgumentParser) -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from tui.cli.args import argument_types as types
 from tui.cli.args.fast_path import COMMANDS
 from tui.cli.args.options import (
+    add_aggregate,
     add_bounds,
     add_clock,
     add_common,
@@ -27,6 +28,7 @@ from tui.cli.args.options import (
     add_values,
     add_via,
     add_view,
+    is_aggregate,
 )
 from tui.cli.args.suggestions import unknown_arguments_message
 
@@ -59,13 +61,17 @@ def parse(argv: list[str]) -> argparse.Namespace:
     """Parse the arguments; usage errors end the process with status 2."""
     first = _first_word(argv)
     parser = _commands() if first in COMMANDS else _application()
+    program: list[str] = []
+    if first == "errors" and "--" in argv:  # argparse would take the program's words for functions
+        argv, program = argv[: argv.index("--")], argv[argv.index("--") + 1 :]
     arguments, unknown = parser.parse_known_args(argv)
+    arguments.program = tuple(program)
     if unknown:
         parser.error(unknown_arguments_message(parser, arguments, first, unknown))
     arguments.targets = getattr(arguments, "targets", ())
     if len(arguments.targets) > 1 and arguments.command not in _OF_SEVERAL:
         parser.error(f"{arguments.command} takes one --target; `run` and the application take several")
-    if arguments.command == "app" and (arguments.export or arguments.output):
+    if arguments.command == "app" and (arguments.export or arguments.output or is_aggregate(arguments)):
         arguments.command = "event_export"
     elif arguments.command == "app" and arguments.view:
         parser.error("--view names the table that --export writes; in the application v and other keys show views")
@@ -92,6 +98,13 @@ def _first_word(argv: list[str]) -> str:
             "--clock",
             "--filter",
             "--view",
+            "--by",
+            "--sum",
+            "--avg",
+            "--min",
+            "--max",
+            "--log2",
+            "--top",
         ):
             next(words, None)
         elif not word.startswith("-"):
@@ -126,6 +139,7 @@ def _application() -> argparse.ArgumentParser:
     add_export(parser)
     add_filter(parser, "of a recording, with --export: ")
     add_view(parser)
+    add_aggregate(parser, "of a recording: ")
     add_clock(parser)
     add_rates(parser)
     parser.set_defaults(command="app")
@@ -154,6 +168,12 @@ def _commands() -> argparse.ArgumentParser:
     _graph(sub)
     add_clock(sub)
     add_bounds(sub, "stop after N calls; else Ctrl+C does")
+    sub = printing(
+        "errors", "Find the function that first returned the error of each system call or call that failed."
+    )
+    _errors(sub)
+    add_clock(sub)
+    add_bounds(sub, "stop after N failed calls; else Ctrl+C does")
     sub = printing("preset", "List, show, check, compare and save presets: probes that answer a question.")
     _preset(sub)
     sub = printing("export", "Export probes for another tool: a script or text that arms them without probewright.")
@@ -193,6 +213,7 @@ def _arming(printing: Callable[[str, str], argparse.ArgumentParser]) -> None:
     add_specs(sub, preset=True)
     add_bounds(sub)
     add_summary(sub)
+    add_aggregate(sub)
     add_export(sub)
     add_filter(sub)
     add_view(sub)
@@ -221,6 +242,40 @@ def _graph(parser: argparse.ArgumentParser) -> None:
         metavar="US",
         help="only calls of at least so many microseconds",
     )
+    add_line(parser)
+    parser.add_argument("-o", "--output", metavar="FILE.pwr", help="also write a recording, to a new file")
+
+
+def _errors(parser: argparse.ArgumentParser) -> None:
+    parser.usage = "%(prog)s [-h] [options] FUNCTION ... [-- COMMAND ...]"
+    parser.add_argument(
+        "functions",
+        nargs="*",
+        type=types.name,
+        metavar="FUNCTION",
+        help="system call (openat) or function (vfs_open) whose failures are wanted, or a glob; of a recording also "
+        "none: the outermost calls",
+    )
+    parser.add_argument(
+        "--errno",
+        dest="errnos",
+        type=types.error_numbers,
+        action="extend",
+        default=[],
+        metavar="ERROR",
+        help="only failures with this error, ENOENT or 2; several with commas",
+    )
+    parser.add_argument(
+        "-p",
+        "--pid",
+        dest="pids",
+        type=types.process,
+        action="append",
+        default=[],
+        metavar="PID",
+        help="only this process and those that it starts; again for another",
+    )
+    parser.add_argument("--depth", type=types.natural, default=0, metavar="N", help="trace at most N levels (0: all)")
     add_line(parser)
     parser.add_argument("-o", "--output", metavar="FILE.pwr", help="also write a recording, to a new file")
 

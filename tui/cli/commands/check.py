@@ -17,18 +17,17 @@ from probes.probe import Probe, ProbePlace
 from probes.refusal import CannotLower
 from probes.syntax.parse_error import ParseError
 from probes.verdict import Refusal, Verdict
-from tui.cli.console.output import connect, emit, plain, require_connection
+from tui.cli.console.output import connect, emit, plain, require_connection, usage_error
 from tui.cli.console.verdict import error_object, show_verdict
-from tui.cli.follow.attach_text import with_corrections
-from tui.cli.follow.translation import targets_of, translate_words
-from tui.cli.status import DONE, REFUSED, USAGE
+from tui.cli.specs.attach_text import with_corrections
+from tui.cli.specs.translation import targets_of, translate_words
+from tui.cli.status import DONE, REFUSED
 from tui.compose.kernel_matrix import kernels
 
 
 def run(arguments: argparse.Namespace) -> int:
     if arguments.stdin == bool(arguments.specs):
-        print("probewright: give specifications, or --stdin to read them", file=sys.stderr)
-        return USAGE
+        return usage_error("give specifications, or --stdin to read them")
     planner = Planner(connect(arguments.target), Via(arguments.via))
     try:
         refused = False
@@ -92,7 +91,7 @@ def _elsewhere(planner: Planner, spec: str) -> dict[str, OtherKernelLines]:
         probe = parse_armable(spec)
     except ParseError as error:
         return {name: OtherKernelLines(error=error.refusal) for name in kernels(planner.info.facts)}
-    return lower_for_others(probe, planner.types_of(probe), kernels(planner.info.facts), DEFAULT_GROUP)
+    return lower_for_others(probe, planner.lookups.types_of(probe), kernels(planner.info.facts), DEFAULT_GROUP)
 
 
 def _object(spec: str, verdict: Verdict, plan: Plan, others: dict[str, OtherKernelLines] | None) -> dict[str, object]:

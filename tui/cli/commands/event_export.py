@@ -1,20 +1,29 @@
-"""`probewright FILE.pwr --export FORMAT`: export the events of a recording, or the table of one of its views."""
+"""`probewright FILE.pwr --export FORMAT`: export the events of a recording, or the table of one of its views.
+
+With `--by` and the like: aggregate its events, and print the table or export that.
+"""
 
 from __future__ import annotations
 
 import argparse
 import sys
+from typing import TYPE_CHECKING
 
 from kernel.connection.planner import Planner
 from kernel.guards.row_bounds import HEADLESS, SCREEN
 from kernel.watch.watch import Watch
+from tui.cli.args.options import is_aggregate
 from tui.cli.console.output import connect, plain
-from tui.cli.exports.export_options import BadExportOption, ExportRequest, export_request_of
+from tui.cli.exports.export_options import BadExportOption, ExportRequest, check_tables, export_request_of
 from tui.cli.exports.open_export import REFUSALS, opened_watch_export, print_export_error, print_refusal
+from tui.cli.follow.aggregate_printer import AggregateCounter, check_names, request_of, write_aggregate
 from tui.cli.follow.clock import UNKNOWN
-from tui.cli.follow.filter import FilterRefused, check_words, filter_of, print_filter_error
+from tui.cli.follow.filter import OptionRefused, check_words, filter_of, print_filter_error
 from tui.cli.status import UNUSABLE, USAGE
 from tui.output.event_source import load_symbols
+
+if TYPE_CHECKING:
+    from events.aggregates.request import AggregateRequest
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -22,20 +31,25 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         wanted = export_request_of(arguments)
         check_words(arguments)
+        request = request_of(arguments) if is_aggregate(arguments) else None
+        check_tables(arguments, wanted)
     except BadExportOption as error:
         return print_refusal(error, USAGE)
-    except FilterRefused as error:
+    except OptionRefused as error:
         print_filter_error(error)
-        return USAGE
-    if wanted is None:
         return USAGE
     planner = Planner(connect(getattr(arguments, "recording", None) or arguments.target))
     try:
         if not planner.info.holds_events:
             name = planner.info.target.name
+            what = "--by`" if request is not None else "--export`"
             return print_refusal(
-                f"{name} holds no events; `probewright run SPEC --export` exports those of a kernel", UNUSABLE
+                f"{name} holds no events; `probewright run SPEC {what} has those of a kernel", UNUSABLE
             )
+        if request is not None:
+            return _aggregate(planner, wanted, request, arguments)
+        if wanted is None:
+            return USAGE
         if arguments.view:
             from tui.cli.exports.view_export import write_recording_view
 
@@ -43,6 +57,30 @@ def run(arguments: argparse.Namespace) -> int:
         return _all_of(planner, wanted, arguments.filter)
     finally:
         planner.info.close()
+
+
+def _aggregate(
+    planner: Planner, wanted: ExportRequest | None, request: AggregateRequest, arguments: argparse.Namespace
+) -> int:
+    """Aggregate the events of a recording that pass the filter as they are read; return the exit status."""
+    from tui.cli.follow.follow import print_losses
+
+    watch = Watch(planner, HEADLESS._replace(tasks=SCREEN.tasks, moves=SCREEN.moves))
+    watch.begin()
+    try:
+        check_names(watch, request, arguments)
+        counter = AggregateCounter(watch, request, filter_of(watch, arguments.filter), None)
+        while not watch.ended:
+            watch.tick(0.0)
+            counter.tick()
+        if watch.store is not None:
+            watch.store.flush()
+        return write_aggregate(watch, counter.finish(), arguments, wanted)
+    except OptionRefused as error:
+        print_filter_error(error)
+        return USAGE
+    finally:
+        print_losses(watch)
 
 
 def _all_of(planner: Planner, wanted: ExportRequest, text: str) -> int:

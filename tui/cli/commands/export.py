@@ -19,7 +19,7 @@ from probes.verdict import Verdict
 from tui.cli.console.output import connect, emit, plain, require_connection
 from tui.cli.console.verdict import show_verdict
 from tui.cli.follow.follow import probes_of
-from tui.cli.follow.preset_specs import any_duration_note, expand, requested_probes
+from tui.cli.specs.preset_specs import any_duration_note, expand, requested_probes
 from tui.cli.status import DONE, REFUSED
 from tui.compose.probe_exports import exported, plans_for, save
 

@@ -3,32 +3,28 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import fnmatch
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from events.clocks.boots import task_key
 from events.kernel_time import seconds
-from events.text import UNNAMED
 from kernel.connection.planner import Planner
 from kernel.errors import TargetLost
 from kernel.local.allocator import give_back_memory
 from kernel.watch.watch import Watch
-from tui.cli.console.output import connect, emit, line, plain
-from tui.cli.console.silence import reporting_silence
+from tui.cli.console.output import connect, emit, line, plain, usage_error
 from tui.cli.console.waiting import print_line, waiting
-from tui.cli.follow.clock import face_of, measure_clock, remeasure_clock
+from tui.cli.follow.clock import face_of, measure_clock
 from tui.cli.follow.follow import disarm_all, print_losses, start_imports
 from tui.cli.follow.graph_bounds import GraphBounds
-from tui.cli.follow.reconnect import reconnect, retry_after_reconnect
-from tui.cli.follow.signals import SignalStop, flush_output, signals_deferred, stoppable
-from tui.cli.status import DONE, REFUSED, USAGE
+from tui.cli.follow.graph_follow import GraphFollow, NameReader, start_tracer, try_recording
+from tui.cli.follow.reconnect import retry_after_reconnect
+from tui.cli.follow.signals import stoppable
+from tui.cli.status import DONE, REFUSED
 from tui.output.export_file import ExportRefused, require_free
 from tui.present.event_times import ClockFace, day_in_front, offset_of_row
 from widgets.number_format import duration
@@ -37,10 +33,6 @@ if TYPE_CHECKING:
     from events.graph.tree import CallRow
     from tui.views.graph.model import GraphModel
 
-_PATIENCE: Final = 0.2
-"""Seconds between two checks for new events."""
-_NAMES_EVERY: Final = 1.0
-_MOST_NAMELESS: Final = 1 << 12
 _MOST_ROWS: Final = 1 << 16
 """Rows kept of calls on a live kernel: a call that has not returned is kept until it has."""
 
@@ -52,18 +44,22 @@ def run(arguments: argparse.Namespace) -> int:
         if path is not None:
             require_free(path, overwrite=False)  # reported before anything is traced
     except ExportRefused as error:
-        print(f"probewright: {plain(str(error))}", file=sys.stderr)
-        return USAGE
+        return usage_error(str(error))
     for word in arguments.functions:
         if word.endswith(".pwr"):  # the application takes a recording without -t, and no function has such a name
-            print(f"probewright: {plain(word)} is a recording: give it by -t {plain(word)}", file=sys.stderr)
-            return USAGE
+            return usage_error(f"{word} is a recording: give it by -t {word}")
     imported = start_imports("tui.views.graph.model", "tui.views.calls.call_text", "tui.views.graph.objects")
     planner = Planner(connect(arguments.target, arming=True, patience=arguments.reconnect))
     if not planner.info.holds_events and not arguments.functions:
-        print("probewright: say a function whose calls shall be traced", file=sys.stderr)
         planner.info.close()
-        return USAGE
+        return usage_error("say a function whose calls shall be traced")
+    return _print_calls(planner, arguments, path, imported)
+
+
+def _print_calls(
+    planner: Planner, arguments: argparse.Namespace, path: Path | None, imported: threading.Thread
+) -> int:
+    """Trace and print calls, into a recording too if `path` is given; return the exit status. Raises TargetLost."""
     watch = _watch(planner, arguments)
     printer: GraphPrinter | None = None
     failed, lost = "", None
@@ -73,7 +69,7 @@ def run(arguments: argparse.Namespace) -> int:
             retry_after_reconnect(watch, arguments, partial(planner.info.load_symbols, by_name=False))
         imported.join()  # while waiting for the import, many calls would arrive
         with stoppable(watch.set_deadline):
-            failed = _start(watch, arguments, path)
+            failed = start_tracer(watch, arguments, path)
             if not failed:
                 measure_clock(watch, arguments)
                 printer = GraphPrinter(watch, arguments)
@@ -87,7 +83,7 @@ def run(arguments: argparse.Namespace) -> int:
             printer.mark_end()
         recorder = watch.recording.recorder
         if path is not None:
-            failed = failed or _try_recording(path, watch.stop_recording) or watch.recording.error
+            failed = failed or try_recording(path, watch.stop_recording) or watch.recording.error
         print_losses(
             watch,
             printer.dropped if printer else 0,
@@ -108,31 +104,6 @@ def run(arguments: argparse.Namespace) -> int:
     if lost is not None:
         raise lost
     return DONE if printed and not (left or failed) else REFUSED
-
-
-def _start(watch: Watch, arguments: argparse.Namespace, path: Path | None) -> str:
-    """Start the tracer, and its recording if one is wanted; return an error message if the file can't be written."""
-    if path is not None:  # before anything is traced: events are in the file whatever becomes of the connection
-        prepare = partial(watch.recording.prepare, path)
-        if failed := _try_recording(path, lambda: retry_after_reconnect(watch, arguments, prepare)):
-            return failed
-    with waiting("arming the graph"):
-        retry_after_reconnect(watch, arguments, lambda: _begin(watch))
-    return _try_recording(path, lambda: watch.record_to(path)) if path is not None else ""
-
-
-def _begin(watch: Watch) -> None:
-    with signals_deferred():  # a half-started session would not be registered, and would stay
-        watch.begin()
-
-
-def _try_recording(path: Path, act: Callable[[], object]) -> str:
-    """Start or stop a recording; return an error message if its file can't be written, else an empty string."""
-    try:
-        act()
-    except OSError as error:
-        return f"{path}: {error.strerror}"
-    return ""
 
 
 def _no_call_message(arguments: argparse.Namespace, *, recorded: bool) -> str:
@@ -162,7 +133,6 @@ class GraphPrinter:
         self._watch = watch
         self._arguments = arguments
         self._printer: _Printer | None = None
-        self._names_read_at = 0.0
         self._outages_printed = 0
         """Outages that were printed."""
         self._losses_printed = 0
@@ -190,60 +160,7 @@ class GraphPrinter:
 
     def run(self) -> None:
         """Print calls until the end; events read before a signal are printed too."""
-        if self._watch.store is None:
-            return
-        seconds = self._arguments.seconds
-        end = time.monotonic() + seconds if seconds else float("inf")
-        self._watch.set_deadline(end)
-        with contextlib.suppress(SignalStop), reporting_silence(self._watch):
-            self._until_over(end)
-            while (
-                self._watch.ended and not self.has_reached_count and reconnect(self._watch, self._arguments, (), end)
-            ):
-                self._until_over(end)
-        for _ in range(2):  # a second signal may arrive meanwhile, once
-            with contextlib.suppress(SignalStop):
-                self._finish()
-                break
-
-    def _until_over(self, end: float) -> None:
-        has_data = threading.Event()
-        self._watch.queue.on_data = has_data.set
-        while (now := time.monotonic()) < end:
-            has_data.wait(min(_PATIENCE, end - now))
-            has_data.clear()
-            enough = self._tick()
-            flush_output()
-            if enough or self._watch.ended:
-                break
-
-    def _finish(self) -> None:
-        self._watch.set_deadline(time.monotonic())
-        with signals_deferred():
-            self._watch.end_reading()
-        self._names_read_at = 0.0
-        while not self._tick() and self._watch.intake.has_backlog:
-            pass
-        with signals_deferred():
-            if self._watch.store is not None:
-                self._watch.store.flush()
-            self._print()
-
-    def _tick(self) -> bool:
-        """Print new calls of a part of the events; return True if enough were printed."""
-        if time.monotonic() - self._names_read_at >= _NAMES_EVERY:
-            self._names_read_at = time.monotonic()
-            with contextlib.suppress(TargetLost):  # events received before are printed all the same
-                self._watch.intake.know_names(self._watch.names())
-            remeasure_clock(self._watch, self._arguments)
-        with signals_deferred():
-            self._watch.tick(0.0)  # new calls are printed before later events could displace them
-            return self._print()
-
-    def _read_names(self) -> None:
-        """Read the names of tasks now: a call that is to be printed is of a task without one."""
-        with contextlib.suppress(TargetLost):
-            self._watch.intake.know_names(self._watch.names(homes=False))
+        GraphFollow(self._watch, self._arguments, self._print).run()
 
     def _print(self) -> bool:
         store = self._watch.store
@@ -262,7 +179,12 @@ class GraphPrinter:
             model = GraphModel(self._watch, store, names, calls, most)
             levels = 0 if live else self._arguments.depth  # the tracer itself records no deeper levels
             self._printer = _Printer(
-                self._watch, model, self._arguments, self._print_outages, levels, self._read_names if live else None
+                self._watch,
+                model,
+                self._arguments,
+                self._print_outages,
+                levels,
+                NameReader(self._watch) if live else None,
             )
             if not live and self._watch.graph_plan is not None:
                 print_line(f"recorded of {self._watch.graph_plan}")
@@ -315,17 +237,15 @@ class _Printer:
         arguments: argparse.Namespace,
         before: Callable[[int], None],
         levels: int = 0,
-        read_names: Callable[[], None] | None = None,
+        names: NameReader | None = None,
     ) -> None:
         """Set what to print; `before` is called with the time of each call, in nanoseconds, before the call is
         printed.
 
-        `levels`: levels of calls to print, the outermost included; 0: all. `read_names` reads the names of tasks,
-        where some may be learned.
+        `levels`: levels of calls to print, the outermost included; 0: all. `names` reads the names of tasks, where
+        some may be learned.
         """
-        self._read_names = read_names
-        self._nameless: set[int] = set()
-        """Tasks without a name when it was asked for."""
+        self._names = names
         self._bounds = GraphBounds(levels, arguments.slower * 1000)
         self.printed = 0
         self.rows_without_values = 0
@@ -361,7 +281,8 @@ class _Printer:
         tree = self._model.tree
         self._dropped += max(0, tree.first - self._next)
         new = max(self._next, tree.first)
-        self._learn_names(new)
+        if self._names is not None:
+            self._names.learn(set(tree.columns.column("task")[new - tree.first :].tolist()))
         self._roots += self._roots_from(new)
         self._next = tree.next
         waiting = []
@@ -380,24 +301,6 @@ class _Printer:
                 self._print(row)
         self._roots = waiting
         self._model.live_tree.let_go(waiting[0] if waiting else tree.next)
-
-    def _learn_names(self, start: int) -> None:
-        """Read the names of tasks if those of rows from `start` on lack one; once for each task."""
-        store = self._watch.store
-        if self._read_names is None or store is None:
-            return
-        tasks = set(self._model.tree.columns.column("task")[start - self._model.tree.first :].tolist())
-        boot = store.boots.latest
-
-        def lacks_name(task: int) -> bool:
-            return task > 0 and store.comm(task_key(task, boot)) == UNNAMED
-
-        unnamed = set(filter(lacks_name, tasks - self._nameless))
-        if unnamed:
-            self._read_names()
-            if len(self._nameless) > _MOST_NAMELESS:
-                self._nameless.clear()
-            self._nameless.update(filter(lacks_name, unnamed))
 
     def _roots_from(self, start: int) -> list[int]:
         """Return outermost rows from `start` on: calls, and interrupts, which may contain calls."""

@@ -28,17 +28,18 @@ from probes.plans.plan import Via
 from probes.presets.errors import PresetError
 from probes.syntax.parse_error import ParseError
 from probes.verdict import Verdict
+from tui.cli.args.options import is_aggregate
 from tui.cli.console.output import plain
 from tui.cli.exports.export_options import STDOUT, BadExportOption, ExportRequest, check_count, check_view
 from tui.cli.exports.open_export import REFUSALS, print_export_error, print_refusal
 from tui.cli.follow.clock import face_of
-from tui.cli.follow.filter import FilterRefused, check_words, print_filter_error
+from tui.cli.follow.filter import OptionRefused, check_words, print_filter_error
 from tui.cli.follow.follow import arm_options_of, limits_of
-from tui.cli.follow.preset_specs import any_duration_note, requested_probes
 from tui.cli.follow.signals import Forced, SignalStop, flush_output, print_forced_stop, stoppable
-from tui.cli.follow.translation import with_triggers
 from tui.cli.host_stream.export import hosts_export_request_of, opened_hosts_export
 from tui.cli.host_stream.stream import HostStream
+from tui.cli.specs.preset_specs import any_duration_note, requested_probes
+from tui.cli.specs.translation import with_triggers
 from tui.cli.status import DONE, PARTIAL, REFUSED, UNUSABLE, USAGE
 from tui.present.event_times import ClockFace
 
@@ -46,8 +47,8 @@ _PATIENCE = 0.1
 """Seconds between two checks for new events."""
 _LOOK_EVERY = 1.0
 """Seconds between two requests for losses, names and clocks."""
-_SINGLE_HOST_OPTIONS = ("summary", "hist")
-"""Options for a single host only."""
+_SINGLE_HOST_OPTIONS = {"summary": "summary", "hist": "hist", "by": "by", "statistics": "sum"}
+"""Options for a single host only, by the name of their value."""
 
 
 class _NothingArmed(Exception):
@@ -56,8 +57,10 @@ class _NothingArmed(Exception):
 
 def run(arguments: argparse.Namespace) -> int:
     """Arm on all hosts, print or export events, disarm on all hosts."""
-    single_host = [name for name in _SINGLE_HOST_OPTIONS if getattr(arguments, name) not in (None, False)]
-    if single_host and not arguments.view:
+    single_host = [
+        option for name, option in _SINGLE_HOST_OPTIONS.items() if getattr(arguments, name) not in (None, False, [])
+    ]
+    if single_host and (not arguments.view or is_aggregate(arguments)):
         print(f"probewright: --{single_host[0]} is for one host: give one --target, or take --json", file=sys.stderr)
         return USAGE
     try:
@@ -67,7 +70,7 @@ def run(arguments: argparse.Namespace) -> int:
         check_view(arguments, wanted, several=True)
     except BadExportOption as error:
         return print_refusal(error, USAGE)
-    except FilterRefused as error:
+    except OptionRefused as error:
         print_filter_error(error)
         return USAGE
     order = order_of(arguments)
@@ -97,7 +100,7 @@ def run(arguments: argparse.Namespace) -> int:
                 _show(fleet, order, stream, arguments.seconds)
             else:
                 failed = _give(fleet, order, stream, arguments, wanted)
-    except FilterRefused as error:
+    except OptionRefused as error:
         print_filter_error(error)
         failed = USAGE
     finally:

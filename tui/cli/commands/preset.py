@@ -17,7 +17,7 @@ from probes.presets.write import new_text
 from probes.syntax.text import collapsed
 from tui.cli.console.output import connect, emit, plain
 from tui.cli.console.verdict import show_verdict
-from tui.cli.follow.preset_specs import preset_named, print_skipped_presets, values_of
+from tui.cli.specs.preset_specs import preset_named, print_skipped_presets, values_of
 from tui.cli.status import DONE, REFUSED
 
 

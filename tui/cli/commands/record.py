@@ -14,7 +14,7 @@ from kernel.guards.row_bounds import HEADLESS
 from kernel.local.allocator import give_back_memory
 from kernel.watch.watch import Watch
 from probes.plans.plan import Via
-from tui.cli.console.output import connect, emit, plain, size_of
+from tui.cli.console.output import connect, emit, plain, size_of, usage_error
 from tui.cli.follow.follow import (
     arm,
     arm_options_of,
@@ -25,10 +25,10 @@ from tui.cli.follow.follow import (
     probes_of,
     start_imports,
 )
-from tui.cli.follow.preset_specs import expand, requested_probes
 from tui.cli.follow.reconnect import retry_after_reconnect
 from tui.cli.follow.signals import SignalStop, stoppable
-from tui.cli.status import DONE, REFUSED, USAGE
+from tui.cli.specs.preset_specs import expand, requested_probes
+from tui.cli.status import DONE, REFUSED
 from tui.output.export_file import ExportRefused, require_free
 
 
@@ -72,8 +72,7 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         require_free(path, overwrite=False)  # reported before anything is armed
     except ExportRefused as error:
-        print(f"probewright: {plain(str(error))}", file=sys.stderr)
-        return USAGE
+        return usage_error(str(error))
     requested = requested_probes(arguments)
     start_imports()
     planner = Planner(connect(arguments.target, arming=True, patience=arguments.reconnect), Via(arguments.via))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Container, Mapping
+from collections.abc import Container, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from events.export.formats.json_lines import json_object
@@ -18,12 +18,27 @@ from kernel.guards.row_bounds import HEADLESS, SCREEN
 from kernel.local.allocator import give_back_memory
 from kernel.watch.watch import Watch
 from probes.plans.plan import Via
+from tui.cli.args.options import is_aggregate
 from tui.cli.console.output import connect, emit, line, plain
-from tui.cli.exports.export_options import BadExportOption, ExportRequest, check_count, check_view, export_request_of
+from tui.cli.exports.export_options import (
+    BadExportOption,
+    ExportRequest,
+    check_count,
+    check_tables,
+    check_view,
+    export_request_of,
+)
 from tui.cli.exports.open_export import REFUSALS, opened_watch_export, print_export_error, print_refusal
+from tui.cli.follow.aggregate_printer import (
+    aggregate_in_kernel,
+    aggregate_options,
+    count_events,
+    request_of,
+    write_aggregate,
+)
 from tui.cli.follow.clock import face_of, measure_clock
 from tui.cli.follow.filter import (
-    FilterRefused,
+    OptionRefused,
     check_words,
     export_filter_of,
     filter_of,
@@ -33,7 +48,6 @@ from tui.cli.follow.filter import (
 )
 from tui.cli.follow.follow import (
     arm,
-    arm_options_of,
     disarm_all,
     follow,
     limits_of,
@@ -44,16 +58,18 @@ from tui.cli.follow.follow import (
     start_imports,
 )
 from tui.cli.follow.hist_printer import print_tables
-from tui.cli.follow.preset_specs import ArmPlan, any_duration_note, expand, requested_probes
 from tui.cli.follow.reconnect import retry_after_reconnect
 from tui.cli.follow.signals import stoppable
 from tui.cli.follow.summary_printer import summarize
+from tui.cli.specs.preset_specs import ArmPlan, any_duration_note, expand, requested_probes
 from tui.cli.status import DONE, REFUSED, USAGE
 from tui.output.event_source import source_of, timed_source_of
 from tui.present.event_times import ClockFace, day_in_front
 from tui.present.stack_rows import stack_lines
 
 if TYPE_CHECKING:
+    from events.aggregates.request import AggregateRequest
+    from probes.presets.schema import PresetChoice
     from tui.filter.filter import Filter
 
 
@@ -68,9 +84,11 @@ def run(arguments: argparse.Namespace) -> int:
         check_count(arguments)
         check_words(arguments)
         check_view(arguments, export_request)
+        check_tables(arguments, export_request)
+        aggregate_request = request_of(arguments) if is_aggregate(arguments) else None
     except BadExportOption as error:
         return print_refusal(error, USAGE)
-    except FilterRefused as error:
+    except OptionRefused as error:
         print_filter_error(error)
         return USAGE
     requested = requested_probes(arguments)
@@ -79,6 +97,17 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.view and planner.info.holds_events:
         planner.info.close()
         return print_refusal("--view: a recording gives its tables out by itself: probewright FILE.pwr --view", USAGE)
+    return _arm_and_follow(planner, arguments, requested, export_request, aggregate_request)
+
+
+def _arm_and_follow(
+    planner: Planner,
+    arguments: argparse.Namespace,
+    requested: Sequence[PresetChoice | str],
+    export_request: ExportRequest | None,
+    aggregate_request: AggregateRequest | None,
+) -> int:
+    """Arm the requested probes, print or write their events, and disarm; return the exit status."""
     watch = Watch(planner, SCREEN if arguments.view else HEADLESS, limits_of(arguments))
     status, unprinted = DONE, 0
     broken_pipe: BrokenPipeError | None = None
@@ -90,25 +119,24 @@ def run(arguments: argparse.Namespace) -> int:
         ):
             print(f"probewright: {plain(any_duration_note(requested))}", file=sys.stderr)
         with stoppable(watch.set_deadline):
-            events = arm(watch, probes, arm_options_of(arguments), arguments)
+            options, in_kernel = aggregate_options(planner, probes, aggregate_request, arguments)
+            events = arm(watch, probes, options, arguments)
             measure_clock(watch, arguments)
             event_filter = filter_of(watch, arguments.filter)
-            if export_request is not None and arguments.view:
-                from tui.cli.exports.view_export import run_view
-
-                status = run_view(watch, arguments, events, export_request, event_filter)
+            if aggregate_request is not None and in_kernel:
+                status = aggregate_in_kernel(watch, arguments, events, aggregate_request, in_kernel, export_request)
+            elif aggregate_request is not None or export_request is not None:
+                status = _write(watch, arguments, events, event_filter, export_request, aggregate_request)
             elif arguments.summary is not None or arguments.hist:
                 summarize(watch, arguments, events, event_filter)
-            elif export_request is not None:
-                status = _export(watch, arguments, export_request, events, event_filter)
             else:
                 unprinted = _print(watch, arguments, events, armed, event_filter)
         if arguments.count_only:
             print_hit_counts(watch)
-        if arguments.view != "histograms":
+        if arguments.view != "histograms" and aggregate_request is None:
             print_tables(watch, as_json=arguments.json, aside=export_request is not None)
         print_losses(watch, unprinted, unshown=watch.evicted)
-    except FilterRefused as error:
+    except OptionRefused as error:
         print_filter_error(error)
         status = USAGE
     except BrokenPipeError as error:
@@ -125,6 +153,8 @@ def _print(
     watch: Watch, arguments: argparse.Namespace, events: Mapping[str, frozenset[str]], armed: ArmPlan, chosen: Filter
 ) -> int:
     """Print events or calls until the end; return how many were dropped before they were printed."""
+    from tui.cli.follow.call_printer import CallPrinter
+
     face = face_of(arguments)
     source = Source()
     if arguments.json:
@@ -140,15 +170,18 @@ def _print(
                 print(line(text))
 
     passing = export_filter_of(watch, chosen, pairs=armed.calls)
-    calls = armed.calls_of(
-        watch,
-        show,
-        events,
-        as_json=arguments.json,
-        face=face,
-        passes=passes_of(watch, chosen),
-        most=arguments.count or 0,
-    )
+    calls: CallPrinter | None = None
+    if armed.calls:
+        calls = CallPrinter(
+            watch,
+            show,
+            events,
+            armed.min_durations,
+            as_json=arguments.json,
+            face=face,
+            passes=passes_of(watch, chosen),
+            most=arguments.count or 0,
+        )
     number = (lambda: calls.printed) if calls else None
     follow(watch, arguments, events, calls.show if calls else show, passing=passing, chosen=chosen, number=number)
     if not passing.of and not arguments.count_only:
@@ -158,6 +191,40 @@ def _print(
     else:
         print_pass_count(passing)
     return calls.dropped if calls else 0
+
+
+def _write(
+    watch: Watch,
+    arguments: argparse.Namespace,
+    events: Mapping[str, frozenset[str]],
+    chosen: Filter,
+    wanted: ExportRequest | None,
+    request: AggregateRequest | None,
+) -> int:
+    """Export events or the table of a view, or make a table of groups; return the exit status."""
+    if request is not None:
+        return _aggregate(watch, arguments, events, request, chosen, wanted)
+    if wanted is not None and arguments.view:
+        from tui.cli.exports.view_export import run_view
+
+        return run_view(watch, arguments, events, wanted, chosen)
+    return _export(watch, arguments, wanted, events, chosen) if wanted is not None else DONE
+
+
+def _aggregate(
+    watch: Watch,
+    arguments: argparse.Namespace,
+    events: Mapping[str, frozenset[str]],
+    request: AggregateRequest,
+    chosen: Filter,
+    wanted: ExportRequest | None,
+) -> int:
+    """Print the table of groups, or write it to a file; return the exit status."""
+    model, error = count_events(watch, arguments, events, request, chosen)
+    status = write_aggregate(watch, model, arguments, wanted)
+    if error is not None:
+        raise error
+    return status
 
 
 def _export(

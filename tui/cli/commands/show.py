@@ -18,7 +18,7 @@ from probes.attaching.values import ReasonKind
 from probes.functions.capture_tree import CaptureNode
 from tui.cli.console.output import connect, emit, plain, require_connection
 from tui.cli.console.waiting import waiting
-from tui.cli.follow import attach_text
+from tui.cli.specs import attach_text
 from tui.cli.status import DONE, REFUSED
 
 _TYPE_KINDS = (Kind.STRUCT, Kind.UNION, Kind.ENUM, Kind.ENUM64, Kind.TYPEDEF, Kind.INT)

@@ -13,6 +13,7 @@ from kernel.errors import KernelError, TargetUnusable
 from kernel.printable import plain as plain
 from tui.cli.console.early import take_target
 from tui.cli.console.waiting import print_lines, show_progress, waiting
+from tui.cli.status import USAGE
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer as Buffer
@@ -77,6 +78,12 @@ def require_connection(info: KernelInfo) -> None:
 def emit(value: dict[str, Any]) -> None:
     """Print one JSON object on a line of its own, and flush."""
     print(json_line(value), flush=True)
+
+
+def usage_error(why: str) -> int:
+    """Print on standard error why the arguments can't be used; return the exit status."""
+    print(f"probewright: {plain(why)}", file=sys.stderr)
+    return USAGE
 
 
 def line(text: str) -> str:

@@ -8,9 +8,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from events.export.catalogue import EVENT_FORMATS, TABLE_FORMATS, Format, format_named, format_of_file
+from tui.cli.args.options import is_aggregate
 from tui.cli.exports.sinks import OTLP, BadSetting, SinkRequest, sink_request_of
 from tui.output.export_file import ExportRefused, require_free
 
+GROUP_FORMATS = (*TABLE_FORMATS, "parquet")
+"""Formats that can hold the table of groups: few rows, whose types are known once all are there."""
 STDOUT = "-"
 _OF_SEVERAL = ("histograms", "hosts")
 """Views that exist for several hosts."""
@@ -92,6 +95,8 @@ def check_count(arguments: argparse.Namespace) -> None:
 def check_view(arguments: argparse.Namespace, wanted: ExportRequest | None, *, several: bool = False) -> None:
     """Raise BadExportOption if --view contradicts the other arguments; `several`: several hosts are named."""
     view = arguments.view
+    if is_aggregate(arguments):
+        return  # a table of its own, which --view is refused beside
     sums = next((name for name in ("summary", "hist") if getattr(arguments, name, None) not in (None, False)), "")
     if not view:
         if sums and wanted is not None:
@@ -119,6 +124,19 @@ def check_view(arguments: argparse.Namespace, wanted: ExportRequest | None, *, s
         raise BadExportOption("--view hosts is of several hosts: -t more than once, or -g")
     if several and view not in _OF_SEVERAL:
         raise BadExportOption(f"--view {view} is of one host; of several there are {' and '.join(_OF_SEVERAL)}")
+
+
+def check_tables(arguments: argparse.Namespace, wanted: ExportRequest | None) -> None:
+    """Raise BadExportOption if a table of groups can't be exported so."""
+    if wanted is None or not is_aggregate(arguments):
+        return
+    if wanted.outlet is not None or wanted.form.name not in GROUP_FORMATS:
+        what = "a row of files or a collector" if wanted.outlet is not None else wanted.form.name
+        raise BadExportOption(
+            f"--by: {what} holds events; a table of groups is exported as {', '.join(GROUP_FORMATS)}, in one file"
+        )
+    if wanted.timed:
+        raise BadExportOption("--by: a table of groups has no times; without it --clock adds those of day")
 
 
 def export_error_text(error: ExportRefused) -> str:

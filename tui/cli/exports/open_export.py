@@ -20,7 +20,7 @@ from tui.cli.console.output import PlainTerminal, plain
 from tui.cli.exports.event_writer import Export
 from tui.cli.exports.export_options import STDOUT, ExportRequest, export_error_text
 from tui.cli.exports.sinks import BadSetting, SinkRequest, open_sink
-from tui.cli.follow.filter import FilterRefused, export_filter_of, print_filter_error
+from tui.cli.follow.filter import OptionRefused, export_filter_of, print_filter_error
 from tui.cli.follow.signals import Forced
 from tui.cli.status import REFUSED, UNUSABLE, USAGE
 from tui.output.event_source import source_of, timed_source_of
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from tui.filter.filter import Filter
 
 
-REFUSALS = (ExportRefused, NoPyarrow, OSError, BadSetting, Forced, FilterRefused)
+REFUSALS = (ExportRefused, NoPyarrow, OSError, BadSetting, Forced, OptionRefused)
 """Errors that `opened_watch_export` raises."""
 
 
@@ -46,7 +46,7 @@ def print_export_error(wanted: ExportRequest, error: BaseException) -> int:
         return print_refusal(f"{where}: interrupted by a second signal: the file is incomplete", REFUSED)
     if isinstance(error, BadSetting):
         return print_refusal(error, USAGE)
-    if isinstance(error, FilterRefused):
+    if isinstance(error, OptionRefused):
         print_filter_error(error)
         return USAGE
     if isinstance(error, ExportRefused):

@@ -132,7 +132,7 @@ class EventPrinter:
 
     def _ask(self) -> None:
         with contextlib.suppress(TargetLost):  # the pump reports a lost connection
-            self._watch.intake.know_names(self._watch.names(homes=self._needs_cgroups))
+            self._watch.intake.know_names(self._watch.names(cgroups=self._needs_cgroups))
 
     def _has_to_wait(self) -> bool:
         """Tell whether a new event lacks a name that may still be learned; then all events wait, to keep their

@@ -22,8 +22,8 @@ _CARET = 500
 """Column beyond which no caret is printed."""
 
 
-class FilterRefused(Exception):
-    """--filter that can't be applied; its lines say why."""
+class OptionRefused(Exception):
+    """Text of an option, as --filter, that can't be applied; its lines say why."""
 
     def __init__(self, *lines: str) -> None:
         super().__init__(lines[0])
@@ -31,7 +31,7 @@ class FilterRefused(Exception):
 
 
 def check_words(arguments: argparse.Namespace) -> None:
-    """Raise FilterRefused if --filter is wrong for every kernel; nothing is opened for this check."""
+    """Raise OptionRefused if --filter is wrong for every kernel; nothing is opened for this check."""
     text = arguments.filter.strip()
     if not text:
         return
@@ -41,7 +41,7 @@ def check_words(arguments: argparse.Namespace) -> None:
     for name in _UNRECORDED:
         if getattr(arguments, name, None):
             option = name.replace("_", "-")
-            raise FilterRefused(
+            raise OptionRefused(
                 f"--filter chooses among recorded events, and with --{option} the kernel counts all and records "
                 "none; a condition for the kernel stands in the probe, behind `if`"
             )
@@ -52,7 +52,7 @@ def check_words(arguments: argparse.Namespace) -> None:
 
 
 def filter_of(watch: Watch, text: str) -> Filter:
-    """Return the filter on the events of a watch. Raises FilterRefused."""
+    """Return the filter on the events of a watch. Raises OptionRefused."""
     from events.search.condition_parser import ConditionError
     from tui.filter.filter import Filter
 
@@ -67,16 +67,16 @@ def filter_of(watch: Watch, text: str) -> Filter:
     return chosen
 
 
-def refusal(text: str, error: ConditionError) -> FilterRefused:
+def refusal(text: str, error: ConditionError) -> OptionRefused:
     """Return the refusal of a condition, with a caret below the error."""
     from tui.filter.filter import condition_error_text
 
     at = len(plain(text[: error.at]))
     caret = (f"    {' ' * at}^",) if at < _CARET else ()
-    return FilterRefused(f"--filter {condition_error_text(error)}", f"    {plain(text)}", *caret)
+    return OptionRefused(f"--filter {condition_error_text(error)}", f"    {plain(text)}", *caret)
 
 
-def print_filter_error(error: FilterRefused) -> None:
+def print_filter_error(error: OptionRefused) -> None:
     """Print on standard error why a filter can't be applied."""
     with at_priority(Level.ERROR):
         print(f"probewright: {plain(error.lines[0])}", *error.lines[1:], sep="\n", file=sys.stderr)

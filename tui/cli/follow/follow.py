@@ -38,11 +38,11 @@ from tui.cli.console.once import is_first_report
 from tui.cli.console.output import plain
 from tui.cli.console.silence import reporting_silence
 from tui.cli.console.waiting import waiting
-from tui.cli.follow.attach_text import with_corrections
 from tui.cli.follow.clock import remeasure_clock
 from tui.cli.follow.event_printer import EventPrinter
 from tui.cli.follow.reconnect import print_outages, reconnect, retry_after_reconnect
 from tui.cli.follow.signals import Forced, SignalStop, flush_output, print_forced_stop, signals_deferred
+from tui.cli.specs.attach_text import with_corrections
 from tui.present.loss_totals import hit_lines, losses_of
 
 if TYPE_CHECKING:
@@ -242,7 +242,7 @@ def _until_over(
         has_data.clear()
         if due := now - asked_at >= _NAMES_EVERY:
             with contextlib.suppress(TargetLost):  # the pump reports a lost connection
-                watch.intake.know_names(watch.names(homes=asked_at > 0))
+                watch.intake.know_names(watch.names(cgroups=asked_at > 0))
             remeasure_clock(watch, arguments)
             asked_at = now
         if printer.wants_names:

@@ -51,7 +51,7 @@ class HostsFilter:
     def begin(self) -> bool:
         """Tell whether events can be tested: an armed host has the fields that the condition compares.
 
-        Raises FilterRefused if all hosts are settled, and none has the fields.
+        Raises OptionRefused if all hosts are settled, and none has the fields.
         """
         if not self._text or self._filter.text:
             return True

@@ -101,7 +101,7 @@ class HostStream:
             self._report_changes()
 
     def _begin(self) -> None:
-        """Check whether output can begin. Raises FilterRefused."""
+        """Check whether output can begin. Raises OptionRefused."""
         has_columns = self.export is None or self._fleet.settled
         self._can_begin = self._can_begin or (has_columns and self._filter.begin())
 

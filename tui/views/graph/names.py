@@ -132,6 +132,19 @@ class GraphNames:
         known = (ArgumentValue(one.name or "?", one.value, self._argument(one)) for one in found.values)
         return ArgumentValues(tuple(known), found.is_truncated)
 
+    def given_values(self, function: str, record: Record) -> tuple[int, ...]:
+        """Return the arguments of a call as signed numbers; empty: the record or the types do not tell them.
+
+        Of a compiler's variant (`walk.constprop.0`) the original's types are taken.
+        """
+        name = function.split(" ")[0]
+        types, registers = self._types, registers_of(record)
+        if types is None:
+            return ()
+        found = types.of(name, registers) or types.of(name.partition(".")[0], registers)
+        values = [one.value for one in found.values] if found is not None else []
+        return tuple(value - (1 << 64) if value >= _KERNEL else value for value in values)
+
     def _argument(self, argument: CallArgument) -> str:
         value = argument.value
         number = argument.type if isinstance(argument.type, Int) and value < _KERNEL else None

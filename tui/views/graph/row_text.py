@@ -116,6 +116,11 @@ class GraphRowText:
         first = None if row.flags & CallRowFlag.NO_ENTRY else self._record(row.seq)
         return self.names_of(row).arguments(self.name(row), first) if first else ""
 
+    def given_values(self, row: CallRow) -> tuple[int, ...]:
+        """Return the recorded arguments of a call as signed numbers; empty: none, or BTF lacks the function."""
+        first = None if row.flags & CallRowFlag.NO_ENTRY else self._record(row.seq)
+        return self.names_of(row).given_values(self.name(row), first) if first else ()
+
     def has(self, row: CallRow, text: str) -> bool:
         """Return True if the arguments or the result of a call contain a lower-case text."""
         line = self.line(row, None)

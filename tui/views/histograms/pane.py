@@ -2,56 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from textual import on, work
 from textual.message import Message
 
 from kernel.errors import KernelError
-from widgets.lists.line_list import LineList
-from widgets.rows import Piece
-from widgets.safe_text import fit, width
+from widgets.lists.text_list import TableLines, TableList
 
 if TYPE_CHECKING:
     from kernel.watch.watch import Watch
-    from tui.present.hist_tables import TableLine
 
 _EVERY: Final = 1.0
 """Seconds between two readings; each waits for the end of the one before."""
-
-
-class TableLines:
-    """Rows of a `LineList`."""
-
-    first = 0
-
-    def __init__(self, lines: tuple[TableLine, ...] = ()) -> None:
-        self.lines = lines
-        self.columns = max((width(one.text) for one in lines), default=0)
-        """Columns of the widest line."""
-
-    @property
-    def next(self) -> int:
-        """Number of the next row."""
-        return len(self.lines)
-
-    def pieces(self, row: int, columns: int) -> Iterable[Piece]:
-        """Return a line as a single piece."""
-        return (Piece(fit(self.lines[row].text, columns), self.lines[row].look),)
-
-
-class TableList(LineList):
-    """List of the lines of tables."""
-
-    def show(self, rows: TableLines) -> None:
-        """Show other lines; the cursor stays at its row."""
-        self.window.rows = rows
-        self.rows_changed()
-
-    def wanted_columns(self) -> int:
-        """Return the columns of the widest line: the list scrolls sideways."""
-        return self.rows.columns if isinstance(self.rows, TableLines) else 0
 
 
 class HistogramsPane(TableList):

@@ -8,14 +8,17 @@ from kernel.watch.hist_tables import events_with_tables
 from tui.filter.filter import Filter
 from tui.present.status import note_of
 from tui.present.ways_out import BY_TRACEFS_ELSEWHERE, GIVE_TRIGGER, SUM_UP
-from tui.views.histograms.pane import HistogramsPane, TableLines
+from tui.views.histograms.pane import HistogramsPane
 from tui.views.view import View, ViewPlace
+from widgets.lists.text_list import TableLines
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from events.store.store import Store
     from kernel.watch.watch import Watch
     from probes.plans.plan import Plan
-    from tui.present.hist_tables import TableLine
+    from widgets.lists.text_list import StyledLine
 
 _NONE = f"no probe has a hist trigger: {GIVE_TRIGGER}, e.g. hist:keys=common_pid"
 _NONE_OF_PROGRAMS = f"BPF programs record these probes, and have no triggers: {BY_TRACEFS_ELSEWHERE}"
@@ -32,7 +35,7 @@ class HistogramsView(View):
         super().__init__(chosen)
         self.pane = HistogramsPane(self.name)
         self.pane.on_reading = self.came
-        self._lines: tuple[TableLine, ...] | None = None
+        self._lines: Sequence[StyledLine] | None = None
         self._error = ""
 
     def tick(self, watch: Watch, store: Store, fields: tuple[str, ...]) -> bool:  # noqa: ARG002 - of every view

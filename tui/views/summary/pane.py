@@ -12,7 +12,7 @@ from textual.message import Message
 
 from kernel.errors import KernelError
 from kernel.watch.counting_states import Phase
-from tui.messages import UndoOffered
+from tui.messages import EventsWanted, UndoOffered
 from widgets.events.summary_panel import SummaryPanel
 from widgets.safe_text import safe
 
@@ -43,13 +43,6 @@ class SummaryPane(Vertical):
             self.histograms = histograms
             self.reads = reads
             self.error = error
-
-    class EventsWanted(Message):
-        """Request to show the events that match a condition."""
-
-        def __init__(self, condition: str) -> None:
-            super().__init__()
-            self.condition = condition
 
     def __init__(self, id: str) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id)
@@ -104,7 +97,7 @@ class SummaryPane(Vertical):
     def _wanted(self, event: SummaryPanel.Wanted) -> None:
         event.stop()
         if condition := self.condition(event.of_tasks, event.row):
-            self.post_message(self.EventsWanted(condition))
+            self.post_message(EventsWanted(condition))
         else:
             counting = self.histograms is not None and self.histograms.phase is not Phase.OFF
             why = "the kernel keeps counts, no events" if counting else "no condition can be made of this"

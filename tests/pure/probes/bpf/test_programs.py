@@ -23,7 +23,7 @@ from probes.syntax.parse import parse_probe
 from tests.bpf_machine import STACK, BpfMachine
 from tests.probes_data import kernel
 
-CONTEXT, CONTROL, COUNTERS, RINGS, RECORD = 0x10000, 0x20000, 0x30000, 0x40000, 0x50000
+CONTEXT, CONTROL, COUNTERS, RINGS, RECORD, OBJECTS = 0x10000, 0x20000, 0x30000, 0x40000, 0x50000, 0x60000
 OURS, OTHERS = 7, 4242
 FUNCTION, STAMP_NOW = 0xFFFFFFFF81234560, 123_456_789_012
 
@@ -51,6 +51,8 @@ class Hit:
         self.submitted = False
         self.has_room = True
         self.process = OTHERS
+        self.objects: set[int] = set()
+        self.most_objects = 2
         self.cookie = 0
         self._known = {address + at: byte for address, data in memory.values() for at, byte in enumerate(data)}
         self._program = program
@@ -67,6 +69,8 @@ class Hit:
             Helper.PROBE_READ_USER_STR: lambda _: -14,
             Helper.RINGBUF_RESERVE: self._reserve,
             Helper.RINGBUF_SUBMIT: self._submit,
+            Helper.MAP_UPDATE_ELEM: self._track,
+            Helper.MAP_DELETE_ELEM: self._forget,
             Helper.GET_FUNC_ARG: self._argument,
             Helper.GET_ATTACH_COOKIE: lambda machine: self.cookie if machine.registers[1] == CONTEXT else -1,
         }
@@ -83,7 +87,7 @@ class Hit:
     def run(self) -> dict[str, int]:
         """Run the program once; return its counters."""
         self.machine.registers[1] = CONTEXT
-        maps = {1: CONTROL, 2: COUNTERS, 3: RINGS}
+        maps = {1: CONTROL, 2: COUNTERS, 3: RINGS, 7: OBJECTS}
         program = [
             one if one.code != 0x18 or not one.source else one._replace(source=0, immediate=maps[one.immediate])
             for one in self._program.instructions([OURS], CPUS, STRIDE)
@@ -109,6 +113,8 @@ class Hit:
 
     def _look_up(self, machine: BpfMachine) -> int:
         assert STACK - 512 <= machine.registers[2] < STACK
+        if machine.registers[1] == OBJECTS:
+            return OBJECTS if machine.read(machine.registers[2], 8) in self.objects else 0
         assert machine.registers[1] == RINGS and machine.read(machine.registers[2], 4) == CPU
         return RECORD
 
@@ -125,6 +131,18 @@ class Hit:
 
     def _submit(self, _: BpfMachine) -> int:
         self.submitted = True
+        return 0
+
+    def _track(self, machine: BpfMachine) -> int:
+        assert machine.registers[1] == OBJECTS and machine.registers[4] == 0
+        if len(self.objects) == self.most_objects:
+            return -7
+        self.objects.add(machine.read(machine.registers[2], 8))
+        return 0
+
+    def _forget(self, machine: BpfMachine) -> int:
+        assert machine.registers[1] == OBJECTS
+        self.objects.discard(machine.read(machine.registers[2], 8))
         return 0
 
     def _write(self, machine: BpfMachine, data: bytes) -> int:

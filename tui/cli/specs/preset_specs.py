@@ -1,19 +1,15 @@
-"""Expand the name of a preset for `run` and `record`: the specifications that the target accepts, and how their
-events are shown.
-"""
+"""Expand the name of a preset to the specifications that the target accepts, with the way to show their events."""
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from events.record import Record
 from kernel.connection.planner import Planner
 from kernel.errors import ProbeRefused
 from kernel.preset_files import Origin, Presets
-from kernel.watch.watch import Watch
 from probes.command import parse_armable
 from probes.presets.errors import PresetError
 from probes.presets.judge import judge
@@ -21,15 +17,11 @@ from probes.presets.schema import Preset, PresetChoice, PresetView
 from probes.presets.substitute import least_latency
 from probes.presets.substitute import values_of as checked_values
 from tui.cli.console.output import plain
-from tui.cli.follow.call_printer import CallPrinter
-from tui.cli.follow.translation import quoted, targets_of, translate_words
-from tui.present.event_times import ClockFace
-
-Show = Callable[[Record], None]
+from tui.cli.specs.translation import quoted, targets_of, translate_words
 
 
 class ArmPlan(NamedTuple):
-    """Specifications to arm, and how their events are shown."""
+    """Specifications to arm, and the way to show their events."""
 
     specs: list[str]
     calls: bool = False
@@ -41,26 +33,6 @@ class ArmPlan(NamedTuple):
     def longest_min_duration(self) -> int:
         """Longest of these durations, in nanoseconds."""
         return max(self.min_durations.values(), default=0)
-
-    def calls_of(
-        self,
-        watch: Watch,
-        show: Show,
-        asked: Collection[str],
-        *,
-        as_json: bool,
-        face: ClockFace = ClockFace.KERNEL,
-        passes: Callable[[int], bool] | None = None,
-        most: int = 0,
-    ) -> CallPrinter | None:
-        """Return the printer of calls; None: events are printed. For the arguments see
-        `tui.cli.follow.call_printer.CallPrinter`.
-        """
-        if not self.calls:
-            return None
-        return CallPrinter(
-            watch, show, asked, self.min_durations, as_json=as_json, face=face, passes=passes, most=most
-        )
 
 
 def is_name(word: str) -> bool:

@@ -50,7 +50,7 @@ def with_corrections(info: KernelInfo, spec: str, verdict: Verdict, check: Calla
     """Add to a rejection the reason, the nearest names and a corrected text.
 
     Args:
-        info: of the target.
+        info: kernel info of the target.
         spec: rejected text.
         verdict: verdict on that text.
         check: returns the verdict on another text.

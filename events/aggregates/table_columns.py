@@ -1,0 +1,156 @@
+"""Gather the keys and values of the events of one format as columns, or of events received as text one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from events.aggregates.event_columns import EventColumns, KeyKind, KeySource, ValueSource, property_kind
+from events.aggregates.groups import Mask, ValueColumn
+from events.clocks.boots import ID_MASK
+from events.decode import Value
+from events.names.errnos import errno_name
+from events.record import Record
+from events.search.comparison import CALL_TIMES
+from events.stacks.stack import KERNEL_STACKS, recorded_stack
+from events.store.columns import FormatTable, is_number
+from events.summary.keys import KeyColumns, field_keys, keys_from_numbers, number_from_key, value_keys
+
+if TYPE_CHECKING:
+    from events.store.store import Store
+
+_MAX_ERRNO: Final = 4095
+_UNKNOWN_CGROUP: Final = 1 << 63
+"""Bit of the key of a task whose cgroup is not known yet; the bits below have its thread id."""
+
+
+def key_column(source: KeySource, table: FormatTable, store: Store) -> tuple[KeyColumns, Mask | None]:
+    """Return the key of each event of a table, and a mask of the events that lack it; None: none does."""
+    kind, field = source.kind, source.field
+    if kind is KeyKind.COMM:
+        return KeyColumns(keys_from_numbers(table.task_keys.astype(np.int64))), None
+    if kind is KeyKind.PID:
+        return KeyColumns(keys_from_numbers(table.pids)), None
+    if kind is KeyKind.CPU:
+        return KeyColumns(keys_from_numbers(table.cpus)), None
+    if kind is KeyKind.CGROUP:
+        numbers = store.cgroups.numbers_of(table.pids, table.stamps, table.seqs).astype(np.int64)
+        unknown = keys_from_numbers(table.pids) & np.uint64(ID_MASK) | np.uint64(_UNKNOWN_CGROUP)
+        return KeyColumns(np.where(numbers < 0, unknown, numbers.view(np.uint64))), None
+    if kind is KeyKind.STACK:
+        return value_keys([_stack_of(store.record(seq)) for seq in table.seqs.tolist()]), None
+    if field is None:
+        return KeyColumns(np.zeros(len(table), np.uint64)), None
+    if kind is KeyKind.ERRNO:
+        values, missing = table.column(field)
+        return KeyColumns(np.where(_is_error(values), -_signed(values), 0).astype(np.uint64)), missing
+    if is_number(field):
+        values, missing = table.column(field)
+        return KeyColumns(keys_from_numbers(values)), missing
+    return field_keys(table, field), None
+
+
+def value_columns(source: ValueSource, table: FormatTable) -> list[ValueColumn]:
+    """Return the values of the events of a table; errors in an unsigned field as negative numbers."""
+    if source.field is None:
+        fields = {field.name: field for field in table.layout.format.fields}
+        begin, end = (table.column(fields[name]).values.astype(np.int64) for name in CALL_TIMES)
+        return [ValueColumn(end - begin, end > 0)]
+    values, missing = table.column(source.field)
+    present = None if missing is None else ~missing
+    if source.is_returned and values.dtype.kind == "u":
+        errors = _is_error(values)
+        others = ~errors if present is None else present & ~errors
+        return [ValueColumn(_signed(values), errors), ValueColumn(values, others)]
+    return [ValueColumn(values, present)]
+
+
+def _signed(values: NDArray[Any]) -> NDArray[np.int64]:
+    """Return integers as signed numbers of their width."""
+    return values.view(f"i{values.dtype.itemsize}").astype(np.int64)
+
+
+def _is_error(values: NDArray[Any]) -> Mask:
+    """Return a mask of the numbers that are errors, also in an unsigned column."""
+    numbers = _signed(values)
+    return (numbers < 0) & (numbers >= -_MAX_ERRNO)
+
+
+def _stack_of(record: Record) -> Value:
+    """Return the addresses of an event's kernel stack, or its text; None: none was recorded."""
+    stack = next((one for one in (record, *record.stacks) if one.event in KERNEL_STACKS), None)
+    if stack is None:
+        return None
+    return recorded_stack(stack)
+
+
+def key_value(source: KeySource, key: int, texts: Mapping[int, Value]) -> Value:
+    """Return what a key stands for.
+
+    A number, a text, or None where the kernel could not read it; for a task its `events.clocks.boots.task_key`, for a
+    cgroup what `cgroup_path` takes, for an event its path, for an error its positive number, 0 where there is none,
+    for a stack its addresses or its text. Of events received as text always the text.
+    """
+    if key in texts:
+        return texts[key]
+    if source.fmt is None:
+        return None
+    if source.kind in (KeyKind.EVENT, KeyKind.FUNCTION):
+        return source.path
+    if source.kind is KeyKind.FIELD and source.field is not None:
+        return number_from_key(key, source.field) if is_number(source.field) else None
+    if source.kind in (KeyKind.CPU, KeyKind.PID):
+        return key - (1 << 64) if key >> 63 else key
+    return key
+
+
+def cgroup_path(value: int, store: Store) -> str:
+    """Return the path of a cgroup; of a task whose cgroup was not known, that which is known now; else empty."""
+    if value & _UNKNOWN_CGROUP:
+        return store.cgroups.path_of(value & ID_MASK, max(store.latest, 0)) or ""
+    return store.cgroups.paths[value] if value < len(store.cgroups.paths) else ""
+
+
+def text_keys(names: Sequence[str], record: Record, columns: EventColumns, store: Store) -> list[Value] | None:
+    """Return the keys of an event received as text; None: it lacks one."""
+    found = [value for name in names for value in _text_key(name, record, columns, store)]
+    return found if len(found) == len(names) else None
+
+
+def _text_key(name: str, record: Record, columns: EventColumns, store: Store) -> tuple[Value, ...]:
+    """Return one key as the only item; empty: the event lacks it."""
+    field = name if name in record.values else columns.expressions.get(name, "")
+    if field in record.values:
+        return (record.values[field],)
+    kind = property_kind(name, columns)
+    if kind is KeyKind.ERRNO:
+        value = next((record.values[one] for one in columns.returned if one in record.values), None)
+        return () if value is None else (_errno_of_text(value),)
+    if kind is KeyKind.CGROUP:
+        return (store.cgroups.path_of(record.pid, record.ts, record.seq) or "",)
+    if kind is KeyKind.STACK:
+        return (_stack_of(record),)
+    values: dict[KeyKind, Value] = {
+        KeyKind.COMM: record.comm,
+        KeyKind.PID: record.pid,
+        KeyKind.CPU: record.cpu,
+        KeyKind.EVENT: record.event,
+        KeyKind.FUNCTION: record.event,
+    }
+    return (values[kind],) if kind is not None else ()
+
+
+def _errno_of_text(value: Value) -> int:
+    """Return the positive number of an error in a return value; 0: it is none."""
+    if isinstance(value, int) and value >> 63:
+        value -= 1 << 64
+    return -value if isinstance(value, int) and -_MAX_ERRNO <= value < 0 and errno_name(value) is not None else 0
+
+
+def text_value(name: str, record: Record, columns: EventColumns) -> int | None:
+    """Return a value of an event received as text; None: it has no such number."""
+    value = record.values.get(name if name in record.values else columns.expressions.get(name, ""))
+    return int(value) if isinstance(value, int) else None

@@ -1,0 +1,90 @@
+"""Choose the types, symbols and files that a probe is judged and lowered with, on one target."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from events.names.function_choice import module_of
+from kernel.connection.function_list import read_function_list
+from kernel.connection.kernel_info import KernelInfo
+from kernel.connection.symbol_addresses import symbol_at_offset, symbol_environment, with_function_name
+from probes.attaching.values import ReasonKind
+from probes.command import Armable, CommandText, has_own_syntax, is_function
+from probes.facts.lookups import UNKNOWN, SymbolLanding
+from probes.functions.function_index import STUB, index_of
+from probes.probe import Probe, ProbeKind
+
+if TYPE_CHECKING:
+    from btf.btf import Btf
+    from probes.facts.lookups import Environment
+
+
+class ProbeLookups:
+    """Lookups of one target by probe: each reads no more of the target than the probe needs."""
+
+    def __init__(self, info: KernelInfo) -> None:
+        self._info = info
+
+    def types_of(self, probe: Armable | CommandText) -> Btf | None:
+        """Return the types to read a probe with, those of its function's module included."""
+        known = probe.command if isinstance(probe, CommandText) else probe
+        if not isinstance(known, Probe) or known.kind is ProbeKind.EVENT:
+            return self._info.btf
+        symbol = known.place.symbol
+        if known.kind is ProbeKind.TRACEPOINT:
+            symbol = f"{STUB}{symbol}"
+        module = known.place.module or module_of(str(known.place)) or self._info.function(symbol).module
+        return self._info.btf_of(module)
+
+    def around(self, probe: Armable | CommandText) -> Environment:
+        """Return the lookups that lowering needs; for function probes nothing is read."""
+        known = probe.armable if isinstance(probe, CommandText) else probe
+        if known is None:
+            return UNKNOWN
+        if is_function(known):
+            symbols = self._info.loaded_symbols or (self._info.symbols if self._is_about_symbols(known) else None)
+            around = UNKNOWN
+            if symbols is not None:
+                around = replace(symbol_environment(symbols), call_at=self._info.environment.call_at)
+            is_file = isinstance(known, Probe) and known.place.symbol.startswith("@")
+            return replace(around, function_list=read_function_list) if is_file else around
+        return self._info.environment.nearby
+
+    def _is_about_symbols(self, probe: Armable) -> bool:
+        """Return whether only the symbols decide the verdict: `@variable`, an offset, a part such as `vfs_read.cold`,
+        another name of a traceable function.
+
+        Symbols take some time to read; a text that needs them is checked in a worker
+        (`tui.compose.specification.asks_target`).
+        """
+        if not isinstance(probe, Probe):
+            return False
+        symbol = probe.place.symbol
+        split_off = "." in symbol and not index_of(self._info.facts).count(symbol)
+        if split_off or probe.place.offset or any("@" in str(arg) for arg in probe.fetchargs):
+            return True
+        # Known once somebody has read them.
+        unlisted = not index_of(self._info.facts).count(symbol)
+        return unlisted and self._info.catalog.attachability(symbol).has(ReasonKind.ALIAS)
+
+    def settled(self, probe: Armable | CommandText) -> Armable | CommandText:
+        """Return a probe at an address with its function's name; a text in the kernel's syntax is unchanged."""
+        if not isinstance(probe, CommandText):
+            return with_function_name(probe, lambda: self._info.symbols)
+        known = probe.armable
+        if known is None or not has_own_syntax(probe.text):
+            return probe
+        settled = with_function_name(known, lambda: self._info.symbols)
+        return probe if settled is known else settled
+
+    def asked(self) -> Environment:
+        """Return the lookups that may ask the target for symbols and files."""
+        found = replace(self._info.environment.environment, function_list=read_function_list)
+        return found if found.symbol is None else replace(found, landing=self._landing)
+
+    def _landing(self, name: str, offset: int) -> SymbolLanding | None:
+        """Return the symbol at an offset; the table is read when first asked for."""
+        if self._info.symbols is None:
+            return SymbolLanding(name, offset, 0, code=True)
+        return symbol_at_offset(self._info.symbols, name, offset)

@@ -1,0 +1,1 @@
+"""Programs that trace the calls inside some functions."""

@@ -1,0 +1,132 @@
+"""The view of first failures, on a recording of calls that fail: its table, its chains, its export."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+
+import pytest
+
+from events.graph.record_ends import NO_RETURNS
+from tests.graph_recordings import graph_recording
+from tests.interface.test_app import application
+from tests.interface.widget_host import screen_text, until
+from tui.__main__ import main
+from tui.live.chain_screen import ChainScreen
+from tui.live.event_export import EventExportScreen
+from tui.views.failures.view import FailuresView
+
+
+@pytest.fixture(scope="module")
+def recording(tmp_path_factory):
+    return graph_recording(tmp_path_factory.mktemp("graph") / "failures.pwr", "failures")
+
+
+async def open_failures(app, pilot) -> FailuresView:
+    await until(lambda: app.places.live is not None and app.places.live.is_current, pilot)
+    await until(lambda: app.current_watch.ended and app.planner.info.loaded_symbols is not None, pilot)
+    await pilot.press("E")
+    view = app.places.live.views.current
+    assert isinstance(view, FailuresView)
+    return view
+
+
+def read(view) -> bool:
+    return view._model is not None and not view._model.live_tree.backlog
+
+
+async def test_first_failures_are_counted_and_their_chains_shown(recording):
+    app = application(recording)
+    async with app.run_test(size=(80, 24)) as pilot:
+        view = await open_failures(app, pilot)
+        await until(lambda: read(view), pilot)
+        await pilot.pause()
+        table = [line.replace("▌", " ").split() for line in screen_text(app)]
+        assert ["failed", "error", "first", "failure", "calls", "processes"] in table
+        counts = {words[1]: (words[0], words[2]) for words in table if len(words) > 3 and words[1].startswith("E")}
+        assert counts["ENOTEMPTY"] == ("1", "shmem_rmdir")
+        assert counts["ENXIO"] == ("1", "fifo_open")
+        assert counts["ENOENT"][1] == "step_into_slowpath"
+        numbers = [row.failed for row in view.pane.failures.failures.rows]
+        assert numbers == sorted(numbers, reverse=True)
+        assert any(f"{sum(numbers)} of " in line for line in screen_text(app))
+        row = [group.errno for group in view._groups].index("ENXIO")
+        await pilot.press(*["down"] * row, "enter")
+        await until(lambda: isinstance(app.screen, ChainScreen), pilot)
+        await until(lambda: any("first:" in line for line in screen_text(app)), pilot)
+        chain = screen_text(app)
+        lines = [line for line in chain if " = -ENXIO" in line or "(" in line]
+        assert any("__x64_sys_openat of python3-" in line for line in chain)
+        first = next(line for line in lines if "first:" in line)
+        assert "fifo_open(" in first
+        assert lines.index(first) > next(n for n, line in enumerate(lines) if "do_dentry_open(" in line)
+        await pilot.press("f1")
+        await until(lambda: any("marked first" in line for line in screen_text(app)), pilot)
+        await pilot.press("escape", "escape")
+        await until(lambda: app.places.live.is_current, pilot)
+
+
+async def test_a_probe_is_built_on_the_first_failure(recording):
+    app = application(recording)
+    async with app.run_test(size=(100, 30)) as pilot:
+        view = await open_failures(app, pilot)
+        await until(lambda: read(view) and view._groups, pilot)
+        row = [group.errno for group in view._groups].index("ENXIO")
+        await pilot.press(*["down"] * row, "p")
+        await until(lambda: "fifo_open" in "\n".join(screen_text(app)), pilot)
+
+
+async def test_a_text_is_found_in_the_table(recording):
+    app = application(recording)
+    async with app.run_test(size=(100, 30)) as pilot:
+        view = await open_failures(app, pilot)
+        await until(lambda: read(view) and view._groups, pilot)
+        await pilot.press("slash", *"erofs", "enter", "n")
+        row = [group.errno for group in view._groups].index("EROFS")
+        await until(lambda: view.pane.failures.cursor == row, pilot)
+
+
+async def test_a_graph_without_return_values_says_so(tmp_path):
+    app = application(graph_recording(tmp_path / "without.pwr", "7.2"))
+    async with app.run_test(size=(100, 30)) as pilot:
+        await open_failures(app, pilot)
+        await until(lambda: NO_RETURNS[:40] in "\n".join(screen_text(app)), pilot)
+
+
+async def test_its_table_is_exported_as_the_command_line_does(recording, tmp_path):
+    app = application(recording)
+    async with app.run_test(size=(110, 30)) as pilot:
+        view = await open_failures(app, pilot)
+        await until(lambda: read(view), pilot)
+        await pilot.press("o")
+        await until(partial(isinstance, app.screen, EventExportScreen), pilot)
+        await until(lambda: "failures: JSON lines" in "\n".join(screen_text(app)), pilot)
+    for form in ("jsonl", "csv"):
+        path = tmp_path / f"x.{form}"
+        assert main([str(recording), "--export", f"{form}:{path}", "--view", "failures"]) == 0
+        text = path.read_text()
+        assert "fifo_open" in text
+        if form == "jsonl":
+            objects = [json.loads(line) for line in text.splitlines()]
+            assert [one["count"] for one in objects] == [group.calls for group in view._groups]
+            assert [one["origin"] for one in objects] == [group.origin for group in view._groups]
+
+
+async def test_the_filter_leaves_the_failures_of_whom_it_lets_pass(recording, tmp_path):
+    app = application(recording)
+    async with app.run_test(size=(100, 30)) as pilot:
+        view = await open_failures(app, pilot)
+        await until(lambda: read(view) and view._groups, pilot)
+        every = sum(group.calls for group in view._groups)
+        await pilot.press("f", *"comm == dropbear", "enter")
+        await until(lambda: 0 < sum(group.calls for group in view._groups) < every, pilot)
+        await until(lambda: read(view), pilot)
+        for group in view._groups:
+            assert set(view._model.comms(group)) == {"dropbear"}
+        path = tmp_path / "x.jsonl"
+        words = ["--export", f"jsonl:{path}", "--view", "failures", "--filter", "comm == dropbear"]
+        assert main([str(recording), *words]) == 0
+        objects = [json.loads(line) for line in path.read_text().splitlines()]
+        assert [(one["origin"], one["count"]) for one in objects] == [
+            (group.origin, group.calls) for group in view._groups
+        ]

@@ -1,0 +1,259 @@
+"""What is aggregated of the recording that comes with the application, against a dictionary made event by event."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from events.aggregates.aggregate import MOST_GROUPS
+from events.aggregates.request import AggregateError, AggregateRequest, Function, Statistic, parse_keys
+from events.batch import Batch, Chunk
+from events.calls.calls import Calls
+from events.clocks.boots import task_key
+from events.names.errnos import errno_name
+from events.record import Record
+from events.store.store import Store
+from kernel.connection.kernel_info import KernelInfo
+from kernel.connection.open_target import open_target, shipped_recording
+from kernel.connection.planner import Planner
+from kernel.watch.watch import Watch
+from tui.filter.filter import Filter
+from tui.present.call_ends import ends_of
+from tui.views.aggregate.model import AggregateModel, statistic_of
+from tui.views.aggregate.plan_columns import PlanColumns, check_request
+
+KEYS = ("comm", "pid", "cpu", "event", "func", "errno", "ret", "count", "f_pos", "filename", "flags", "cgroup")
+VALUES = ("ret", "count", "f_pos", "flags", "$retval", "pos_0")
+CONDITIONS = ("", "comm == head", "ret > 100", "count > 100 && ret >= 0", "event ~ *exit")
+
+
+@pytest.fixture(scope="module")
+def watch():
+    planner = Planner(KernelInfo(open_target(str(shipped_recording()))))
+    watching = Watch(planner)
+    watching.begin()
+    while not watching.ended:
+        watching.tick()
+    watching.store.flush()
+    yield watching
+    watching.close()
+    planner.info.close()
+
+
+def _records(store: Store) -> list[Record]:
+    return [store.record(seq) for seq in range(store.first_seq, store.next_seq)]
+
+
+def _aggregated(watch, request, condition="", piece=0, limit=MOST_GROUPS, store=None, **more) -> AggregateModel:
+    store = store or watch.store
+    chosen = Filter()
+    chosen.choose(condition, watch)
+    model = AggregateModel(watch, store, request, passing=chosen.of(watch, store), piece=piece, limit=limit, **more)
+    while model.aggregate.backlog:
+        model.tick(0.0)
+    return model
+
+
+def _key(watch, record: Record, name: str):
+    """The name of a key of an event, as a person would look it up; None: the event has none."""
+    values = record.values
+    known = dict(watch.event_fields.values(record))
+    if name in values:
+        return known[name]
+    found = {
+        "comm": record.comm,
+        "pid": str(record.pid),
+        "cpu": str(record.cpu),
+        "event": record.event.rpartition("/")[2],
+        "func": record.event.rpartition("/")[2].removesuffix("__entry").removesuffix("__exit"),
+        "cgroup": watch.store.cgroups.path_of(record.pid, record.ts, record.seq) or "unknown",
+    }
+    if name == "errno" and isinstance(ret := values.get("ret"), int):
+        return errno_name(ret) if ret < 0 else "no error"
+    return found.get(name)
+
+
+def _value(record: Record, name: str) -> int | None:
+    value = record.values.get("ret" if name == "$retval" else name)
+    return value if isinstance(value, int) else None
+
+
+def _true_groups(watch, request, condition):
+    chosen = Filter()
+    chosen.choose(condition, watch)
+    passing = chosen.of(watch, watch.store)
+    groups: defaultdict[tuple[str, ...], list[Record]] = defaultdict(list)
+    for record in _records(watch.store):
+        if passing is not None and not passing.passes(record.seq):
+            continue
+        keys = [_key(watch, record, name) for name in request.keys]
+        has_value = not request.values or any(_value(record, name) is not None for name in request.values)
+        if None not in keys and has_value:
+            groups[tuple(keys)].append(record)
+    return groups
+
+
+@given(
+    st.lists(st.sampled_from(KEYS), max_size=3, unique=True),
+    st.lists(st.sampled_from(VALUES), max_size=2, unique=True),
+    st.sampled_from(CONDITIONS),
+    st.sampled_from([7, 100, 1 << 15]),
+)
+@settings(max_examples=60, deadline=None)
+def test_groups_of_events_are_those_of_a_dictionary(watch, keys, values, condition, piece):
+    statistics = [Statistic(function, value) for value in values for function in Function]
+    request = AggregateRequest(tuple(keys), tuple(statistics))
+    model = _aggregated(watch, request, condition, piece)
+    if model.aggregate.of_calls:  # no event has all of them
+        return
+    true = _true_groups(watch, request, condition)
+    rows = model.rows(0)
+    assert rows.others is None and {row.labels for row in rows.rows} == set(true)
+    for row in rows.rows:
+        records = true[row.labels]
+        assert row.hits == len(records)
+        for name in request.values:
+            numbers = [value for record in records if (value := _value(record, name)) is not None]
+            total = row.totals[name]
+            assert (total.number, total.sum) == (len(numbers), sum(numbers))
+            assert (total.least, total.most) == (min(numbers, default=None), max(numbers, default=None))
+    assert model.aggregate.counted + model.aggregate.left_out == model.aggregate.passing_count
+    assert model.aggregate.of == len(watch.store)
+    sizes = [
+        model.request.columns and statistic_of(model.request.columns[0], row.totals[values[0]]) for row in rows.rows
+    ]
+    if values:
+        known = [size for size in sizes if size is not None]
+        assert known == sorted(known, reverse=True) and sizes[: len(known)] == known
+
+
+@pytest.mark.parametrize("keys", [("func",), ("func", "comm"), ("count",), ("ret",), ("errno", "cpu")])
+@pytest.mark.parametrize("piece", [5, 1 << 15])
+def test_calls_are_those_of_the_pairs_with_values_of_both_ends(watch, keys, piece):
+    request = AggregateRequest(
+        keys, tuple(Statistic(Function.SUM, name) for name in ("latency", "count", "ret", "pos_0"))
+    )
+    model = _aggregated(watch, request, piece=piece)
+    assert model.aggregate.of_calls
+    calls = Calls(watch.store)
+    calls.use(ends_of(watch.event_fields.plans))
+    while calls.backlog:
+        calls.tick()
+    true: defaultdict[tuple[str, ...], list[tuple[Record, Record]]] = defaultdict(list)
+    for number in range(calls.first, calls.next):
+        call = calls.call(number)
+        if call.entry is None or call.exit is None:
+            continue
+        entry, leave = watch.store.record(call.entry), watch.store.record(call.exit)
+        found = []
+        for name in keys:
+            of_exit = _key(watch, leave, name)
+            found.append(of_exit if of_exit is not None else _key(watch, entry, name))
+        if None not in found:
+            true[tuple(found)].append((entry, leave))
+    assert true and model.aggregate.of == sum(
+        calls.call(n).entry is not None and calls.call(n).exit is not None for n in range(calls.first, calls.next)
+    )
+    rows = {row.labels: row for row in model.rows(0).rows}
+    assert rows.keys() == true.keys()
+    for labels, pairs in true.items():
+        row = rows[labels]
+        assert row.hits == len(pairs)
+        assert row.totals["latency"].sum == sum(leave.ts - entry.ts for entry, leave in pairs)
+        for name in ("count", "ret", "pos_0"):
+            values = [leave.values.get(name, entry.values.get(name)) for entry, leave in pairs]
+            assert row.totals[name].sum == sum(value for value in values if isinstance(value, int))
+
+
+def test_further_keys_than_there_is_room_for_are_added_up(watch):
+    request = AggregateRequest(("pid", "event"), (Statistic(Function.SUM, "count"),))
+    whole = _aggregated(watch, request)
+    few = _aggregated(watch, request, limit=3)
+    rows, all_rows = few.rows(0), {row.labels: row for row in whole.rows(0).rows}
+    assert len(rows.rows) == 3 and rows.others is not None and len(all_rows) > 4
+    for row in rows.rows:
+        assert (row.hits, row.totals) == (all_rows[row.labels].hits, all_rows[row.labels].totals)
+    assert rows.others.hits + sum(row.hits for row in rows.rows) == sum(row.hits for row in all_rows.values())
+    top = whole.rows(2)
+    assert top.size == len(all_rows) and top.others is not None
+    assert top.others.totals["count"].sum == sum(r.totals["count"].sum for r in all_rows.values()) - sum(
+        r.totals["count"].sum for r in top.rows
+    )
+
+
+def test_a_number_of_events_is_counted_and_no_more(watch):
+    model = _aggregated(watch, AggregateRequest(("comm",)), "comm == head", piece=50, most=33)
+    assert model.aggregate.counted == 33 and not model.aggregate.backlog
+    calls = _aggregated(watch, AggregateRequest(("func",), (Statistic(Function.AVG, "latency"),)), piece=50, most=33)
+    assert calls.aggregate.counted == 33
+
+
+def test_what_the_store_dropped_before_it_was_counted_is_told(watch):
+    small = Store(watch.store.decoder, 64 << 10)
+    model = AggregateModel(watch, small, AggregateRequest(("event",)))
+    while not small.first_seq:
+        for slab in watch.store._blocks.slabs.values():
+            small.feed(Batch((Chunk(slab.cpu, slab.data, slab.text),), drained=True))
+    small.flush()
+    while model.aggregate.backlog:
+        model.tick(0.0)
+    assert model.aggregate.skipped_events == small.first_seq > 0
+    assert model.aggregate.counted + small.first_seq == small.next_seq
+    assert f"{small.first_seq:,} dropped before they were counted" in model.head
+
+
+def test_a_name_that_is_known_later_makes_one_row(watch):
+    store = Store(watch.store.decoder)
+    for slab in watch.store._blocks.slabs.values():
+        store.feed(Batch((Chunk(slab.cpu, slab.data, slab.text),), drained=True))
+    store.flush()
+    model = _aggregated(watch, AggregateRequest(("comm",)), store=store)
+    assert {row.labels for row in model.rows(0).rows} <= {("<...>",), ("<idle>",)}
+    pids = sorted({record.pid for record in _records(store)} - {0})
+    store.cmdlines = {task_key(pid, 0): "same" if n else "first" for n, pid in enumerate(pids)}
+    model.names_changed()
+    rows = {row.labels[0]: row.hits for row in model.rows(0).rows if row.labels != ("<idle>",)}
+    assert rows.keys() == {"first", "same"}
+    assert rows["first"] == sum(record.pid == pids[0] for record in _records(store))
+
+
+@pytest.mark.parametrize(
+    ("text", "at", "why"),
+    [
+        ("", 0, "a key is missing here"),
+        ("comm,", 5, "a key is missing here"),
+        ("comm, , pid", 5, "a key is missing here"),
+        ("comm, pid,comm", 10, "comm is a key already"),
+        ("comm,pid,cpu,event", 13, "at most 3 keys are possible"),
+    ],
+)
+def test_keys_that_are_none_are_refused_at_their_place(text, at, why):
+    with pytest.raises(AggregateError) as refused:
+        parse_keys(text)
+    assert (str(refused.value), refused.value.at) == (why, at)
+
+
+def test_keys_are_read_with_and_without_blanks():
+    assert parse_keys("func,comm") == parse_keys(" func , comm ") == ("func", "comm")
+    assert parse_keys("file->f_pos") == ("file->f_pos",)
+
+
+@pytest.mark.parametrize(
+    ("keys", "statistics", "option", "at", "words"),
+    [
+        ("cpu, comn", (), "by", 5, ["no event has comn: did you mean comm", "There are func, comm, pid"]),
+        ("kstack", (), "by", 0, ["no event has a stack", "stacktrace"]),
+        ("comm", ((Function.SUM, "filename"),), "sum", 0, ["filename is a text"]),
+        ("comm", ((Function.MAX, "cuont"),), "max", 0, ["no event has cuont: did you mean count"]),
+        ("filename", ((Function.MAX, "f_pos"),), "by", 0, ["no event has all of filename, f_pos"]),
+    ],
+)
+def test_a_name_that_no_event_has_is_told_with_what_there_is(watch, keys, statistics, option, at, words):
+    request = AggregateRequest(parse_keys(keys), tuple(Statistic(*one) for one in statistics))
+    with pytest.raises(AggregateError) as refused:
+        check_request(watch, request, PlanColumns(watch), keys)
+    assert (refused.value.option, refused.value.at) == (option, at)
+    assert all(word in str(refused.value) for word in words)

@@ -1,0 +1,206 @@
+"""What is aggregated by key, against a workload that knows what it did, and against hist triggers of the kernel."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from events.aggregates.request import AggregateRequest, Function, Statistic
+from kernel.lab.guest import Guest
+from kernel.session.arm_steps import Mode
+from kernel.watch.hist_tables import read_tables
+from kernel.watch.watch import Watch
+from probes.plans.plan import DEFAULT_GROUP
+from probes.syntax.parse import parse_probe
+from tests.real.command import address, finish, screen_on, ssh_to, start
+from tests.real.guest_watch import run_workload, watch_of
+from tests.real.held import bring_in
+from tests.real.test_terminal import READY
+from tests.real.tmux import Tmux
+from tui.app.typed_ahead import PAUSE
+from tui.views.aggregate.hist_triggers import triggers_of
+from tui.views.aggregate.kernel_table import KernelTable
+from tui.views.aggregate.model import AggregateModel, AggregateRow
+
+SIZES = {1_001: 150, 20_011: 40, 333_337: 10}
+"""Bytes of a write, and number of writes."""
+PROGRAM = (
+    "import os; f = os.open('/dev/null', 1); "
+    f"[os.write(f, bytes(size)) for size, number in {SIZES}.items() for _ in range(number)]"
+)
+WORKLOAD = f'python3 -c "{PROGRAM}"'
+ERRORS = 137
+ERROR_PROGRAM = f"""
+import socket
+server = socket.create_server(("127.0.0.1", 0))
+client = socket.create_connection(server.getsockname())
+client.setblocking(False)
+for _ in range({ERRORS}):
+    try:
+        client.recv(1)
+    except BlockingIOError:
+        pass
+"""
+KERNELS = pytest.mark.parametrize("guest", ["7.2", "6.12", "6.1", "arm64:6.12"], indirect=True)
+
+
+@pytest.fixture
+def watch(guest: Guest) -> Iterator[Watch]:
+    with watch_of(guest) as watching:
+        watching.planner.info.load_symbols()
+        yield watching
+
+
+def _rows(watch: Watch, *keys: str, **values: str) -> list[AggregateRow]:
+    """Rows of all that came; `values`: value by function."""
+    statistics = tuple(Statistic(Function(function), value) for function, value in values.items())
+    assert watch.store is not None
+    model = AggregateModel(watch, watch.store, AggregateRequest(keys, statistics))
+    while model.aggregate.backlog:
+        model.tick(1.0)
+    return list(model.rows(0).rows)
+
+
+@KERNELS
+def test_sums_are_those_of_the_workload_and_of_hist_triggers(guest: Guest, watch: Watch) -> None:
+    watch.armed.arm(parse_probe("f vfs_write count"), triggers=("hist:keys=common_pid:vals=count:size=8192",))
+    bring_in(watch)
+    run_workload(watch, guest, WORKLOAD)
+    (table,) = read_tables(watch.armed)
+    in_kernel = {
+        int(entry.keys[0].text): (entry.hits, int(entry.values["count"])) for entry in table.histogram.entries
+    }
+    bring_in(watch)
+    assert watch.store is not None and not watch.store.lost_events and not table.histogram.dropped
+    by_count = {row.labels[0]: row for row in _rows(watch, "count", sum="count")}
+    for size, number in SIZES.items():
+        row = by_count[str(size)]
+        assert (row.hits, row.totals["count"].sum) == (number, size * number)
+    by_task = {int(row.labels[0]): (row.hits, row.totals["count"].sum) for row in _rows(watch, "pid", sum="count")}
+    same = {pid for pid, found in by_task.items() if in_kernel.get(pid) == found}
+    (writer,) = {int(row.labels[0]) for row in _rows(watch, "pid", "count") if int(row.labels[1]) == max(SIZES)}
+    assert writer in same, "others may have written between the two looks"
+    assert all(in_kernel[pid] <= found for pid, found in by_task.items() if pid in in_kernel)
+
+
+@KERNELS
+def test_durations_and_values_of_both_ends_are_of_the_calls(guest: Guest, watch: Watch) -> None:
+    watch.armed.arm(parse_probe("f vfs_write%both count $retval"))
+    bring_in(watch)
+    watch.counts()
+    run_workload(watch, guest, WORKLOAD)
+    rows = {row.labels: row for row in _rows(watch, "func", "count", log2="latency", sum="ret", max="latency")}
+    for size, number in SIZES.items():
+        row = rows["vfs_write", str(size)]
+        assert row.hits == number == sum(power.hits for power in row.totals["latency"].powers)
+        assert row.totals["ret"].sum == size * number
+        assert 0 < (row.totals["latency"].most or 0) < 10**10
+
+
+@KERNELS
+def test_stacks_are_keys(guest: Guest, watch: Watch) -> None:
+    watch.armed.arm(parse_probe(f"f vfs_write count if count == {min(SIZES)}"), triggers=("stacktrace",))
+    bring_in(watch)
+    run_workload(watch, guest, WORKLOAD)
+    rows = [row for row in _rows(watch, "kstack", "count") if row.labels[1] == str(min(SIZES))]
+    assert sum(row.hits for row in rows) == SIZES[min(SIZES)]
+    stack = max(rows, key=lambda row: row.hits).labels[0]
+    assert stack.startswith("vfs_write < ") and "_sys_write < " in f"{stack} < ".replace("ksys", "_sys")
+
+
+@KERNELS
+def test_the_kernel_aggregates_what_the_workload_did(guest: Guest, watch: Watch) -> None:
+    statistics = (Statistic(Function.SUM, "count"), Statistic(Function.LOG2, "count"))
+    request = AggregateRequest(("pid", "comm"), statistics)
+    probe = parse_probe("f vfs_write count")
+    (trigger,) = triggers_of(request, watch.planner.lower(probe, DEFAULT_GROUP), "by_test")
+    watch.armed.arm(probe, mode=Mode.COUNT, triggers=(trigger.text,))
+    bring_in(watch)
+    run_workload(watch, guest, WORKLOAD)
+    assert watch.store is not None and not len(watch.store), "nothing is recorded"
+    (event,) = watch.armed.probes[0].plan.events
+    table = KernelTable(watch, watch.store, request, [trigger._replace(event=event)])
+    table.read()
+    writers = [row for row in table.rows(0).rows if row.labels[1] == "python3" and row.hits >= sum(SIZES.values())]
+    total = max(writers, key=lambda row: row.totals["count"].sum).totals["count"]
+    powers = {power.exponent: power.hits for power in total.powers}
+    for size, number in SIZES.items():
+        assert powers[(size - 1).bit_length()] >= number
+    assert total.sum >= sum(size * number for size, number in SIZES.items())
+    assert total.number == sum(powers.values())
+    assert table.figures.counted == table.figures.of
+
+
+def test_events_received_as_text_are_aggregated_too(guest_72_sh: Guest) -> None:
+    with watch_of(guest_72_sh) as watching:
+        watching.armed.arm(parse_probe("f vfs_write%return count $retval"))
+        bring_in(watching)
+        blocks = "for n in 1 2 3 4 5 6 7; do dd if=/dev/zero of=/dev/null bs=20011 count=3; done"
+        run_workload(watching, guest_72_sh, blocks)
+        rows = {row.labels: row for row in _rows(watching, "func", "count", "errno", sum="$retval", max="ret")}
+        row = rows["vfs_write", "20011", "no error"]
+        assert (row.hits, row.totals["$retval"].sum, row.totals["ret"].most) == (21, 21 * 20011, 20011)
+        assert watching.store is not None
+        by_comm = {row.labels: row for row in _rows(watching, "comm", "count", sum="ret")}
+        assert by_comm["dd", "20011"].hits == 21
+
+
+def test_the_command_prints_what_the_workload_did(guest_72: Guest, tmp_path: Path) -> None:
+    command = start(
+        *("run", "f vfs_write%return count $retval:s64", "--by", "comm,count", "--sum", "$retval", "--avg", "ret"),
+        *("--target", address(guest_72), "--json", "--top", "0", "--count", str(sum(SIZES.values()))),
+        *("--filter", " || ".join(f"count == {size}" for size in SIZES)),
+        env=ssh_to(guest_72, tmp_path),
+    )
+    # Nobody knows when the command begins to record: the workload goes on until it has what it was told to count.
+    loop = subprocess.Popen([*guest_72.ssh_command, f"while [ ! -e /tmp/aggregated ]; do {WORKLOAD}; done"])
+    done = finish(command)
+    guest_72.run("touch /tmp/aggregated")
+    assert loop.wait() == 0
+    assert done.status == 0, done
+    head, *rows = map(json.loads, done.out.splitlines())
+    assert head["counted"] == sum(SIZES.values()) <= head["of"]
+    assert sum(row["count"] for row in rows) == sum(SIZES.values())
+    assert {(row["by"]["comm"], row["by"]["count"]) for row in rows} <= {("python3", size) for size in SIZES}
+    for row in rows:
+        size = row["by"]["count"]
+        assert row["values"] == {
+            "$retval": {"number": row["count"], "sum": size * row["count"]},
+            "ret": {"number": row["count"], "avg": float(size)},
+        }
+
+
+def test_the_function_that_returned_most_errors_is_found_in_a_few_keys(guest_72: Guest, tmp_path: Path) -> None:
+    """From start to the function of a pattern that fails most often, by process: at most twelve keys beside names."""
+    pressed = 0
+    with Tmux(screen_on(guest_72, tmp_path), 80, 24) as terminal:
+
+        def press(*keys: str) -> None:
+            nonlocal pressed
+            pressed += len(keys)
+            terminal.press(*keys)
+
+        terminal.wait(READY.search)
+        press("F6")
+        terminal.press("f tcp_*%return $retval:s32 if ret < 0 && ret > -4096")
+        terminal.wait(lambda screen: "✓ this kernel" in screen)
+        press("Enter")
+        terminal.wait(lambda screen: "[events]" in screen and "armed 1" in screen)
+        time.sleep(2 * PAUSE)  # a letter that is typed while the screen changes is no command
+        press("y")
+        terminal.wait(lambda screen: "count by func, comm" in screen)
+        guest_72.run(f"ip link set lo up; python3 -c '{ERROR_PROGRAM}'")
+        screen = terminal.wait(lambda screen: f"  {ERRORS}  " in screen)
+        lines = [line.strip("▌ ").split() for line in screen.splitlines()]
+        assert ["tcp_recvmsg", "python3", str(ERRORS)] in [line[:3] for line in lines]
+        press("Y", "End", "Home")
+        terminal.wait(lambda screen: "[1] func" in screen)
+        press("Escape")
+        terminal.wait(lambda screen: "[1] func" not in screen)
+        assert pressed <= 12
+        press("C-q")

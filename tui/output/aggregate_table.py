@@ -1,0 +1,164 @@
+"""Table of what is aggregated by keys, as objects and cells. Imports no screen code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from events.aggregates.request import NEGATIVE
+from events.aggregates.value_sums import ValueTotal
+from foreign.count_text import counted
+from tui.filter.filter import PassCount
+from tui.output.view_table import Cells, EventsTable, ViewTable
+from tui.views.aggregate.model import AggregateModel, AggregateRow, AggregateTableSource, statistic_of
+
+if TYPE_CHECKING:
+    from events.aggregates.request import AggregateRequest
+    from tui.filter.filter import Filter
+    from tui.views.aggregate.kernel_table import KernelTable
+
+_KINDS = ("group", "others")
+"""Kinds of rows: a group of the keys, all groups that are not listed."""
+_LOG2 = "log2"
+
+
+def group_object(model: AggregateTableSource, row: AggregateRow) -> dict[str, Any]:
+    """Return a row as an object: its keys by name, the numbers of those with another name, and its statistics."""
+    keys = dict(zip(model.request.keys, row.keys, strict=True)) if row.keys or not model.request.keys else {}
+    numbers = {name: number for name, key in keys.items() if (number := model.labels.number(key)) is not None}
+    return {
+        "summary": _KINDS[not row.keys and bool(model.request.keys)],
+        "by": {name: model.labels.exported(key) for name, key in keys.items()},
+        **({"numbers": numbers} if numbers else {}),
+        "count": row.hits,
+        "values": {name: _values(model.request, name, total) for name, total in row.totals.items()},
+    }
+
+
+def _values(request: AggregateRequest, name: str, total: ValueTotal) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        str(one.function): statistic_of(one, total) for one in request.columns if one.value == name
+    }
+    if name in request.histograms:
+        found[_LOG2] = [[power.exponent, power.hits] for power in total.powers]
+    return {"number": total.number, **found}
+
+
+def head_object(model: AggregateTableSource, rows: int) -> dict[str, Any]:
+    """Return what a table is of: its keys and statistics, the number of events or calls, and of those left out."""
+    return {
+        "summary": "aggregate",
+        "keys": list(model.request.keys),
+        "statistics": [one.title for one in model.request.statistics],
+        "unit": model.unit,
+        **model.figures._asdict(),
+        "rows": rows,
+    }
+
+
+class AggregateTable(EventsTable):
+    """Groups in their order, and the sum of those that are not listed."""
+
+    name = "aggregate"
+
+    def __init__(self, model: AggregateModel, chosen: Filter, most: int = 0, order: int | None = None) -> None:
+        """Take the aggregate; `most`: greatest number of rows, 0: all; `order`: column that they are sorted by."""
+        super().__init__(model.watch, model.store, chosen)
+        self._model = model
+        self._most = most
+        self._order = order
+
+    @property
+    def backlog(self) -> int:
+        """Number of events not yet processed."""
+        return self._model.aggregate.backlog
+
+    @property
+    def counted(self) -> PassCount:
+        """Number of events or calls."""
+        return PassCount(self._model.aggregate.counted, self._model.aggregate.of, self._model.unit)
+
+    @property
+    def text(self) -> str:
+        rows, found = self._model.rows(0).size, self.counted
+        events = found.text if self.chosen.text else counted(found.passing, found.unit)
+        return f"{counted(rows, 'row')} of {events}"
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return ()  # rows of events that were dropped since are counted
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Titles of the columns."""
+        return group_columns(self._model, self.objects())
+
+    def tick(self, budget: float) -> None:
+        """Aggregate events."""
+        self._model.tick(budget)
+
+    def objects(self) -> Iterator[dict[str, Any]]:
+        """Yield the groups in order, then the sum of those not listed."""
+        yield from group_objects(self._model, self._most, self._order)
+
+    def cells(self, row: Mapping[str, Any]) -> Iterator[Cells]:
+        """Yield a row for the group, and one for each power of two."""
+        yield from group_cells(self._model.request, row)
+
+
+class KernelAggregateTable(ViewTable):
+    """Groups that the kernel's hist triggers count."""
+
+    name = "kernel-aggregate"
+
+    def __init__(self, table: KernelTable) -> None:
+        """Take the table, which has been read."""
+        self._table = table
+
+    @property
+    def text(self) -> str:
+        """Number of rows and hits."""
+        return f"{counted(self._table.rows(0).size, 'row')} of {counted(self._table.figures.counted, 'hit')}"
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Titles of the columns."""
+        return group_columns(self._table, self.objects())
+
+    def objects(self) -> Iterator[dict[str, Any]]:
+        """Yield the groups in order."""
+        yield from group_objects(self._table)
+
+    def cells(self, row: Mapping[str, Any]) -> Iterator[Cells]:
+        """Yield a row for the group, and one for each power of two."""
+        yield from group_cells(self._table.request, row)
+
+
+def group_columns(model: AggregateTableSource, rows: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
+    """Return keys, numbers of keys with other names, and statistics; of powers of two the value, and its upper
+    bound.
+    """
+    request = model.request
+    powers = ("value", _LOG2) if request.histograms else ()
+    named = {name for row in rows for name in row.get("numbers", ())}
+    numbers = [f"{name}.number" for name in request.keys if name in named]
+    return ("summary", *request.keys, *numbers, "count", *(one.title for one in request.columns), *powers)
+
+
+def group_objects(model: AggregateTableSource, most: int = 0, order: int | None = None) -> Iterator[dict[str, Any]]:
+    """Yield the rows as objects, then the sum of those beyond `most`, if it is not 0."""
+    found = model.rows(most, order)
+    for row in (*found.rows, *((found.others,) if found.others else ())):
+        yield group_object(model, row)
+
+
+def group_cells(request: AggregateRequest, row: Mapping[str, Any]) -> Iterator[Cells]:
+    """Yield a row for the group, and one for each power of two."""
+    keys = {name: ";".join(value) if isinstance(value, list) else value for name, value in row["by"].items()}
+    numbers = {f"{name}.number": number for name, number in row.get("numbers", {}).items()}
+    statistics = {one.title: row["values"][one.value][str(one.function)] for one in request.columns}
+    yield {"summary": row["summary"], **keys, **numbers, "count": row["count"], **statistics}
+    for name, values in row["values"].items():
+        for exponent, hits in values.get(_LOG2, ()):
+            bound = -1 if exponent == NEGATIVE else 1 << exponent
+            yield {"summary": _LOG2, **keys, **numbers, "value": name, _LOG2: bound, "count": hits}

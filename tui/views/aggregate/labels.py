@@ -1,0 +1,150 @@
+"""Names of the keys of groups, their values for exports, and conditions for the events behind a group. Imports no
+screen code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+
+from events.aggregates.event_columns import KeyKind
+from events.aggregates.table_columns import cgroup_path
+from events.clocks.boots import ID_MASK
+from events.names.errnos import errno_name
+from events.names.event_names import CGROUP, event_name
+from events.search.comparison import COMM, CPU, PID
+from events.search.condition_parser import free_word, quote_value
+from events.stacks.stack import stack_frames
+from events.store.columns import is_number
+from events.text import UNNAMED, show
+from tui.present.summary_values import ValueNames
+
+if TYPE_CHECKING:
+    from events.aggregates.aggregate import GroupKey
+    from events.decode import Value
+    from events.format import Field
+    from events.store.store import Store
+    from kernel.watch.watch import Watch
+
+NO_ERROR: Final = "no error"
+NO_STACK: Final = "no stack"
+_UNKNOWN: Final = "unknown"
+_CALLER: Final = " < "
+"""Stands between a function of a stack and its caller."""
+_GLOB: Final = frozenset("*?[\\!")
+_MAX_ERRNO: Final = 4095
+_NUMBERED: Final = (KeyKind.FIELD, KeyKind.ERRNO)
+"""Kinds of keys whose number may have a name."""
+
+
+class KeyLabels:
+    """Names of keys, for one watch and store."""
+
+    def __init__(self, watch: Watch, store: Store) -> None:
+        self._watch = watch
+        self._store = store
+        self._names = lru_cache(maxsize=256)(self._names_of)
+        self._functions = {
+            event.path: plan.probe.subject for plan in watch.event_fields.plans for event in plan.events
+        }
+
+    def _names_of(self, path: str, field: str, boot: int) -> ValueNames:
+        return ValueNames(self._watch, path, field, boot)
+
+    def label(self, key: GroupKey, *, exact: bool = False) -> str:
+        """Return the name of a key, foreign text; `exact`: all digits of a time."""
+        source, value = key
+        if source.kind is not KeyKind.FIELD:
+            return self._property(key)
+        if value is None or source.fmt is None or source.field is None:
+            return show(value)
+        number = source.field if is_number(source.field) else None
+        return self._names(source.path, source.field.name, source.fmt.boot).of(value, number, exact=exact)
+
+    def _property(self, key: GroupKey) -> str:
+        source, value = key
+        if source.kind is KeyKind.STACK:
+            return _CALLER.join(self.frames(key)) or NO_STACK
+        if source.kind is KeyKind.EVENT:
+            return event_name(source.path)
+        if source.kind is KeyKind.FUNCTION:
+            return self._functions.get(source.path, "") or event_name(source.path)
+        if not isinstance(value, int):  # received as text
+            return show(value) or _UNKNOWN
+        if source.kind is KeyKind.COMM:
+            return self._store.comm(value)
+        if source.kind is KeyKind.CGROUP:
+            return cgroup_path(value, self._store) or _UNKNOWN
+        if source.kind is KeyKind.ERRNO:
+            return errno_name(-value) or (f"-{value}" if value else NO_ERROR)
+        return str(value)
+
+    def frames(self, key: GroupKey) -> list[str]:
+        """Return the functions of a stack, the innermost first; empty for another key, or without a stack."""
+        source, value = key
+        if source.kind is not KeyKind.STACK or value is None:
+            return []
+        boot = source.fmt.boot if source.fmt is not None else 0
+        return [frame.function for frame in stack_frames(value, self._watch.info.loaded_symbols_of(boot))]
+
+    def exported(self, key: GroupKey) -> Value | list[str]:
+        """Return a key for exports: a plain number as such, a stack as its functions, other keys by name."""
+        label = self.label(key, exact=True)
+        if key.source.kind is KeyKind.STACK:
+            return self.frames(key)
+        value = key.value
+        if key.source.kind in (KeyKind.PID, KeyKind.CPU) and isinstance(value, int):
+            return value
+        return value if isinstance(value, int) and not isinstance(value, bool) and label == str(value) else label
+
+    def number(self, key: GroupKey) -> int | None:
+        """Return the recorded number of a key with another name; None: there is none."""
+        source, value = key
+        if not isinstance(value, int) or isinstance(value, bool) or source.kind not in _NUMBERED:
+            return None
+        number = -value if source.kind is KeyKind.ERRNO else value
+        return number if self.label(key, exact=True) != str(number) else None
+
+    def clause(self, key: GroupKey, own: Collection[str]) -> str:
+        """Return the condition for events with a key; empty: none is possible. `own`: names of fields of events."""
+        source, value = key
+        try:
+            if source.fmt is None:
+                return ""
+            if source.kind is KeyKind.FIELD and source.field is not None:
+                return self._names(source.path, source.field.name, source.fmt.boot).clause(value)
+            return self._property_clause(key, own)
+        except ValueError:  # a text with both kinds of quotes
+            return ""
+
+    def _property_clause(self, key: GroupKey, own: Collection[str]) -> str:
+        source, value = key
+        number = value if isinstance(value, int) else 0
+        if source.kind is KeyKind.COMM:
+            name = self._store.comm(number)
+            if name == UNNAMED:
+                return f"{free_word(PID, own)} == {number & ID_MASK}"
+            return f"{free_word(COMM, own)} == {quote_value(name)}"
+        if source.kind is KeyKind.PID:
+            return f"{free_word(PID, own)} == {number}"
+        if source.kind is KeyKind.CPU:
+            return f"{free_word(CPU, own)} == {number}"
+        if source.kind is KeyKind.CGROUP:
+            path = cgroup_path(number, self._store)
+            sign = "==" if _GLOB & set(path) else "~"
+            return f"{free_word(CGROUP, own)} {sign} {quote_value(path)}" if path else ""
+        if source.kind in (KeyKind.EVENT, KeyKind.FUNCTION):
+            return f"event == {event_name(source.path)}"
+        if source.kind is KeyKind.ERRNO and source.field is not None:
+            return _errno_clause(source.field, number)
+        return ""
+
+
+def _errno_clause(field: Field, number: int) -> str:
+    """Return the condition for a return value that is an error, or none for number 0."""
+    if number:
+        return f"{field.name} == {errno_name(-number) or -number}"
+    if field.signed:
+        return f"({field.name} >= 0 || {field.name} < -{_MAX_ERRNO})"
+    return f"{field.name} < {(1 << 8 * field.width) - _MAX_ERRNO}"

@@ -1,0 +1,330 @@
+"""Table of what is aggregated of a watch's events: groups of one name are one row. Imports no screen code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from events.aggregates.aggregate import MOST_GROUPS, Aggregate, GroupKey
+from events.aggregates.groups import OTHERS, GroupTotals
+from events.aggregates.request import TIMED, AggregateRequest, Function, Statistic
+from events.aggregates.value_sums import ValueTotal
+from events.names.event_names import event_name
+from foreign.count_text import counted
+from tui.present.call_ends import ends_of
+from tui.present.value_text import ValueStyle
+from tui.views.aggregate.labels import KeyLabels
+from tui.views.aggregate.plan_columns import PlanColumns, ends_for
+from widgets.number_format import grouped
+
+if TYPE_CHECKING:
+    from collections.abc import Container
+
+    from events.search.filtered_rows import FilteredRows
+    from events.store.store import Store
+    from kernel.watch.watch import Watch
+    from probes.plans.plan import Plan
+
+OTHER_KEYS: Final = "others"
+_MOST_CLAUSES: Final = 8
+"""Greatest number of groups whose events one condition can find."""
+
+
+class AggregateRow(NamedTuple):
+    """Groups with the same names of their keys."""
+
+    labels: tuple[str, ...]
+    """Names of the keys, foreign text; empty: all other groups."""
+    keys: tuple[GroupKey, ...]
+    """Keys of the first of the groups; empty: all other groups."""
+    hits: int
+    """Number of events or calls."""
+    totals: Mapping[str, ValueTotal]
+    """Values by name."""
+    row: int = -1
+    """Number of the row, which no later one changes until names do; -1: all other groups."""
+
+
+class AggregateRows(NamedTuple):
+    """Rows in order."""
+
+    rows: tuple[AggregateRow, ...]
+    others: AggregateRow | None
+    """Sums of all rows that are not among these; None: there are none."""
+    size: int
+    """Number of all rows."""
+
+
+class Figures(NamedTuple):
+    """Numbers of events, calls or hits."""
+
+    counted: int
+    """Number in the groups."""
+    of: int
+    """Number of all, whether they pass the filter or not."""
+    left_out: int
+    """Number of those that pass and have no group."""
+    uncounted: int
+    """Number of those dropped before they were counted, or without room."""
+
+
+class AggregateTableSource(Protocol):
+    """Table of groups, of events or of the kernel's histograms."""
+
+    request: AggregateRequest
+
+    @property
+    def unit(self) -> str:
+        """Noun for what is counted."""
+
+    @property
+    def labels(self) -> KeyLabels:
+        """Names of keys."""
+
+    @property
+    def first_order(self) -> int:
+        """Number of the column that rows are sorted by at first."""
+
+    @property
+    def figures(self) -> Figures:
+        """Numbers of what is counted."""
+
+    @property
+    def head(self) -> str:
+        """Heading line: counted and omitted events, in words."""
+
+    def rows(self, most: int, by: int | None = None, *, ascending: bool = False) -> AggregateRows:
+        """Return the first rows in order of a column."""
+
+    def is_time(self, value: str) -> bool:
+        """Tell whether a value is nanoseconds that are shown as a time."""
+
+
+def first_order(request: AggregateRequest) -> int:
+    """Return the number of the column to sort by: the first statistic but minima, else the count."""
+    count = len(request.keys)
+    statistics = enumerate(request.columns, count + 1)
+    return next((n for n, one in statistics if one.function is not Function.MIN), count)
+
+
+def is_time(watch: Watch, value: str) -> bool:
+    """Tell whether a value is nanoseconds that are shown as a time."""
+    if value in TIMED:
+        return True
+    measured = ValueStyle(watch.event_fields).measured
+    return any(measured(event.path, value) for plan in watch.event_fields.plans for event in plan.events)
+
+
+class AggregateModel:
+    """Aggregate of a watch's store, with names for its keys."""
+
+    def __init__(
+        self,
+        watch: Watch,
+        store: Store,
+        request: AggregateRequest,
+        *,
+        passing: FilteredRows | None = None,
+        only: Container[str] | None = None,
+        first: int = 0,
+        limit: int = MOST_GROUPS,
+        piece: int = 0,
+        most: int = 0,
+    ) -> None:
+        """Aggregate a store, see `events.aggregates.aggregate.Aggregate`."""
+        self.watch = watch
+        self.store = store
+        self.request = request
+        self.passing = passing
+        self._columns = PlanColumns(watch)
+        bounds = watch.bounds
+        ends = ends_for(watch, request, self._columns)
+        self._plans: tuple[Plan, ...] = watch.event_fields.plans
+        self.aggregate = Aggregate(
+            store,
+            request,
+            self._columns.of,
+            ends=ends,
+            passing=passing,
+            only=only,
+            limit=limit,
+            most_open=bounds.calls,
+            piece=piece or bounds.piece,
+            first=first,
+            most=most,
+        )
+        self._labels = KeyLabels(watch, store)
+        self._rows: dict[tuple[str, ...], int] = {}
+        """Number of the row of each combination of names."""
+        self._row_of: list[int] = []
+        """Row of each group."""
+        self._first_group: list[int] = []
+        """First group of each row."""
+
+    @property
+    def unit(self) -> str:
+        """Noun for what is counted."""
+        return "call" if self.aggregate.of_calls else "event"
+
+    @property
+    def is_stale(self) -> bool:
+        """True if by now calls are to be aggregated in place of events, or the other way round."""
+        if self._plans == self.watch.event_fields.plans:
+            return False
+        return (ends_for(self.watch, self.request, self._columns) is not None) != self.aggregate.of_calls
+
+    def tick(self, budget: float) -> None:
+        """Process new events for about `budget` seconds."""
+        if self._plans != self.watch.event_fields.plans:
+            self._plans = self.watch.event_fields.plans
+            self.aggregate.forget_formats()
+            self.aggregate.use(ends_of(self._plans))
+            self.names_changed()
+        self.aggregate.tick(budget)
+
+    def names_changed(self) -> None:
+        """Look up the names of keys again."""
+        self._labels = KeyLabels(self.watch, self.store)
+        self._rows, self._row_of, self._first_group = {}, [], []
+
+    def _name_groups(self) -> None:
+        """Give each new group its row."""
+        aggregate = self.aggregate
+        if not self._row_of:
+            self._row_of = [-1]  # `OTHERS` has no row
+        for group in range(len(self._row_of), len(aggregate.groups)):
+            names = tuple(map(self._labels.label, aggregate.keys_of(group)))
+            row = self._rows.setdefault(names, len(self._rows))
+            self._row_of.append(row)
+            if row == len(self._first_group):
+                self._first_group.append(group)
+
+    def rows(self, most: int, by: int | None = None, *, ascending: bool = False) -> AggregateRows:
+        """Return the first rows in order of a column.
+
+        Args:
+            most: greatest number of rows; 0: all.
+            by: number of the column: the keys, then the number of events, then statistics; None: `first_order`.
+            ascending: True: the smallest first.
+        """
+        self._name_groups()
+        size = len(self._rows)
+        places = np.array(self._row_of, np.int64)
+        places[OTHERS] = size
+        totals = self.aggregate.groups.merged(places, size + 1)
+        order = self._order(totals, size, self.first_order if by is None else by, ascending=ascending)
+        shown, rest = (order[:most], order[most:]) if most else (order, order[:0])
+        rows = tuple(self._row(totals, row) for row in shown.tolist())
+        others = None
+        if len(rest) or totals.counts[size]:
+            target = np.zeros(size + 1, np.int64)
+            target[shown] = 1
+            merged = GroupTotals(
+                np.array([totals.counts[target == 0].sum()]), tuple(one.merged(target, 2) for one in totals.values)
+            )
+            others = AggregateRow((), (), int(merged.counts[0]), self._totals(merged, 0))
+        return AggregateRows(rows, others, size)
+
+    @property
+    def first_order(self) -> int:
+        """Number of the column that rows are sorted by at first."""
+        return first_order(self.request)
+
+    @property
+    def figures(self) -> Figures:
+        """Numbers of events or calls."""
+        aggregate = self.aggregate
+        return Figures(aggregate.counted, aggregate.of, aggregate.left_out, aggregate.skipped_events)
+
+    def _order(self, totals: GroupTotals, size: int, by: int, *, ascending: bool) -> NDArray[np.intp]:
+        """Return the numbers of the rows in order; equal ones in the order in which they came."""
+        keys = len(self.request.keys)
+        if by < keys:
+            names = list(self._rows)
+            rows = sorted(range(size), key=lambda row: names[row][by], reverse=not ascending)
+            return np.array(rows, np.intp)
+        numbers = totals.counts[:size].astype(np.float64)
+        if by > keys:
+            statistic = self.request.columns[by - keys - 1]
+            sums = totals.values[self.request.values.index(statistic.value)]
+            numbers = sums.approximate(statistic.function)[:size]
+        # Rows without a value stand last in either order.
+        order: NDArray[np.intp] = np.argsort(numbers if ascending else -numbers, kind="stable")
+        return order
+
+    def _row(self, totals: GroupTotals, row: int) -> AggregateRow:
+        group = self._first_group[row]
+        keys = self.aggregate.keys_of(group)
+        return AggregateRow(
+            tuple(map(self._labels.label, keys)), keys, int(totals.counts[row]), self._totals(totals, row), row
+        )
+
+    def _totals(self, totals: GroupTotals, row: int) -> dict[str, ValueTotal]:
+        return {name: sums.total(row) for name, sums in zip(self.request.values, totals.values, strict=True)}
+
+    @property
+    def labels(self) -> KeyLabels:
+        """Names of keys."""
+        return self._labels
+
+    def is_time(self, value: str) -> bool:
+        """Tell whether a value is nanoseconds that are shown as a time."""
+        return is_time(self.watch, value)
+
+    def condition(self, row: AggregateRow) -> str:
+        """Return the condition for the events of a row; empty: none is possible."""
+        own = {field.name for fmt in self.store.decoder.formats.values() for field in fmt.fields}
+        groups = [group for group, place in enumerate(self._row_of) if place == row.row]
+        found: dict[str, None] = {}
+        for group in groups:
+            keys = self.aggregate.keys_of(group)
+            clauses = [self._labels.clause(key, own) for key in keys]
+            if not all(clauses):
+                return ""
+            if keys and self.request.values and not self.aggregate.of_calls:
+                clauses.append(f"event == {event_name(keys[0].source.path)}")
+            found[" && ".join(dict.fromkeys(clauses))] = None
+        if not found or len(found) > _MOST_CLAUSES:
+            return ""
+        return next(iter(found)) if len(found) == 1 else " || ".join(f"({text})" for text in found)
+
+    @property
+    def head(self) -> str:
+        """Number of rows that are counted, and of those that are not, in words."""
+        aggregate = self.aggregate
+        number = counted(aggregate.counted, self.unit)
+        if aggregate.passing_count < aggregate.of:
+            number = f"{grouped(aggregate.counted)} of {counted(aggregate.of, self.unit)}"
+        return ", ".join((number, *self.lacking))
+
+    @property
+    def lacking(self) -> list[str]:
+        """Numbers of events, or of calls, that are not counted, in words; empty: all are."""
+        aggregate = self.aggregate
+        parts = []
+        if left := aggregate.left_out:
+            lacking = ", ".join((*self.request.keys, *self.request.values))
+            parts.append(f"{grouped(left)} without {lacking}")
+        if aggregate.of_calls and aggregate.unpaired:
+            parts.append(f"{counted(aggregate.unpaired, 'end')} alone")
+        if aggregate.skipped_events:
+            parts.append(f"{grouped(aggregate.skipped_events)} dropped before they were counted")
+        if aggregate.backlog:
+            parts.append(f"{grouped(aggregate.backlog)} to go")
+        return parts
+
+
+def statistic_of(statistic: Statistic, total: ValueTotal) -> float | None:
+    """Return a statistic of the values of a row; None: there is no value."""
+    if not total.number:
+        return None
+    found: dict[Function, Callable[[], float | None]] = {
+        Function.SUM: lambda: total.sum,
+        Function.AVG: lambda: total.mean,
+        Function.MIN: lambda: total.least,
+        Function.MAX: lambda: total.most,
+    }
+    return found[statistic.function]()

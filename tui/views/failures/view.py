@@ -1,0 +1,151 @@
+"""View of the calls that failed, by the function that first returned the error."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, Final
+
+from events.graph.record_ends import NO_RETURNS
+from tui.filter.filter import Filter, PassCount
+from tui.present.hist_tables import TableLine
+from tui.present.status import note_of, note_of_gap, note_of_recording
+from tui.present.ways_out import RUNNING_KERNEL, TRACE_CALLS
+from tui.views.calls.call_text import CallTexts
+from tui.views.failures.model import FailureGroup, FailureModel, chooser
+from tui.views.failures.pane import FailureRow, FailuresPane
+from tui.views.failures.text import chain_lines, most_frequent, summary_line
+from tui.views.graph.names import GraphNames
+from tui.views.view import TableView, ViewPlace
+from widgets.safe_text import safe
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from events.search.filtered_rows import FilteredRows
+    from events.store.store import Store
+    from kernel.watch.watch import Watch
+    from probes.plans.plan import Plan
+
+_BUDGET: Final = 0.01
+"""Seconds for processing new events at once."""
+
+
+class FailuresView(TableView):
+    """View with a `FailureTable`; the outermost calls of the graph are those whose failures count."""
+
+    name: ClassVar[str] = "failures"
+    of_graph: ClassVar[bool] = True
+
+    def __init__(self, chosen: Filter) -> None:
+        super().__init__(chosen)
+        self.pane: FailuresPane = FailuresPane(id=self.name)
+        self._model: FailureModel | None = None
+        self._names: GraphNames | None = None
+        self._watch: Watch | None = None
+        self._groups: list[FailureGroup] = []
+        """Groups of the rows on the screen."""
+
+    def tick(self, watch: Watch, store: Store, fields: tuple[str, ...]) -> bool:  # noqa: ARG002 - of every view
+        """Process new events; work that takes longer goes on in later ticks."""
+        passing, model = self.filter.of(watch, store), self._model
+        if model is None or model.store is not store or model.outdated(watch) or model.passing is not passing:
+            self._begin(watch, store, passing)
+        model = self._model
+        if model is None or model.lacks_returns:
+            return False
+        if model.live_tree.traced and not watch.info.symbols_read:
+            return True  # wait until the first row has its name
+        more, found = model.tick(_BUDGET)
+        if found:
+            self._show(model)
+        return more
+
+    def _begin(self, watch: Watch, store: Store, passing: FilteredRows | None) -> None:
+        if self._names is None or self._watch is not watch:
+            self._names = GraphNames(watch.info)
+        calls = CallTexts(watch, store)
+        calls.learn()
+        self._watch = watch
+        plan = watch.graph_plan
+        chosen = chooser(plan.roots if plan is not None and plan.returns else (), watch.info)
+        self._model = FailureModel(watch, store, self._names, calls, chosen, passing=passing)
+        self._show(self._model)
+
+    def _show(self, model: FailureModel) -> None:
+        self._groups = model.by_count()
+        self.pane.failures.show_failures(
+            [
+                FailureRow(
+                    group.calls,
+                    group.errno,
+                    group.origin,
+                    most_frequent(group.by_call),
+                    most_frequent(model.comms(group)),
+                )
+                for group in self._groups
+            ]
+        )
+
+    def forget(self) -> None:
+        """Clear the table."""
+        self._model, self._groups = None, []
+        self.pane.failures.show_failures(())
+
+    def names_changed(self) -> None:
+        """Show new names of processes and functions."""
+        if self._watch is not None:
+            self.filter.names_changed(self._watch)
+        if self._names is not None:
+            self._names.forget()
+        if self._model is not None:
+            self._show(self._model)
+
+    def shows(self, plan: Plan) -> bool:  # noqa: ARG002 - of every view
+        """Return False: results of probes' own events are no part of a graph."""
+        return False
+
+    @property
+    def table_name(self) -> str:
+        """Name of the table."""
+        return self.name
+
+    @property
+    def filtered(self) -> PassCount:
+        """Number of failed calls that pass, and of all."""
+        return PassCount(self._model.shown, self._model.failed, "failed call") if self._model else PassCount(0, 0)
+
+    @property
+    def place(self) -> ViewPlace:
+        """Constant position: the table always has all failures."""
+        return ViewPlace()
+
+    def empty_reason(self, watch: Watch) -> str:
+        """Return the text for a watch without calls, or without their results."""
+        model = self._model
+        if model is not None and model.lacks_returns:
+            return NO_RETURNS
+        has = model is not None and (model.live_tree.traced or model.live_tree.ends)
+        if has or (watch.live and not watch.armed.probes):
+            return ""
+        return f"no calls: {TRACE_CALLS if watch.info.target.is_kernel else RUNNING_KERNEL}"
+
+    def note(self, watch: Watch) -> str:
+        """Return the number of failures, and the progress."""
+        if self._model is None:
+            return "no call came yet"
+        if state := note_of_recording(watch):
+            return state
+        left_out = "" if watch.live else note_of(watch)
+        return ", ".join(filter(None, (summary_line(self._model), note_of_gap(watch), left_out)))
+
+    def chain(self, row: int) -> tuple[str, Sequence[TableLine]] | None:
+        """Return the calls of an example, the first failure marked; None: there is no such row."""
+        if self._model is None or not 0 <= row < len(self._groups):
+            return None
+        group = self._groups[row]
+        title = f"{group.example.calls[0].function} of {self._model.task_text(group.example)}: {group.errno}"
+        return title, [TableLine(safe(text), look) for text, look in chain_lines(group.example)]
+
+    def function_under_cursor(self) -> str:
+        """Return the first failure under the cursor."""
+        at = self.pane.failures.cursor
+        return self._groups[at].origin.split(" ")[0] if 0 <= at < len(self._groups) else ""
