@@ -71,9 +71,7 @@ def _fentry_obstacle(refused: Mapping[str, str]) -> str:
         return reasons[0]
     if len(refused) <= MOST_FUNCTIONS:
         return ""
-    return (
-        f"without CONFIG_FPROBE this kernel attaches programs to one function each, here to at most {MOST_FUNCTIONS}"
-    )
+    return f"without CONFIG_FPROBE programs are attached to one function each, here to {MOST_FUNCTIONS} at most"
 
 
 def _by_fentry(probe: Probe, given: LoweringInput, refused: Mapping[str, str]) -> Plan:

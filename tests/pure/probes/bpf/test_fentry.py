@@ -215,7 +215,7 @@ def test_the_attach_type_is_chosen_and_the_reason_told(
         ("f __rcu_read_lock", FENTRY, "the machine could stand still"),
         ("f vfs_read", NONE, "attaches no fentry"),
         ("f vfs_read", replace(NONE, obstacle="it takes root"), "It takes root"),
-        ("f v*", FENTRY, f"at most {MOST_FUNCTIONS}"),
+        ("f v*", FENTRY, f"{MOST_FUNCTIONS} at most"),
     ],
 )
 def test_what_no_program_is_attached_to_is_refused_with_its_reason(
