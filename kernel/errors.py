@@ -9,7 +9,6 @@ KernelError
 ├── TargetLost            the connection was lost, or the guest ended
 │   └── StreamClosed      the stream has been closed by us
 ├── ProbeRefused          the kernel rejected a probe; carries its verdict
-│   └── FentryRefused     it rejected a BPF program at one end of a function
 ├── TooFast               in kernel.guards.limits: a probe was not armed, as its events would exceed the limits
 ├── SettingChanged        a setting was not restored: somebody else has changed it since
 └── FileRefused           one read or write failed; carries path and errno
@@ -21,7 +20,7 @@ import os
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping
 
     from probes.facts.facts import Trouble
     from probes.verdict import Verdict
@@ -80,21 +79,14 @@ class StreamClosed(TargetLost):
 
 
 class ProbeRefused(KernelError):
-    """The kernel rejected a line of `dynamic_events` or a filter."""
+    """The kernel rejected a line of `dynamic_events`, a filter, or a BPF program."""
 
-    def __init__(self, verdict: Verdict) -> None:
+    def __init__(self, verdict: Verdict, functions: Mapping[str, str] | None = None) -> None:
+        """Set the verdict; `functions`: those whose ends take no BPF program, each with the kernel's reason."""
         error = verdict.error
         super().__init__(error.message if error else "refused", error.hint if error else "")
         self.verdict = verdict
-
-
-class FentryRefused(ProbeRefused):
-    """The kernel rejected a BPF program at the entry or the exit of a function."""
-
-    def __init__(self, verdict: Verdict, functions: Sequence[str], reason: str) -> None:
-        super().__init__(verdict)
-        self.functions = tuple(functions)
-        self.reason = reason
+        self.functions = dict(functions or {})
 
 
 class SettingChanged(KernelError):

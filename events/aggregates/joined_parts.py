@@ -11,7 +11,6 @@ from events.aggregates.event_columns import KeySource
 from events.aggregates.format_parts import FormatParts, Part
 from events.aggregates.groups import Ints, Keys, Mask, ValueColumn
 from events.aggregates.request import TIMED
-from events.decode import Value
 from events.store.columns import PIECE
 from events.summary.keys import KeyColumns
 
@@ -100,7 +99,7 @@ class JoinedParts:
             ]
         if not len(rows):
             return None
-        keys = tuple(_JoinedKeys(side.keys[n][rows], side.texts[n]) for n, side in enumerate(chosen))
+        keys = tuple(KeyColumns(side.keys[n][rows], parts=side.texts[n]) for n, side in enumerate(chosen))
         return Part(tuple(sources), keys, tuple(values), len(rows))
 
     def _key_source(self, number: int, key: int) -> KeySource | None:
@@ -151,18 +150,3 @@ class JoinedParts:
                     whole[own] = one.values
                     present[own] = True if one.present is None else one.present
                     side.values[n].append(ValueColumn(whole, present))
-
-
-class _JoinedKeys(KeyColumns):
-    """Keys of rows of several tables."""
-
-    def __init__(self, keys: Keys, columns: list[KeyColumns]) -> None:
-        super().__init__(keys)
-        self._columns = columns
-
-    def values(self, wanted: Keys) -> dict[int, Value]:
-        """Return the values that some of the keys stand for."""
-        found: dict[int, Value] = {}
-        for column in self._columns:
-            found |= column.values(wanted)
-        return found

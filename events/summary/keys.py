@@ -8,6 +8,7 @@ knowing the weights).
 from __future__ import annotations
 
 import secrets
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -24,18 +25,30 @@ _MISSING = np.uint64(0x9E3779B97F4A7C15)
 
 
 class KeyColumns:
-    """Keys of a run of events; `values` returns what keys stand for."""
+    """Keys of a run of events; `values` returns the values that keys stand for.
 
-    def __init__(self, keys: Keys, texts: StringBytes | None = None, values: list[Value] | None = None) -> None:
+    `parts`: the columns that the keys were taken from, where these have the values.
+    """
+
+    def __init__(
+        self,
+        keys: Keys,
+        texts: StringBytes | None = None,
+        values: list[Value] | None = None,
+        parts: Sequence[KeyColumns] = (),
+    ) -> None:
         self.keys = keys
         self._texts = texts
         self._values = values
+        self._parts = parts
 
     def values(self, wanted: Keys) -> dict[int, Value]:
         """Return the values that some of the keys stand for; empty for numbers, which are their own keys."""
-        if self._texts is None and self._values is None:
-            return {}
         found: dict[int, Value] = {}
+        for part in self._parts:
+            found |= part.values(wanted)
+        if self._texts is None and self._values is None:
+            return found
         places = np.flatnonzero(np.isin(self.keys, wanted))
         _, first = np.unique(self.keys[places], return_index=True)
         for place in places[first].tolist():
@@ -49,6 +62,7 @@ class KeyColumns:
             self.keys[rows],
             None if texts is None else texts._replace(begins=texts.begins[rows], missing=texts.missing[rows]),
             None if self._values is None else [self._values[row] for row in rows.tolist()],
+            self._parts,
         )
 
     def _value(self, place: int) -> Value:

@@ -6,7 +6,7 @@ import errno
 import re
 
 from kernel.bpf.calls import ENOTSUPP, BpfRefused
-from kernel.errors import FentryRefused, ProbeRefused
+from kernel.errors import ProbeRefused
 from probes.plans.plan import Plan
 from probes.remedies import BY_TRACEFS
 from probes.verdict import Refusal, Verdict
@@ -34,12 +34,11 @@ _OF_FUNCTION = frozenset(
 def refusal_of(plan: Plan, error: BpfRefused) -> ProbeRefused:
     """Return the exception for a plan whose programs were rejected; of the verifier's log its last words.
 
-    It is FentryRefused where the kernel refuses the program of one function.
+    It names functions where the kernel refuses their own program.
     """
     lines = [line.strip() for line in error.log.splitlines()]
     words = next((line for line in reversed(lines) if line and not _STATISTICS.match(line)), "")
     hint = f"the verifier: {words}; {BY_TRACEFS}" if words else _HINTS.get(error.number, "")
     verdict = Verdict(str(plan.probe), Refusal(CODE, str(error), hint=hint), by_kernel=True)
-    if error.functions and error.number in _OF_FUNCTION:
-        return FentryRefused(verdict, error.functions, words or str(error))
-    return ProbeRefused(verdict)
+    functions = error.functions if error.number in _OF_FUNCTION else ()
+    return ProbeRefused(verdict, dict.fromkeys(functions, words or str(error)))

@@ -24,7 +24,7 @@ from kernel.errors import FileRefused, KernelError, TargetLost, TargetUnusable
 from kernel.recording.target import holds_events
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping
 
     from kernel.connection.environment import HostEnvironment
     from kernel.target import Target
@@ -164,11 +164,10 @@ class KernelInfo:
         """Try now what programs are attached to, so that nobody waits later; for a worker. Raises TargetLost."""
         _ = self.program_support
 
-    def note_refused_programs(self, functions: Sequence[str], reason: str) -> None:
-        """Keep in mind that the kernel refused functions a program at their entry or exit."""
+    def note_refused_programs(self, functions: Mapping[str, str]) -> None:
+        """Keep in mind that the kernel refused functions a program at an end, with its reasons."""
         support = self.program_support
-        refused = {**support.refused, **dict.fromkeys(functions, reason)}
-        self.__dict__["program_support"] = replace(support, refused=refused)
+        self.__dict__["program_support"] = replace(support, refused={**support.refused, **functions})
 
     def load_symbols(self, *, by_name: bool = True) -> None:
         """Read the symbols now, so that nobody has to wait for them later; for a worker.

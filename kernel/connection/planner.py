@@ -16,7 +16,7 @@ from kernel.connection.pattern_notes import with_pattern_notes
 from kernel.connection.probe_lookups import ProbeLookups
 from kernel.connection.probe_means import MeansChooser, ProbeMeans, has_means
 from kernel.connection.symbol_addresses import symbol_environment, with_function_name
-from kernel.errors import FentryRefused, KernelError
+from kernel.errors import KernelError, ProbeRefused
 from kernel.recording.plans import readable_plans
 from probes.command import Armable, CommandText, UserProbe, is_function
 from probes.facts.lookups import UNKNOWN
@@ -197,9 +197,9 @@ class Planner:
         shown = self.via is Via.BPF and not self.info.target.is_kernel  # for another kernel: all there may be
         return around if shown or means.via is not Via.BPF else replace(around, programs=self.info.program_support)
 
-    def forget_refused(self, error: FentryRefused) -> None:
+    def forget_refused(self, error: ProbeRefused) -> None:
         """Plan no program any more for functions that the kernel refused one at their entry or exit."""
-        self.info.note_refused_programs(error.functions, error.reason)
+        self.info.note_refused_programs(error.functions)
         self._chooser.forget()
 
     def _means_of(self, probe: Armable | CommandText) -> ProbeMeans:

@@ -14,7 +14,7 @@ from typing import Final
 from events.batch import Batch
 from kernel.cleanup.undo import UndoFailure
 from kernel.connection.planner import Planner
-from kernel.errors import FentryRefused, KernelError, ProbeRefused, TargetLost, TargetUnusable
+from kernel.errors import KernelError, ProbeRefused, TargetLost, TargetUnusable
 from kernel.guards.limits import Limits
 from kernel.session.arm_steps import Mode
 from kernel.session.armed import Armed
@@ -132,7 +132,9 @@ class ArmedSet:
             with self._around(session, (text for event in plan.events for text in event.triggers)):
                 try:
                     return session.probes.arm(plan, limits, mode)
-                except FentryRefused as error:
+                except ProbeRefused as error:
+                    if not error.functions:
+                        raise
                     self._planner.forget_refused(error)
 
     def tracefs_refusal(self, armed: Armed) -> str:

@@ -215,7 +215,7 @@ def test_what_has_no_program_of_its_own_is_recorded_otherwise(guest: Guest, watc
 
     for name in sorted({"__rcu_read_lock", "_raw_spin_lock", "preempt_count_add"} & set(info.facts.functions)):
         planned(name, "programs" if name == "_raw_spin_lock" else "the machine could stand still")
-    info.note_refused_programs(["vfs_open"], "the kernel said so")
+    info.note_refused_programs({"vfs_open": "the kernel said so"})
     planned("vfs_open", "the kernel said so")
 
 

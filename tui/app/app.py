@@ -88,7 +88,7 @@ class Probewright(App[None]):
         self.target = TargetControl(self, notices, keyboard, opening, preview)
         self.refresh_loop = RefreshLoop(self, self._ticked, self.refresh_places)
         self.tracing = TraceControl(self, notices, keyboard, self._ticked, self.refresh_places)
-        self.reconnect = ReconnectControl(self, notices, self.refresh_places, self._connection_changed)
+        self.reconnect = ReconnectControl(self, notices, self.refresh_places, self._state_changed)
         self.recorder = RecorderControl(self, notices, self.refresh_places)
         self.places = Places(self, self)
         self.hosts: HostControl | None = None
@@ -98,7 +98,7 @@ class Probewright(App[None]):
             self.hosts = HostControl(self, self, fleet)
             self.add_mode("hosts", self.hosts.place)
         parts = self.undo, self.target, self.places, self.hosts
-        self.arming = ArmingControl(self, notices, keyboard, *parts, self._armed_changed)
+        self.arming = ArmingControl(self, notices, keyboard, *parts, self._state_changed)
         self._handlers: dict[type[PartMessage], Callable[[Any], None]] = {
             messages.UndoOffered: lambda event: self.undo.add(event.description, event.undo),
             messages.EventsExpected: lambda _: self.places.expect_events(),
@@ -273,13 +273,11 @@ class Probewright(App[None]):
         self.places.names_changed()
         self.refresh_places()
 
-    def _armed_changed(self) -> None:
+    def _state_changed(self) -> None:
+        """Show anew what is armed, and the keys and losses of a connection that was lost or made."""
+        self.refresh_bindings()
         self.refresh_loop.count()
         self.refresh_places()
-
-    def _connection_changed(self) -> None:
-        self.refresh_bindings()
-        self._armed_changed()
 
     def refresh_places(self) -> None:
         """Show anew what is armed and what was lost, and the key of a connection that is silent."""

@@ -131,7 +131,7 @@ class FilterBar(FilterLine):
     @on(FilterLine.Changed)
     def _line_changed(self, event: FilterLine.Changed) -> None:
         event.stop()
-        if isinstance(event, FilterLine.Typed) or not self.typing:
+        if not self.typing:
             return
         self._reset()
         if event.text.strip():

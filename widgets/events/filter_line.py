@@ -66,8 +66,12 @@ class FilterLine(Horizontal):
             super().__init__()
             self.text = text
 
-    class Typed(Changed):
+    class Typed(Message):
         """Request to apply the filter; empty: none."""
+
+        def __init__(self, text: str) -> None:
+            super().__init__()
+            self.text = text
 
     class Left(Message):
         """Sent when typing was cancelled."""

@@ -70,8 +70,8 @@ class ProbeEditor(Vertical):
             """The editor."""
             return self._control
 
-    class ArmRequested(Changed):
-        """The user wants it armed."""
+    class ArmRequested(Message):
+        """The user wants the probe armed."""
 
     class Left(Message):
         """The user wants another function."""
@@ -215,7 +215,7 @@ class ProbeEditor(Vertical):
     def _arm(self, event: FieldList.Arm) -> None:
         event.stop()
         if self.probe is not None:
-            self.post_message(self.ArmRequested(self, self.probe))
+            self.post_message(self.ArmRequested())
 
     @on(FieldList.Highlighted)
     def _highlighted(self, event: FieldList.Highlighted) -> None:
