@@ -9,7 +9,7 @@ import enum
 import errno
 import os
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from foreign.count_text import counted
@@ -30,6 +30,12 @@ _RETURN: Final = 1
 """BPF_F_KPROBE_MULTI_RETURN."""
 _INFO_BYTES: Final = 256
 _NAME_BYTES: Final = 64
+_ANSWER_BYTES: Final = 1 << 18
+"""Bytes of keys and values that one answer has."""
+_BUCKET: Final = 64
+"""Elements that each answer has room for: the kernel returns whole buckets of a hash (kernel/bpf/hashtab.c)."""
+_PLACE_BYTES: Final = 4
+"""Bytes of a place in a hash: the number of a bucket."""
 _MISSED, _RECURSION_MISSES = 32, 208
 """Offsets in struct bpf_link_info (kprobe_multi.missed) and struct bpf_prog_info."""
 
@@ -39,6 +45,7 @@ class MapType(enum.IntEnum):
 
     HASH = 1
     ARRAY = 2
+    PERCPU_HASH = 5
     PERCPU_ARRAY = 6
     ARRAY_OF_MAPS = 12
     RINGBUF = 27
@@ -89,6 +96,33 @@ def read_element(target: Target, fd: int, key: int, size: int) -> bytes:
     if answer.result < 0:
         raise BpfRefused("reading a map", -answer.result)
     return answer.returned[0][:size]
+
+
+def read_elements(target: Target, fd: int, key: int, size: int) -> Iterator[tuple[bytes, bytes]]:
+    """Yield keys and values of a hash, each once if none is made or removed meanwhile.
+
+    Args:
+        target: the kernel.
+        fd: file of the map.
+        key: bytes of a key, 4 at least.
+        size: bytes of a value; of a hash by CPU of those of all possible CPUs.
+    """
+    most = max(_BUCKET, _ANSWER_BYTES // (key + size))
+    place = b""
+    while True:
+        attributes = struct.pack("<QQQQIIQQ", 0, 0, 0, 0, most, fd, 0, 0)
+        parts = [_returned(8, _PLACE_BYTES), _returned(16, key * most), _returned(24, size * most)]
+        parts += [BpfPart(0, place)] if place else []
+        answer = target.bpf(bpf_calls.MAP_LOOKUP_BATCH, attributes, (*parts, BpfPart(0, b"", bpf_calls.ATTRIBUTES)))
+        if answer.result < 0 and answer.result != -errno.ENOENT:
+            raise BpfRefused("reading a map", -answer.result)
+        following, keys, values, after = answer.returned
+        (number,) = struct.unpack_from("<I", after, 32)
+        for at in range(number):
+            yield keys[at * key : (at + 1) * key], values[at * size : (at + 1) * size]
+        if answer.result < 0:  # that was all
+            return
+        place = following[:_PLACE_BYTES]
 
 
 def load_program(

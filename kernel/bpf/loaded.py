@@ -10,6 +10,7 @@ from kernel.bpf import calls
 from kernel.bpf.calls import BpfRefused, MapType
 from kernel.bpf.rings import Cpus, make_rings
 from kernel.target import RingMap, Target
+from probes.bpf.grouping import Grouping, GroupReading
 from probes.bpf.instructions import MapRole, encode
 from probes.bpf.program import (
     CONTROL_BYTES,
@@ -24,6 +25,10 @@ from probes.plans.plan import Plan, PlannedEvent
 
 _MOST_OBJECTS = 1 << 14
 """Objects that a probe tracks at a time."""
+_MOST_GROUPS, _FEWEST_GROUPS = 1 << 14, 1 << 8
+"""Groups of each program."""
+_GROUPS_MEMORY = 64 << 20
+"""Bytes that the groups of a program take on all CPUs, unless that is fewer than the fewest groups."""
 COUNTERS = struct.Struct(f"<{len(COUNTER_NAMES)}Q")
 
 
@@ -50,10 +55,21 @@ class ProgramCounts(NamedTuple):
         return cls(hits, passed, lost, recorded, missed)
 
 
+class ProgramGroups(NamedTuple):
+    """Groups that a program has put calls into since it was switched on."""
+
+    program: BpfProgram
+    groups: tuple[GroupReading, ...]
+    counts: ProgramCounts
+    """Its counts, read after the groups; `lost`: calls that found no room for one more group."""
+
+
 class _LoadedProgram(NamedTuple):
     program: BpfProgram
     file: int
     link: int
+    groups: int = 0
+    """File of the map of its groups; 0: it has none."""
 
 
 class _LoadedEvent(NamedTuple):
@@ -109,19 +125,35 @@ class LoadedPrograms:
         found = {}
         data = calls.read_element(self._target, self._counters, 0, self._stride * self._cpus.possible)
         for loaded in self._events:
-            rows = [
-                (
-                    cpu,
-                    COUNTERS.unpack_from(data, cpu * self._stride + LOST_BYTES + one.program.number * PROGRAM_BYTES),
-                )
-                for cpu in range(self._cpus.possible)
-                for one in loaded.programs
-            ]
-            missed = sum(
-                calls.missed_calls(self._target, one.file, one.link, one.program.point) for one in loaded.programs
-            )
-            found[loaded.event.path] = ProgramCounts.of(rows, missed)
+            rows = [row for one in loaded.programs for row in self._rows(data, one)]
+            missed = sum(map(self._missed, loaded.programs))
+            counts = ProgramCounts.of(rows, missed)
+            grouped = any(one.groups for one in loaded.programs)  # no record is lost where none is made
+            found[loaded.event.path] = counts._replace(lost={}) if grouped else counts
         return found
+
+    def groups(self) -> dict[str, list[ProgramGroups]]:
+        """Return the groups of each program, by `group/event`. Raises BpfRefused, TargetLost."""
+        found: dict[str, list[ProgramGroups]] = {}
+        for loaded in self._events:
+            for one in loaded.programs:
+                if (grouping := one.program.grouping) is None:
+                    continue
+                size = grouping.group_bytes * self._cpus.possible
+                elements = calls.read_elements(self._target, one.groups, grouping.key_bytes, size)
+                groups = tuple(grouping.reading(key, element) for key, element in elements)
+                data = calls.read_element(self._target, self._counters, 0, self._stride * self._cpus.possible)
+                counts = ProgramCounts.of(self._rows(data, one), self._missed(one))
+                found.setdefault(loaded.event.path, []).append(ProgramGroups(one.program, groups, counts))
+        return found
+
+    def _rows(self, data: bytes, one: _LoadedProgram) -> list[tuple[int, Sequence[int]]]:
+        """Return the counters of a program by CPU."""
+        first = LOST_BYTES + one.program.number * PROGRAM_BYTES
+        return [(cpu, COUNTERS.unpack_from(data, cpu * self._stride + first)) for cpu in range(self._cpus.possible)]
+
+    def _missed(self, one: _LoadedProgram) -> int:
+        return calls.missed_calls(self._target, one.file, one.link, one.program.point)
 
     def close(self) -> None:
         """Detach the programs, entries first, and close all files. Raises TargetLost."""
@@ -151,14 +183,25 @@ class LoadedPrograms:
         loaded = _LoadedEvent(event, number, control, ())
         self._events.append(loaded)
         for program in event.programs:
+            groups = self._add_groups(program.grouping, maps) if program.grouping is not None else 0
             code = encode(program.instructions(own, self._cpus.possible, self._stride), maps)
             try:
                 fd, link = self._load_program(program, code)
             except BpfRefused as error:
                 error.functions = program.functions if program.point.on_one else ()
                 raise
-            loaded = loaded._replace(programs=(*loaded.programs, _LoadedProgram(program, fd, link)))
+            loaded = loaded._replace(programs=(*loaded.programs, _LoadedProgram(program, fd, link, groups)))
             self._events[-1] = loaded
+
+    def _add_groups(self, grouping: Grouping, maps: dict[MapRole, int]) -> int:
+        """Make the maps for the groups of one program: another one on the same CPU may interrupt it."""
+        # Whoever makes a group copies this element: it may be larger than the stack of a program.
+        maps[MapRole.NEW_GROUP] = self._map(MapType.ARRAY, 4, grouping.group_bytes, 1, "pw_new_group")
+        room = _GROUPS_MEMORY // (grouping.group_bytes * self._cpus.possible)
+        most = min(max(room, _FEWEST_GROUPS), _MOST_GROUPS)
+        groups = self._map(MapType.PERCPU_HASH, grouping.key_bytes, grouping.group_bytes, most, "pw_groups")
+        maps[MapRole.GROUPS] = groups
+        return groups
 
     def _load_program(self, program: BpfProgram, code: bytes) -> tuple[int, int]:
         """Load and attach a program; return its file and that of its link."""

@@ -15,7 +15,7 @@ from events.loss_counts import LossCounts
 from kernel.bpf.call_tracer import LoadedTracer
 from kernel.bpf.calls import BpfRefused
 from kernel.bpf.hit_counts import count_calls
-from kernel.bpf.loaded import LoadedPrograms, ProgramCounts
+from kernel.bpf.loaded import LoadedPrograms, ProgramCounts, ProgramGroups
 from kernel.bpf.refusals import refusal_of
 from kernel.bpf.rings import Cpus
 from kernel.errors import FileRefused, KernelError, TargetUnusable
@@ -160,6 +160,14 @@ class ArmedPrograms:
     def mode(self, armed: Armed) -> Mode:
         """Return the mode of a probe; OFF: it is not armed any more."""
         return self._entries[armed].mode if armed in self._entries else Mode.OFF
+
+    def groups(self, armed: Armed) -> dict[str, list[ProgramGroups]]:
+        """Return the groups that the programs of a probe have put calls into, by `group/event`.
+
+        Raises BpfRefused, TargetLost.
+        """
+        loaded = self._entries[armed].loaded if armed in self._entries else None
+        return loaded.groups() if isinstance(loaded, LoadedPrograms) else {}
 
     def change_filters(self, armed: Armed, plan: Plan) -> Armed:
         """Give an armed probe other filters, by other programs in its place. Raises as `arm` does: it is as it was.

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from events.format import EventFormat
 from events.loss_counts import LossCounts
+from kernel.bpf.loaded import ProgramGroups
 from kernel.cleanup.undo import UndoFailure
 from kernel.errors import TargetUnusable
 from kernel.guards.limits import UNLIMITED, Limits
@@ -79,6 +80,14 @@ class SessionProbes:
             if present is not None:
                 self.programs.switch(present, mode)
             return []
+
+    def groups(self, armed: Armed) -> dict[str, list[ProgramGroups]]:
+        """Return the groups that the programs of a probe have put calls into, by `group/event`; empty: it has none.
+
+        Raises BpfRefused, TargetLost.
+        """
+        with self.lock:
+            return self.programs.groups(armed)
 
     def mode(self, armed: Armed) -> Mode:
         """Return the mode of a probe; OFF: the probe is not armed any more."""

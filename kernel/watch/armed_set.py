@@ -91,6 +91,7 @@ class ArmedSet:
         at_any_rate: bool = False,
         mode: Mode = Mode.RECORD,
         triggers: Sequence[str] = (),
+        shape: Callable[[Plan], Plan] = lambda plan: plan,
     ) -> Armed:
         """Lower and arm. Raises CannotLower, ProbeRefused, TooFast, TargetUnusable, TargetLost.
 
@@ -99,6 +100,7 @@ class ArmedSet:
             at_any_rate: arm the probe even if its events come faster than the limit.
             mode: `Mode.COUNT`: the kernel counts hits and records nothing.
             triggers: more triggers for each of its events that takes them.
+            shape: change of its plan before it is armed.
         """
         limits = Limits(0, self.limits.storm) if at_any_rate else self.limits
         try:
@@ -112,7 +114,7 @@ class ArmedSet:
 
                 def lowered() -> Plan:
                     plan = self._planner.lower(probe, session.group, taken, self._gone(probe, session), kinds)
-                    return self._planner.with_triggers(plan, triggers)
+                    return shape(self._planner.with_triggers(plan, triggers))
 
                 # What is in the queue was made under the formats that hold until now.
                 self._queue.drain(session)

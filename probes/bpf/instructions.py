@@ -91,6 +91,10 @@ class MapRole(enum.IntEnum):
     """Hash by thread id: those that are traced."""
     OBJECTS = 7
     """Hash of the objects that are tracked: address, u64 -> the same (`probes.bpf.program.ObjectRole`)."""
+    GROUPS = 8
+    """Hash by CPU of the groups of a program (`probes.bpf.grouping`)."""
+    NEW_GROUP = 9
+    """Array of one element: a group without calls, zeros."""
 
 
 class AddressKind(enum.IntEnum):

@@ -14,6 +14,7 @@ from probes.bpf.condition import Condition
 from probes.bpf.context import ProgramContext
 from probes.bpf.fetch import CONTEXT, FAULT_BITS, RECORD, FetchCompiler, NotCompiled
 from probes.bpf.filter import ComparedValue, FilterCompiler, compared_fields, compares_functions
+from probes.bpf.grouping import Grouping, GroupWriter
 from probes.bpf.instructions import FRAME_POINTER, AluOperation, Helper, Instruction, JumpCondition, MapRole
 from probes.bpf.record import COMM, RecordLayout, StoredField, StoredType
 from probes.fetcharg import Comm, Expression
@@ -53,6 +54,7 @@ class ProgramMode(enum.IntEnum):
 
     OFF = 0
     RECORD = 1
+    """Record calls, or put them into groups."""
     COUNT = 2
 
 
@@ -137,6 +139,8 @@ class BpfProgram:
     """Function of a program on one function."""
     role: ObjectRole | None = None
     """Role in the tracking of objects, whose pointer is the first fetcharg; None: none are tracked."""
+    grouping: Grouping | None = None
+    """Groups that calls are put into, and not recorded; None: they are recorded."""
 
     @property
     def object_field(self) -> str:
@@ -178,6 +182,7 @@ class _ProgramWriter:
         self._condition = program.condition
         self._role, self._object = program.role, program.object_field
         self._functions = program.functions
+        self._grouping = program.grouping
         self._own = sorted(set(own_processes))
         self._counters = LOST_BYTES + program.number * PROGRAM_BYTES
         self._fetch = FetchCompiler(self._out, program.context)
@@ -211,7 +216,10 @@ class _ProgramWriter:
         out.map_value(2, MapRole.CONTROL)
         out.load(1, 2, 0, 4)
         out.jump_if(JumpCondition.NE, 1, ProgramMode.RECORD, done)
-        self._record(done, full)
+        if self._grouping is None:
+            self._record(done, full)
+        else:
+            self._group(self._grouping, done, full)
         out.place(done)
         out.exit()
         return out.program()
@@ -331,6 +339,14 @@ class _ProgramWriter:
         self._count(_LOST)
         out.constant(1, 1)
         out.add_in_memory(_COUNTER_BASE, 0, 1)  # other programs may run on this CPU within this one
+
+    def _group(self, grouping: Grouping, done: JumpLabel, full: JumpLabel) -> None:
+        """Put the call into its group; count it as lost where there is no room for one more."""
+        lowest = min((one.offset for one in self._compared.values()), default=_SCRATCH_END)
+        GroupWriter(self._out, self._fetch, grouping, lowest).write(done, full)
+        self._out.jump(done)
+        self._out.place(full)
+        self._count(_LOST)
 
     def _store(self, number: int, value: StoredValue) -> None:
         """Record one value: again from memory if it is no number that the filter has read."""

@@ -6,6 +6,7 @@ import json
 import subprocess
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ from kernel.lab.guest import Guest
 from kernel.session.arm_steps import Mode
 from kernel.watch.hist_tables import read_tables
 from kernel.watch.watch import Watch
-from probes.plans.plan import DEFAULT_GROUP
+from probes.plans.plan import DEFAULT_GROUP, Via
 from probes.syntax.parse import parse_probe
 from tests.real.command import address, finish, screen_on, ssh_to, start
 from tests.real.guest_watch import run_workload, watch_of
@@ -24,9 +25,10 @@ from tests.real.held import bring_in
 from tests.real.test_terminal import READY
 from tests.real.tmux import Tmux
 from tui.app.typed_ahead import PAUSE
-from tui.views.aggregate.hist_triggers import triggers_of
+from tui.views.aggregate.hist_triggers import read_triggers, triggers_of
 from tui.views.aggregate.kernel_table import KernelTable
 from tui.views.aggregate.model import AggregateModel, AggregateRow
+from tui.views.aggregate.program_groups import read_groups, with_groups
 
 SIZES = {1_001: 150, 20_011: 40, 333_337: 10}
 """Bytes of a write, and number of writes."""
@@ -125,7 +127,8 @@ def test_the_kernel_aggregates_what_the_workload_did(guest: Guest, watch: Watch)
     run_workload(watch, guest, WORKLOAD)
     assert watch.store is not None and not len(watch.store), "nothing is recorded"
     (event,) = watch.armed.probes[0].plan.events
-    table = KernelTable(watch, watch.store, request, [trigger._replace(event=event)])
+    read = partial(read_triggers, watch, [trigger._replace(event=event)])
+    table = KernelTable(watch, watch.store, request, read)
     table.read()
     writers = [row for row in table.rows(0).rows if row.labels[1] == "python3" and row.hits >= sum(SIZES.values())]
     total = max(writers, key=lambda row: row.totals["count"].sum).totals["count"]
@@ -135,6 +138,40 @@ def test_the_kernel_aggregates_what_the_workload_did(guest: Guest, watch: Watch)
     assert total.sum >= sum(size * number for size, number in SIZES.items())
     assert total.number == sum(powers.values())
     assert table.figures.counted == table.figures.of
+
+
+def _grouped(guest: Guest, watch: Watch, spec: str, keys: tuple[str, ...], workload: str) -> KernelTable:
+    """Let programs group the calls of a workload by keys and $retval; return the table."""
+    watch.planner.via = Via.BPF
+    functions = (Function.SUM, Function.MIN, Function.MAX, Function.LOG2)
+    request = AggregateRequest(keys, tuple(Statistic(one, "$retval") for one in functions))
+    armed = watch.armed.arm(parse_probe(spec), shape=partial(with_groups, request))
+    bring_in(watch)
+    run_workload(watch, guest, workload)
+    watch.armed.switch(armed, Mode.OFF)
+    assert watch.store is not None and not len(watch.store), "nothing is recorded"
+    table = KernelTable(watch, watch.store, request, partial(read_groups, watch, request))
+    table.read()
+    watch.armed.disarm(armed)
+    assert table.figures.counted == table.figures.of and not table.figures.uncounted
+    return table
+
+
+@KERNELS
+def test_programs_group_what_the_workload_did(guest: Guest, watch: Watch) -> None:
+    table = _grouped(guest, watch, "f vfs_write%return count $retval", ("func", "count", "errno"), WORKLOAD)
+    rows = {row.labels: (row.hits, row.totals["$retval"]) for row in table.rows(0).rows}
+    for size, number in SIZES.items():
+        hits, total = rows["vfs_write", str(size), "no error"]
+        assert (hits, total.number, total.sum) == (number, number, size * number)
+        assert (total.least, total.most) == (size, size)
+        assert total.powers == (((size - 1).bit_length(), number),)
+    workload = f"python3 -c '{ERROR_PROGRAM}'"
+    table = _grouped(guest, watch, "f tcp_recvms[g]%return $retval", ("func", "comm", "errno"), workload)
+    rows = {row.labels: (row.hits, row.totals["$retval"]) for row in table.rows(0).rows}
+    hits, total = rows["tcp_recvmsg", "python3", "-EAGAIN"]
+    assert (hits, total.sum, total.least, total.most) == (ERRORS, -11 * ERRORS, -11, -11)
+    assert total.powers == ((-1, ERRORS),)
 
 
 def test_a_host_without_python_is_aggregated_too(guest_72_sh: Guest) -> None:

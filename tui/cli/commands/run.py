@@ -116,12 +116,12 @@ def _arm_and_follow(
         ):
             print(f"probewright: {plain(any_duration_note(requested))}", file=sys.stderr)
         with stoppable(watch.set_deadline):
-            options, in_kernel = aggregate_options(planner, probes, aggregate_request, arguments)
+            options, counting = aggregate_options(planner, probes, aggregate_request, arguments)
             events = arm(watch, probes, options, arguments)
             measure_clock(watch, arguments)
             event_filter = filter_of(watch, arguments.filter)
-            if aggregate_request is not None and in_kernel:
-                status = aggregate_in_kernel(watch, arguments, events, aggregate_request, in_kernel, export_request)
+            if counting is not None:
+                status = aggregate_in_kernel(watch, arguments, events, counting, export_request)
             elif aggregate_request is not None or export_request is not None:
                 status = _write(watch, arguments, events, event_filter, export_request, aggregate_request)
             elif arguments.summary is not None or arguments.hist:

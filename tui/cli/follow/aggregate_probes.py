@@ -1,12 +1,13 @@
-"""Prepare probes for a table of groups: values that they lack, stacks, hist triggers by which the kernel counts."""
+"""Prepare probes for a table of groups: values that they lack, stacks, hist triggers or programs that count."""
 
 from __future__ import annotations
 
 import argparse
 import secrets
 import sys
-from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
 
 from events.aggregates.event_columns import STACKS
 from events.aggregates.request import BY, AggregateError, AggregateRequest, place_of_key
@@ -14,7 +15,8 @@ from kernel.hosts.arm_request import check_specification
 from kernel.session.arm_steps import Mode
 from kernel.session.stack_triggers import records_stacks
 from kernel.watch.watch import Watch
-from probes.plans.plan import DEFAULT_GROUP
+from probes.plans.plan import DEFAULT_GROUP, Via
+from probes.refusal import CannotLower
 from tui.cli.console.output import plain
 from tui.cli.follow.aggregate_printer import TOP, export_table, print_table, refusal
 from tui.cli.follow.filter import OptionRefused
@@ -26,6 +28,25 @@ if TYPE_CHECKING:
     from probes.command import Armable
     from tui.cli.exports.export_options import ExportRequest
     from tui.views.aggregate.hist_triggers import EventTrigger
+    from tui.views.aggregate.kernel_groups import GroupsReading
+
+
+class KernelCounting(NamedTuple):
+    """Means by which the kernel counts for a table."""
+
+    request: AggregateRequest
+    triggers: Mapping[Armable, tuple[EventTrigger, ...]] | None
+    """Hist triggers by probe; None: BPF programs count."""
+
+    def reader(self, watch: Watch) -> Callable[[], GroupsReading]:
+        """Return the reader of what was counted for the probes of a watch."""
+        from tui.views.aggregate.hist_triggers import read_triggers
+        from tui.views.aggregate.program_groups import read_groups
+
+        if self.triggers is None:
+            return partial(read_groups, watch, self.request)
+        triggers = [_in_session(watch, one) for several in self.triggers.values() for one in several]
+        return partial(read_triggers, watch, triggers)
 
 
 def specs_for(specs: Sequence[str], request: AggregateRequest | None, planner: Planner) -> list[str]:
@@ -45,59 +66,90 @@ def specs_for(specs: Sequence[str], request: AggregateRequest | None, planner: P
 
 def aggregate_options(
     planner: Planner, probes: Sequence[Armable], request: AggregateRequest | None, arguments: argparse.Namespace
-) -> tuple[ArmOptions, Mapping[Armable, tuple[EventTrigger, ...]]]:
-    """Return the options for arming, and the hist triggers by which the kernel aggregates; those only with `--hist`.
+) -> tuple[ArmOptions, KernelCounting | None]:
+    """Return the options for arming, and how the kernel counts; None, without `--hist`: events are recorded.
 
     Where a stack is a key of recorded events, a trigger records it. Raises OptionRefused, CannotLower.
     """
     options = arm_options_of(arguments)
     if request is not None and arguments.hist:
-        by_probe = kernel_triggers(planner, probes, request, arguments)
+        found = kernel_counting(planner, probes, request, arguments)
+        if found.triggers is None:
+            from tui.views.aggregate.program_groups import with_groups
+
+            return options._replace(shape=partial(with_groups, request)), found
         counting = {
-            probe: (*options.counting.get(probe, ()), *(t.text for t in own)) for probe, own in by_probe.items()
+            probe: (*options.counting.get(probe, ()), *(t.text for t in own)) for probe, own in found.triggers.items()
         }
-        return options._replace(mode=Mode.COUNT, counting=counting), by_probe
+        return options._replace(mode=Mode.COUNT, counting=counting), found
     wanted = (
         request is not None and set(STACKS) & set(request.keys) and not any(map(records_stacks, options.triggers))
     )
-    return options._replace(triggers=(*options.triggers, *(("stacktrace",) if wanted else ()))), {}
+    return options._replace(triggers=(*options.triggers, *(("stacktrace",) if wanted else ()))), None
+
+
+def kernel_counting(
+    planner: Planner, probes: Sequence[Armable], request: AggregateRequest, arguments: argparse.Namespace
+) -> KernelCounting:
+    """Return how the kernel counts: by hist triggers where tracefs records the probes and these can do it, else by
+    BPF programs; the planner then plans those. Raises OptionRefused, CannotLower.
+    """
+    if planner.info.holds_events:
+        raise OptionRefused(
+            "--hist: a recording has no kernel that could count; without it its events are aggregated"
+        )
+    from tui.views.aggregate.program_groups import with_groups
+
+    refused: OptionRefused | None = None
+    if not any(planner.lower(probe, DEFAULT_GROUP).programs for probe in probes):
+        try:
+            return KernelCounting(request, kernel_triggers(planner, probes, request, arguments))
+        except OptionRefused as error:
+            refused = error
+            if planner.via is Via.TRACEFS:
+                raise
+    via, planner.via = planner.via, Via.BPF
+    try:
+        for probe in probes:
+            with_groups(request, planner.lower(probe, DEFAULT_GROUP))
+    except CannotLower:
+        planner.via = via
+        if refused is not None:
+            raise refused from None
+        raise
+    except AggregateError as error:
+        planner.via = via
+        raise refused or _refusal_at_place(error, arguments) from None
+    return KernelCounting(request, None)
 
 
 def kernel_triggers(
     planner: Planner, probes: Sequence[Armable], request: AggregateRequest, arguments: argparse.Namespace
 ) -> Mapping[Armable, tuple[EventTrigger, ...]]:
-    """Return the hist triggers with which the kernel aggregates, by probe. Raises OptionRefused, CannotLower."""
+    """Return the hist triggers that count for a table, by probe. Raises OptionRefused, CannotLower."""
     from tui.views.aggregate.hist_triggers import triggers_of
 
-    if planner.info.holds_events:
-        raise OptionRefused(
-            "--hist: a recording has no kernel that could count; without it its events are aggregated"
-        )
-    found = {}
     token = secrets.token_hex(4)
-    for number, probe in enumerate(probes):
-        plan = planner.lower(probe, DEFAULT_GROUP)
-        if plan.programs and (reason := planner.tracefs_refusal(probe)):
-            raise OptionRefused(
-                f"--hist: hist triggers are of tracefs events, and tracefs can't record {probe.subject}: {reason}; "
-                "without --hist recorded events are aggregated"
-            )
-        try:
-            found[probe] = tuple(triggers_of(request, plan, f"by_{token}_{number}"))
-        except AggregateError as error:
-            if error.option == BY and error.text:
-                at = place_of_key(arguments.by, error.text)
-                error = AggregateError(str(error), BY, arguments.by, at)
-            raise refusal(error) from None
-    return found
+    try:
+        return {
+            probe: tuple(triggers_of(request, planner.lower(probe, DEFAULT_GROUP), f"by_{token}_{number}"))
+            for number, probe in enumerate(probes)
+        }
+    except AggregateError as error:
+        raise _refusal_at_place(error, arguments) from None
+
+
+def _refusal_at_place(error: AggregateError, arguments: argparse.Namespace) -> OptionRefused:
+    if error.option == BY and error.text:
+        error = AggregateError(str(error), BY, arguments.by, place_of_key(arguments.by, error.text))
+    return refusal(error)
 
 
 def aggregate_in_kernel(
     watch: Watch,
     arguments: argparse.Namespace,
     events: Collection[str],
-    request: AggregateRequest,
-    triggers: Mapping[Armable, tuple[EventTrigger, ...]],
+    counting: KernelCounting,
     wanted: ExportRequest | None,
 ) -> int:
     """Let the kernel count until the end, then print its table or write it to a file; return the exit status.
@@ -111,8 +163,7 @@ def aggregate_in_kernel(
         return DONE
     if not watch.info.symbols_read:
         watch.info.load_symbols()
-    in_session = [_in_session(watch, one) for several in triggers.values() for one in several]
-    table = KernelTable(watch, watch.store, request, in_session)
+    table = KernelTable(watch, watch.store, counting.request, counting.reader(watch))
     table.read()
     if wanted is not None:
         from tui.output.aggregate_table import KernelAggregateTable

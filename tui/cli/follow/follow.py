@@ -30,7 +30,7 @@ from kernel.watch.watch import Watch
 from probes.command import Armable, parse_armable
 from probes.hist.unfiltered import trigger_notes
 from probes.plans.duplicates import duplicate_note, split_duplicates
-from probes.plans.plan import DEFAULT_GROUP
+from probes.plans.plan import DEFAULT_GROUP, Plan
 from probes.refusal import CannotLower
 from probes.verdict import Verdict
 from tui.cli.console.journal import Level, at_priority
@@ -91,6 +91,8 @@ class ArmOptions(NamedTuple):
     triggers: tuple[str, ...] = ()
     counting: Mapping[Armable, tuple[str, ...]] = {}
     """Triggers of single probes, in addition to `triggers`."""
+    shape: Callable[[Plan], Plan] = lambda plan: plan
+    """Change of each plan before it is armed."""
 
     def triggers_of(self, probe: Armable) -> tuple[str, ...]:
         """Return the triggers to arm a probe with."""
@@ -168,7 +170,11 @@ def _arm_unless_restored(watch: Watch, probe: Armable, options: ArmOptions, befo
         return restored
     with signals_deferred():  # a half-armed probe would not be registered, and would stay
         return watch.armed.arm(
-            probe, at_any_rate=options.at_any_rate, mode=options.mode, triggers=options.triggers_of(probe)
+            probe,
+            at_any_rate=options.at_any_rate,
+            mode=options.mode,
+            triggers=options.triggers_of(probe),
+            shape=options.shape,
         )
 
 

@@ -6,7 +6,7 @@ are one more key (`.log2`). See Documentation/trace/histogram.rst.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from events.aggregates.aggregate import GroupKey
@@ -24,14 +24,19 @@ from events.aggregates.request import (
 from events.names.event_names import CGROUP
 from events.search.comparison import COMM, CPU, PID
 from events.store.columns import is_number
+from kernel.watch.hist_tables import read_tables
+from probes.bpf.grouping import ValueReading
 from probes.command import is_function
+from probes.hist.kept import is_listed_as
 from probes.hist.trigger import HistTrigger
+from tui.views.aggregate.kernel_groups import GroupsReading, KernelGroup
 
 if TYPE_CHECKING:
     from events.decode import Value
     from events.format import EventFormat, Field
     from events.summary.hist_text import HistEntry, HistKey
     from kernel.watch.hist_tables import HistTable
+    from kernel.watch.watch import Watch
     from probes.plans.plan import Plan, PlanColumn, PlannedEvent
 
 ENTRIES: Final = 16384
@@ -91,7 +96,7 @@ def triggers_of(request: AggregateRequest, plan: Plan, name: str) -> list[EventT
     found: list[EventTrigger] = []
     for event in plan.events:
         keys = [_key(name, plan, event) for name in request.keys]
-        values = {name: column.name for name in request.values if (column := _column(name, event)) is not None}
+        values = {name: column.name for name in request.values if (column := column_of(name, event)) is not None}
         if event.recorded and None not in keys and (values or not request.values):
             known = tuple(key for key in keys if key is not None)
             log2 = next((name for name in request.histograms if name in values), "")
@@ -103,7 +108,7 @@ def triggers_of(request: AggregateRequest, plan: Plan, name: str) -> list[EventT
             if all(_key(key, plan, event) is None for event in plan.events):
                 raise AggregateError(unknown_name(key, tuple(names)), BY, key, 0)
         for one in request.statistics:
-            if all(_column(one.value, event) is None for event in plan.events):
+            if all(column_of(one.value, event) is None for event in plan.events):
                 raise AggregateError(unknown_name(one.value, tuple(names)), one.function, one.value, 0)
         raise AggregateError(f"no event has all of {', '.join((*request.keys, *request.values))}", BY, "", 0)
     return found
@@ -136,7 +141,7 @@ def _names(plan: Plan, event: PlannedEvent) -> Iterator[str]:
     yield from (column.name for column in event.columns if column.name != event.frame)
 
 
-def _column(name: str, event: PlannedEvent) -> PlanColumn | None:
+def column_of(name: str, event: PlannedEvent) -> PlanColumn | None:
     """Return the column of a field, by its name or the expression that recorded it."""
     columns = [column for column in event.columns if not column.functions]
     return next((one for one in columns if one.name == name), None) or next(
@@ -145,7 +150,7 @@ def _column(name: str, event: PlannedEvent) -> PlanColumn | None:
 
 
 def _key(name: str, plan: Plan, event: PlannedEvent) -> KernelKey | None:
-    if (column := _column(name, event)) is not None:
+    if (column := column_of(name, event)) is not None:
         return KernelKey(KeyKind.FIELD, column.name, column.name)
     if event.function_field and name == event.function_field:
         return KernelKey(KeyKind.FIELD, event.function_address, name)
@@ -173,18 +178,20 @@ def _text(
     return str(trigger)
 
 
-class KernelGroup(NamedTuple):
-    """Entry of a histogram."""
+def read_triggers(watch: Watch, triggers: Sequence[EventTrigger]) -> GroupsReading:
+    """Read the histograms of triggers. Raises FileRefused, TargetLost."""
+    formats = {fmt.path: fmt for armed in watch.armed.probes for fmt in armed.formats.values()}
+    found = GroupsReading()
+    for table in read_tables(watch.armed):
+        for trigger in triggers:
+            if trigger.event.path == table.event and is_listed_as(table.histogram.trigger, trigger.text):
+                groups = tuple(_groups(trigger, table, formats.get(table.event)))
+                found = found.beside(GroupsReading(groups, table.histogram.hits, table.histogram.dropped))
+                break
+    return found
 
-    keys: tuple[GroupKey, ...]
-    hits: int
-    sums: Mapping[str, int]
-    """Sum by value."""
-    exponent: int | None
-    """Power of two that its values belong to; None: they are not counted so."""
 
-
-def groups_of(trigger: EventTrigger, table: HistTable, fmt: EventFormat | None) -> Iterator[KernelGroup]:
+def _groups(trigger: EventTrigger, table: HistTable, fmt: EventFormat | None) -> Iterator[KernelGroup]:
     """Yield the entries of a histogram that is of a trigger; `fmt`: format of its event."""
     fields = {field.name: field for field in fmt.fields} if fmt is not None else {}
     for entry in table.histogram.entries:
@@ -197,7 +204,13 @@ def groups_of(trigger: EventTrigger, table: HistTable, fmt: EventFormat | None) 
             exponent = power.number if power is not None else None
             if exponent == _HIGHEST and name in fields and fields[name].signed:
                 exponent = NEGATIVE
-        yield KernelGroup(keys, entry.hits, dict(_sums(trigger, entry, fields)), exponent)
+        sums = dict(_sums(trigger, entry, fields))
+        powers = {exponent: entry.hits} if exponent is not None else {}
+        values = {
+            name: ValueReading(entry.hits, sums.get(name, 0), None, None, powers if name == trigger.log2 else {})
+            for name in trigger.values
+        }
+        yield KernelGroup(keys, entry.hits, values)
 
 
 def _full(key: HistKey) -> str:

@@ -1,20 +1,19 @@
-"""Table of what the kernel's hist triggers aggregate, as `tui.views.aggregate.model` has it of events. Imports no
-screen code.
+"""Table of what the kernel counts by hist triggers or BPF programs, as `tui.views.aggregate.model` has it of events.
+
+Imports no screen code.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Final
 
 from events.aggregates.request import AggregateRequest
 from events.aggregates.value_sums import ValueTotal
 from events.summary.distribution import PowerOfTwo
 from foreign.count_text import counted
-from kernel.watch.hist_tables import read_tables
-from probes.hist.kept import is_listed_as
-from tui.views.aggregate.hist_triggers import EventTrigger, groups_of
+from probes.bpf.grouping import ValueReading
+from tui.views.aggregate.kernel_groups import GroupsReading
 from tui.views.aggregate.labels import KeyLabels
 from tui.views.aggregate.model import AggregateRow, AggregateRows, Figures, first_order, is_time, statistic_of
 from widgets.number_format import grouped
@@ -25,21 +24,21 @@ if TYPE_CHECKING:
     from kernel.watch.watch import Watch
 
 
+_NO_VALUES: Final = ValueReading(0, 0, None, None, {})
+
+
 class _Sums:
     """Hits and sums of one row."""
 
     def __init__(self, keys: tuple[GroupKey, ...]) -> None:
         self.keys = keys
         self.hits = 0
-        self.numbers: Counter[str] = Counter()
-        self.sums: Counter[str] = Counter()
-        self.powers: Counter[int] = Counter()
+        self.values: dict[str, ValueReading] = {}
 
-    def add(self, other: _Sums) -> None:
-        self.hits += other.hits
-        for own, more in ((self.numbers, other.numbers), (self.sums, other.sums)):
-            own.update(more)
-        self.powers.update(other.powers)
+    def add(self, hits: int, values: Mapping[str, ValueReading]) -> None:
+        self.hits += hits
+        for name, value in values.items():
+            self.values[name] = self.values.get(name, _NO_VALUES).merged(value)
 
 
 class KernelTable:
@@ -48,45 +47,25 @@ class KernelTable:
     unit = "hit"
 
     def __init__(
-        self, watch: Watch, store: Store, request: AggregateRequest, triggers: Sequence[EventTrigger]
+        self, watch: Watch, store: Store, request: AggregateRequest, read: Callable[[], GroupsReading]
     ) -> None:
+        """Set what is requested, and the reader of the groups."""
         self.request = request
         self.watch = watch
         self.labels = KeyLabels(watch, store)
         """Names of keys."""
-        self._triggers = triggers
+        self._read = read
         self._rows: dict[tuple[str, ...], _Sums] = {}
-        self._hits = self._without_room = self._unsure = 0
+        self._hits = self._without_room = 0
 
     def read(self) -> None:
-        """Read the histograms. Raises FileRefused, TargetLost."""
+        """Read the groups. Raises FileRefused, BpfRefused, TargetLost."""
+        found = self._read()
         self._rows = {}
-        self._hits = self._without_room = self._unsure = 0
-        formats = {fmt.path: fmt for armed in self.watch.armed.probes for fmt in armed.formats.values()}
-        for table in read_tables(self.watch.armed):
-            trigger = next(
-                (
-                    one
-                    for one in self._triggers
-                    if one.event.path == table.event and is_listed_as(table.histogram.trigger, one.text)
-                ),
-                None,
-            )
-            if trigger is None:
-                continue
-            self._hits += table.histogram.hits
-            self._without_room += table.histogram.dropped
-            self._unsure += len(table.histogram.ambiguous) + table.histogram.readings
-            for group in groups_of(trigger, table, formats.get(table.event)):
-                labels = tuple(map(self.labels.label, group.keys))
-                row = self._rows.setdefault(labels, _Sums(group.keys))
-                found = _Sums(group.keys)
-                found.hits = group.hits
-                found.numbers.update(dict.fromkeys(trigger.values, group.hits))
-                found.sums.update(group.sums)
-                if group.exponent is not None:
-                    found.powers[group.exponent] = group.hits
-                row.add(found)
+        self._hits, self._without_room = found.hits, found.without_room
+        for group in found.groups:
+            labels = tuple(map(self.labels.label, group.keys))
+            self._rows.setdefault(labels, _Sums(group.keys)).add(group.hits, group.values)
 
     @property
     def first_order(self) -> int:
@@ -112,7 +91,7 @@ class KernelTable:
         if rest:
             sums = _Sums(())
             for row in rest:
-                sums.add(self._rows[row.labels])
+                sums.add(row.hits, self._rows[row.labels].values)
             others = AggregateRow((), (), sums.hits, self._totals(sums))
         return AggregateRows(tuple(shown), others, len(rows))
 
@@ -124,17 +103,13 @@ class KernelTable:
         return statistic_of(statistic, row.totals[statistic.value]) or 0
 
     def _totals(self, row: _Sums) -> Mapping[str, ValueTotal]:
-        powers = (
-            tuple(PowerOfTwo(n, row.powers[n]) for n in range(min(row.powers), max(row.powers) + 1))
-            if row.powers
-            else ()
-        )
-        return {
-            name: ValueTotal(
-                row.numbers[name], row.sums[name], None, None, powers if name in self.request.histograms else ()
-            )
-            for name in self.request.values
-        }
+        found = {}
+        for name in self.request.values:
+            number, total, least, most, powers = row.values.get(name, _NO_VALUES)
+            span = range(min(powers), max(powers) + 1) if powers else ()
+            counts = tuple(PowerOfTwo(exponent, powers.get(exponent, 0)) for exponent in span)
+            found[name] = ValueTotal(number, total, least, most, counts if name in self.request.histograms else ())
+        return found
 
     def is_time(self, value: str) -> bool:
         """Tell whether a value is nanoseconds that are shown as a time."""
@@ -148,5 +123,5 @@ class KernelTable:
         if figures.uncounted:
             parts.append(f"{grouped(figures.uncounted)} without room")
         if figures.left_out > 0:
-            parts.append(f"{grouped(figures.left_out)} with keys that can be read in several ways")
+            parts.append(f"{grouped(figures.left_out)} with keys that can't be read for certain")
         return ", ".join(parts)
