@@ -61,7 +61,7 @@ class ProgramGroups(NamedTuple):
     program: BpfProgram
     groups: tuple[GroupReading, ...]
     counts: ProgramCounts
-    """Its counts, read after the groups; `lost`: calls that found no room for one more group."""
+    """Counts of the program, read after the groups; `lost`: calls without room for one more group."""
 
 
 class _LoadedProgram(NamedTuple):

@@ -12,11 +12,11 @@ from types import MappingProxyType
 from btf.btf import Btf
 from btf.types import Enum, Enum64, Int
 from btf.walk import strip
-from probes.bpf.condition import Condition, parse_condition
 from probes.bpf.context import ProgramContext, RegisterContext, SlotContext
 from probes.bpf.exclusions import exclusion_reason
 from probes.bpf.fentry import target_of
 from probes.bpf.fetch import NotCompiled
+from probes.bpf.filters.condition import Condition, parse_condition
 from probes.bpf.program import (
     NO_FUNCTION,
     AttachPoint,

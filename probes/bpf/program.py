@@ -10,10 +10,10 @@ from typing import Final, NamedTuple
 from events.bpf_layout import COMM as COMM_OFFSET
 from events.bpf_layout import EVENT_ID, FAULTS, LOST, PID, STAMP
 from probes.bpf.assembler import Assembler, JumpLabel
-from probes.bpf.condition import Condition
 from probes.bpf.context import ProgramContext
 from probes.bpf.fetch import CONTEXT, FAULT_BITS, RECORD, FetchCompiler, NotCompiled
-from probes.bpf.filter import ComparedValue, FilterCompiler, compared_fields, compares_functions
+from probes.bpf.filters.condition import Condition
+from probes.bpf.filters.filter import ComparedValue, FilterCompiler, compared_fields, compares_functions
 from probes.bpf.grouping import Grouping, GroupWriter
 from probes.bpf.instructions import FRAME_POINTER, AluOperation, Helper, Instruction, JumpCondition, MapRole
 from probes.bpf.record import COMM, RecordLayout, StoredField, StoredType

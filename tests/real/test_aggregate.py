@@ -17,7 +17,7 @@ from kernel.lab.guest import Guest
 from kernel.session.arm_steps import Mode
 from kernel.watch.hist_tables import read_tables
 from kernel.watch.watch import Watch
-from probes.plans.plan import DEFAULT_GROUP, Via
+from probes.plans.plan import DEFAULT_GROUP
 from probes.syntax.parse import parse_probe
 from tests.real.command import address, finish, screen_on, ssh_to, start
 from tests.real.guest_watch import run_workload, watch_of
@@ -25,10 +25,12 @@ from tests.real.held import bring_in
 from tests.real.test_terminal import READY
 from tests.real.tmux import Tmux
 from tui.app.typed_ahead import PAUSE
+from tui.cli.args.parser import parse
+from tui.cli.follow.aggregate_printer import request_of
+from tui.cli.follow.aggregate_probes import aggregate_options
 from tui.views.aggregate.hist_triggers import read_triggers, triggers_of
 from tui.views.aggregate.kernel_table import KernelTable
 from tui.views.aggregate.model import AggregateModel, AggregateRow
-from tui.views.aggregate.program_groups import read_groups, with_groups
 
 SIZES = {1_001: 150, 20_011: 40, 333_337: 10}
 """Bytes of a write, and number of writes."""
@@ -140,17 +142,19 @@ def test_the_kernel_aggregates_what_the_workload_did(guest: Guest, watch: Watch)
     assert table.figures.counted == table.figures.of
 
 
-def _grouped(guest: Guest, watch: Watch, spec: str, keys: tuple[str, ...], workload: str) -> KernelTable:
-    """Let programs group the calls of a workload by keys and $retval; return the table."""
-    watch.planner.via = Via.BPF
-    functions = (Function.SUM, Function.MIN, Function.MAX, Function.LOG2)
-    request = AggregateRequest(keys, tuple(Statistic(one, "$retval") for one in functions))
-    armed = watch.armed.arm(parse_probe(spec), shape=partial(with_groups, request))
+def _grouped(guest: Guest, watch: Watch, spec: str, keys: str, workload: str) -> KernelTable:
+    """Let programs group the calls of a workload, as hist triggers have no minimum; return the table."""
+    functions = (word for name in ("sum", "min", "max", "log2") for word in (f"--{name}", "$retval"))
+    arguments = parse(["run", spec, "--hist", "--by", keys, *functions])
+    probe, request = parse_probe(spec), request_of(arguments)
+    options, counting = aggregate_options(watch.planner, [probe], request, arguments)
+    assert counting is not None and counting.triggers is None
+    armed = watch.armed.arm(probe, mode=options.mode, shape=options.shape)
     bring_in(watch)
     run_workload(watch, guest, workload)
     watch.armed.switch(armed, Mode.OFF)
     assert watch.store is not None and not len(watch.store), "nothing is recorded"
-    table = KernelTable(watch, watch.store, request, partial(read_groups, watch, request))
+    table = KernelTable(watch, watch.store, request, counting.reader(watch))
     table.read()
     watch.armed.disarm(armed)
     assert table.figures.counted == table.figures.of and not table.figures.uncounted
@@ -159,7 +163,7 @@ def _grouped(guest: Guest, watch: Watch, spec: str, keys: tuple[str, ...], workl
 
 @KERNELS
 def test_programs_group_what_the_workload_did(guest: Guest, watch: Watch) -> None:
-    table = _grouped(guest, watch, "f vfs_write%return count $retval", ("func", "count", "errno"), WORKLOAD)
+    table = _grouped(guest, watch, "f vfs_write%return count $retval", "func,count,errno", WORKLOAD)
     rows = {row.labels: (row.hits, row.totals["$retval"]) for row in table.rows(0).rows}
     for size, number in SIZES.items():
         hits, total = rows["vfs_write", str(size), "no error"]
@@ -167,7 +171,7 @@ def test_programs_group_what_the_workload_did(guest: Guest, watch: Watch) -> Non
         assert (total.least, total.most) == (size, size)
         assert total.powers == (((size - 1).bit_length(), number),)
     workload = f"python3 -c '{ERROR_PROGRAM}'"
-    table = _grouped(guest, watch, "f tcp_recvms[g]%return $retval", ("func", "comm", "errno"), workload)
+    table = _grouped(guest, watch, "f tcp_recvms[g]%return $retval", "func,comm,errno", workload)
     rows = {row.labels: (row.hits, row.totals["$retval"]) for row in table.rows(0).rows}
     hits, total = rows["tcp_recvmsg", "python3", "-EAGAIN"]
     assert (hits, total.sum, total.least, total.most) == (ERRORS, -11 * ERRORS, -11, -11)

@@ -163,6 +163,9 @@ def aggregate_in_kernel(
         return DONE
     if not watch.info.symbols_read:
         watch.info.load_symbols()
+    if counting.triggers is None:  # groups and counts are two looks: nothing comes between
+        for armed in watch.armed.probes:
+            watch.armed.switch(armed, Mode.OFF)
     table = KernelTable(watch, watch.store, counting.request, counting.reader(watch))
     table.read()
     if wanted is not None:

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from probes.bpf.assembler import Assembler, JumpLabel
-from probes.bpf.condition import parse_condition
 from probes.bpf.disassembly import disassembled
 from probes.bpf.fetch import NotCompiled
-from probes.bpf.filter import ComparedValue, FilterCompiler, compared_fields
+from probes.bpf.filters.condition import parse_condition
+from probes.bpf.filters.filter import ComparedValue, FilterCompiler, compared_fields
 from probes.bpf.instructions import AluOperation, Helper, JumpCondition, MapRole, encode
 from probes.bpf.record import stored_type
 from probes.facts.lookups import StaticEventField

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -56,7 +57,8 @@ class Hit:
         self.cookie = 0
         self._known = {address + at: byte for address, data in memory.values() for at, byte in enumerate(data)}
         self._program = program
-        self._helpers = {
+        self.maps: dict[int, int] = {1: CONTROL, 2: COUNTERS, 3: RINGS, 7: OBJECTS}
+        self.helpers: dict[Helper, Callable[[BpfMachine], int]] = {
             Helper.GET_CURRENT_PID_TGID: lambda _: self.process << 32 | 4243,
             Helper.MAP_LOOKUP_ELEM: self._look_up,
             Helper.GET_SMP_PROCESSOR_ID: lambda _: CPU,
@@ -74,7 +76,7 @@ class Hit:
             Helper.GET_FUNC_ARG: self._argument,
             Helper.GET_ATTACH_COOKIE: lambda machine: self.cookie if machine.registers[1] == CONTEXT else -1,
         }
-        self.machine = BpfMachine(self._helpers)
+        self.machine = BpfMachine(self.helpers)
         offsets = range(0, 8 * len(arguments), 8) if program.point.on_one else SAVED_REGISTERS["x86_64"].arguments
         for offset, value in zip(offsets, arguments, strict=False):
             self.machine.write(CONTEXT + offset, value.to_bytes(8, "little"))
@@ -87,9 +89,8 @@ class Hit:
     def run(self) -> dict[str, int]:
         """Run the program once; return its counters."""
         self.machine.registers[1] = CONTEXT
-        maps = {1: CONTROL, 2: COUNTERS, 3: RINGS, 7: OBJECTS}
         program = [
-            one if one.code != 0x18 or not one.source else one._replace(source=0, immediate=maps[one.immediate])
+            one if one.code != 0x18 or not one.source else one._replace(source=0, immediate=self.maps[one.immediate])
             for one in self._program.instructions([OURS], CPUS, STRIDE)
         ]
         assert self.machine.run(program) == 0

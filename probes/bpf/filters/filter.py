@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from probes.bpf.assembler import Assembler, JumpLabel
-from probes.bpf.condition import Condition, FilterJunction, FilterNegation
 from probes.bpf.fetch import NotCompiled
-from probes.bpf.glob import GlobCompiler
+from probes.bpf.filters.condition import Condition, FilterJunction, FilterNegation
+from probes.bpf.filters.glob import GlobCompiler
 from probes.bpf.instructions import AluOperation, Helper, JumpCondition
 from probes.bpf.record import StoredType
 from probes.rules.events.predicate import Predicate

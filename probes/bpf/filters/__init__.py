@@ -1,0 +1,1 @@
+"""Compile filters to BPF instructions."""

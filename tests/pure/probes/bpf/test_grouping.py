@@ -1,0 +1,156 @@
+"""Programs that group calls: their tables, beside a dictionary of the same calls."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from events.aggregates.request import AggregateError, AggregateRequest, Function, Statistic
+from probes.bpf.grouping import GroupReading
+from probes.bpf.instructions import Helper, MapRole
+from probes.bpf.program import BpfProgram
+from probes.bpf.registers import SAVED_REGISTERS
+from tests.bpf_machine import WORD, BpfMachine
+from tests.pure.probes.bpf.test_programs import CONTEXT, FUNCTION, MULTI, Hit, plan_of
+from tui.views.aggregate.program_groups import with_groups
+
+NEW_GROUP, GROUPS = 0x70000, 0x80000
+ALL = (Function.SUM, Function.MIN, Function.MAX, Function.LOG2)
+U64 = st.one_of(st.integers(0, 2**64 - 1), st.integers(0, 70).map(lambda n: (1 << n) - 1 & 2**64 - 1))
+
+
+def program_of(text: str, keys: tuple[str, ...], *values: str) -> BpfProgram:
+    request = AggregateRequest(keys, tuple(Statistic(function, value) for value in values for function in ALL))
+    (program,) = with_groups(request, plan_of(text, support=MULTI)).programs
+    return program
+
+
+class Table:
+    """Groups of a program on one CPU."""
+
+    def __init__(self, program: BpfProgram, most: int = 100) -> None:
+        assert program.grouping is not None
+        self._program, self._grouping, self._most = program, program.grouping, most
+        self._places: dict[bytes, int] = {}
+        self._data = dict[int, int]()
+
+    def hit(self, arguments: list[int], result: int = 0, **memory: tuple[int, bytes]) -> dict[str, int]:
+        """Run the program for a call; return its counters."""
+        hit = Hit(self._program, arguments, **memory)
+        if self._program.point.at_exit:
+            hit.machine.write(CONTEXT + SAVED_REGISTERS["x86_64"].result, (result & WORD).to_bytes(8, "little"))
+        hit.maps |= {MapRole.NEW_GROUP: NEW_GROUP, MapRole.GROUPS: GROUPS}
+        hit.helpers |= {Helper.MAP_LOOKUP_ELEM: self._look_up, Helper.MAP_UPDATE_ELEM: self._add}
+        hit.machine.memory |= self._data
+        hit.machine.write(NEW_GROUP, bytes(self._grouping.group_bytes))
+        counts = hit.run()
+        self._data = {at: byte for at, byte in hit.machine.memory.items() if at >= GROUPS}
+        return counts
+
+    def groups(self) -> list[GroupReading]:
+        size = self._grouping.group_bytes
+        empty = bytes(size)  # of another CPU
+        return [
+            self._grouping.reading(key, empty + bytes(self._data[place + at] for at in range(size)))
+            for key, place in self._places.items()
+        ]
+
+    def _key(self, machine: BpfMachine) -> bytes:
+        assert machine.registers[1] == GROUPS
+        return bytes(machine.memory[machine.registers[2] + at] for at in range(self._grouping.key_bytes))
+
+    def _look_up(self, machine: BpfMachine) -> int:
+        return self._places.get(self._key(machine), 0)
+
+    def _add(self, machine: BpfMachine) -> int:
+        assert machine.registers[3] == NEW_GROUP and machine.registers[4] == 1
+        if len(self._places) == self._most:
+            return -7
+        place = self._places[self._key(machine)] = GROUPS + 0x1000 * (len(self._places) + 1)
+        machine.write(place, bytes(self._grouping.group_bytes))
+        return 0
+
+
+@pytest.mark.parametrize(
+    ("kind", "bits", "signed"), [("u64", 64, False), ("s64", 64, True), ("u8", 8, False), ("s32", 32, True)]
+)
+@given(calls=st.lists(st.tuples(st.integers(0, 2), U64), max_size=8))
+def test_sums_are_those_of_a_dictionary(kind: str, bits: int, signed: bool, calls: list[tuple[int, int]]) -> None:
+    table = Table(program_of(f"f vfs_read key=$arg1:u32 value=$arg2:{kind}", ("key",), "value"))
+    expected: defaultdict[int, list[int]] = defaultdict(list)
+    for key, value in calls:
+        assert table.hit([key, value])["passed"] == 1
+        number = value & (1 << bits) - 1
+        expected[key].append(number - (1 << bits) if signed and number >> bits - 1 else number)
+    found = {int.from_bytes(group.keys[0], "little"): group for group in table.groups()}
+    assert found.keys() == expected.keys()
+    for key, numbers in expected.items():
+        (total,) = found[key].values
+        assert (found[key].hits, total.number, total.sum) == (len(numbers), len(numbers), sum(numbers))
+        assert (total.least, total.most) == (min(numbers), max(numbers))
+        assert total.powers == Counter(-1 if number < 0 else max(number - 1, 0).bit_length() for number in numbers)
+
+
+def test_keys_of_every_kind_are_in_the_key() -> None:
+    table = Table(program_of("f vfs_[r]ead count", ("func", "comm", "pid")))
+    table.hit([0, 0, 5])
+    ((function, comm, thread),) = [group.keys for group in table.groups()]
+    assert int.from_bytes(function, "little") == FUNCTION
+    assert (comm.rstrip(b"\0"), int.from_bytes(thread, "little")) == (b"worker/1", 4243)
+    table = Table(program_of("f vfs_read name=+0($arg1):string", ("cpu", "name")))
+    table.hit([0x9000], name=(0x9000, b"file\0"))
+    table.hit([0x9000], name=(0x9000, b"file\0garbage"))
+    ((cpu, name),) = [group.keys for group in table.groups()]
+    assert (int.from_bytes(cpu, "little"), name.rstrip(b"\0")) == (1, b"file")
+
+
+@pytest.mark.parametrize(("number", "error"), [(0, 0), (5, 0), (-1, 1), (-4095, 4095), (-4096, 0), (-(2**31), 0)])
+def test_an_error_is_a_key_by_its_number(number: int, error: int) -> None:
+    table = Table(program_of("f vfs_read%return ret=$retval:s32", ("errno",), "ret"))
+    table.hit([], number)
+    (group,) = table.groups()
+    assert int.from_bytes(group.keys[0], "little") == error and group.values[0].sum == number
+
+
+def test_what_cannot_be_read_is_in_no_group_or_no_sum() -> None:
+    by_key = Table(program_of("f vfs_read key=+0($arg1):u64 count", ("key",), "count"))
+    assert by_key.hit([0x9000, 0, 3])["passed"] == 1 and by_key.groups() == []
+    by_comm = Table(program_of("f vfs_read value=+0($arg1):u64", ("comm",), "value"))
+    by_comm.hit([0x9000])
+    by_comm.hit([0x9000], value=(0x9000, (7).to_bytes(8, "little")))
+    (group,) = by_comm.groups()
+    assert (group.hits, group.values[0].number, group.values[0].sum) == (2, 1, 7)
+
+
+def test_a_call_that_finds_no_room_is_counted() -> None:
+    table = Table(program_of("f vfs_read count", ("count",)), most=2)
+    assert [table.hit([0, 0, count])["lost"] for count in (1, 2, 3, 1)] == [0, 0, 1, 0]
+    assert sorted(group.hits for group in table.groups()) == [1, 2]
+
+
+def test_filters_choose_what_is_grouped() -> None:
+    table = Table(program_of("f vfs_read count if count > 10", ("comm",), "count"))
+    assert [table.hit([0, 0, count])["passed"] for count in (10, 11, 12)] == [0, 1, 1]
+    (group,) = table.groups()
+    assert (group.hits, group.values[0].sum) == (2, 23)
+
+
+@pytest.mark.parametrize(
+    ("text", "keys", "values", "told"),
+    [
+        ("f vfs_read count", ("cgroup",), (), "cgroup is no key of programs"),
+        ("f vfs_read count", ("errno",), (), "NAME%return $retval"),
+        ("f vfs_read +0(buf):string +0(buf):string", ("comm",), ("arg2",), "no number"),
+        ("f vfs_read many=+0($arg1):u8[4]", ("many",), (), "several values"),
+        ("f vfs_read%both count $retval", ("count", "errno"), (), "no event alone has all of count, errno"),
+    ],
+)
+def test_what_no_program_groups_by_is_refused(
+    text: str, keys: tuple[str, ...], values: tuple[str, ...], told: str
+) -> None:
+    with pytest.raises(AggregateError) as caught:
+        program_of(text, keys, *values)
+    assert told in str(caught.value)
