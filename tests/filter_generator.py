@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from typing import Final
 
 CALL, RENAME = "pwfilter/call", "task/task_rename"
@@ -55,8 +56,12 @@ _SIGNS = ("==", "!=", "<", "<=", ">", ">=", "&")
 class Generator:
     """Makes filters by chance; the same seed gives the same ones."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, names: Sequence[tuple[Sequence[str], int]] = (), texts: Sequence[str] = ()) -> None:
+        """Take the fields of the call: groups of names, each with its weight, and those that are texts."""
         self._random = random.Random(seed)
+        self._texts = tuple(texts) or (*TEXTS, "COMM")
+        of_call = ((self._texts, 6), ((*ARRAYS,), 1), (("CPU", "common_pid"), 1), ((*NUMBERS,), 12))
+        self._groups, self._weights = zip(*(names or of_call), strict=True)
 
     def filters(self, count: int) -> list[tuple[str, str]]:
         """Return some filters, each with its event."""
@@ -73,11 +78,9 @@ class Generator:
     def _comparison(self, event: str) -> str:
         if event == RENAME:
             return self._of_text(self._random.choice(("newcomm", "newcomm", "oldcomm")))
-        names = self._random.choices(
-            ((*TEXTS, "COMM"), (*ARRAYS,), ("CPU", "common_pid"), (*NUMBERS,)), (6, 1, 1, 12)
-        )
+        names = self._random.choices(self._groups, self._weights)
         name = self._random.choice(names[0])
-        if name in (*TEXTS, "COMM"):
+        if name in self._texts:
             return self._of_text(name)
         return f"{name} {self._random.choice(_SIGNS)} {self._number()}"
 

@@ -234,7 +234,7 @@ class Aggregate:
         values = [text_value(name, record, columns) for name in self.request.values]
         if keys is None or (values and all(value is None for value in values)):
             return
-        sources = self._formats.text_sources(record.event)
+        sources = self._formats.text_sources(record)
         part = Part(
             sources,
             tuple(value_keys([key]) for key in keys),

@@ -92,7 +92,7 @@ def key_source(name: str, fmt: EventFormat, columns: EventColumns) -> KeySource 
     if (field := field_of(name, fmt, columns)) is not None:
         return KeySource(KeyKind.FIELD, fmt, field, fmt.path)
     kind = property_kind(name, columns)
-    if kind is KeyKind.ERRNO and (field := _returned_field(fmt, columns)) is None:
+    if kind is KeyKind.ERRNO and (field := returned_field(fmt, columns)) is None:
         return None
     return KeySource(kind, fmt, field, fmt.path) if kind is not None else None
 
@@ -108,7 +108,8 @@ def property_kind(name: str, columns: EventColumns) -> KeyKind | None:
     return _PROPERTIES.get(name)
 
 
-def _returned_field(fmt: EventFormat, columns: EventColumns) -> Field | None:
+def returned_field(fmt: EventFormat, columns: EventColumns) -> Field | None:
+    """Return the field with the return value in which an error is looked for; None: the event has none."""
     return next(
         (
             field

@@ -12,6 +12,7 @@ from events.aggregates.event_columns import (
     KeyKind,
     KeySource,
     ValueSource,
+    field_of,
     key_source,
     property_kind,
     value_source,
@@ -22,6 +23,7 @@ from events.summary.keys import KeyColumns
 
 if TYPE_CHECKING:
     from events.aggregates.request import AggregateRequest
+    from events.record import Record
     from events.store.columns import FormatTable
     from events.store.store import Store
 
@@ -69,11 +71,15 @@ class FormatParts:
             )
         return self._sources[number]
 
-    def text_sources(self, path: str) -> tuple[KeySource, ...]:
-        """Return the sources of the keys of events received as text."""
-        columns = self._columns_of(path)
-        kinds = (property_kind(name, columns) or KeyKind.FIELD for name in self.request.keys)
-        return tuple(KeySource(kind, None, path=path) for kind in kinds)
+    def text_sources(self, record: Record) -> tuple[KeySource, ...]:
+        """Return the sources of the keys of an event received as text; the format only of those that are fields."""
+        columns, fmt, path = self._columns_of(record.event), record.format, record.event
+        found = []
+        for name in self.request.keys:
+            field = field_of(name, fmt, columns) if fmt is not None else None
+            kind = KeyKind.FIELD if field is not None else property_kind(name, columns) or KeyKind.FIELD
+            found.append(KeySource(kind, fmt if field is not None else None, field, path))
+        return tuple(found)
 
     def parts(self, number: int, table: FormatTable) -> Iterator[Part]:
         """Yield the rows of a table that have all keys and one of the values."""

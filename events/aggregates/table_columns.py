@@ -8,13 +8,21 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from events.aggregates.event_columns import EventColumns, KeyKind, KeySource, ValueSource, property_kind
+from events.aggregates.event_columns import (
+    EventColumns,
+    KeyKind,
+    KeySource,
+    ValueSource,
+    property_kind,
+    returned_field,
+    value_source,
+)
 from events.aggregates.groups import Mask, ValueColumn
 from events.clocks.boots import ID_MASK
 from events.decode import Value
-from events.names.errnos import errno_name
+from events.format import Field
 from events.record import Record
-from events.search.comparison import CALL_TIMES
+from events.search.comparison import CALL_TIMES, is_register
 from events.stacks.stack import KERNEL_STACKS, recorded_stack
 from events.store.columns import FormatTable, is_number
 from events.summary.keys import KeyColumns, field_keys, keys_from_numbers, number_from_key, value_keys
@@ -46,7 +54,8 @@ def key_column(source: KeySource, table: FormatTable, store: Store) -> tuple[Key
         return KeyColumns(np.zeros(len(table), np.uint64)), None
     if kind is KeyKind.ERRNO:
         values, missing = table.column(field)
-        return KeyColumns(np.where(_is_error(values), -_signed(values), 0).astype(np.uint64)), missing
+        errors = _error_numbers(values, is_register=is_register(source.path, field.name))
+        return KeyColumns((-errors).astype(np.uint64)), missing
     if is_number(field):
         values, missing = table.column(field)
         return KeyColumns(keys_from_numbers(values)), missing
@@ -62,21 +71,21 @@ def value_columns(source: ValueSource, table: FormatTable) -> list[ValueColumn]:
     values, missing = table.column(source.field)
     present = None if missing is None else ~missing
     if source.is_returned and values.dtype.kind == "u":
-        errors = _is_error(values)
-        others = ~errors if present is None else present & ~errors
-        return [ValueColumn(_signed(values), errors), ValueColumn(values, others)]
+        errors = _error_numbers(values, is_register=is_register(table.layout.format.path, source.field.name))
+        is_other = errors == 0 if present is None else present & (errors == 0)
+        return [ValueColumn(errors, errors < 0), ValueColumn(values, is_other)]
     return [ValueColumn(values, present)]
 
 
-def _signed(values: NDArray[Any]) -> NDArray[np.int64]:
-    """Return integers as signed numbers of their width."""
-    return values.view(f"i{values.dtype.itemsize}").astype(np.int64)
+def _error_numbers(values: NDArray[Any], *, is_register: bool) -> NDArray[np.int64]:
+    """Return the negative error number in each return value, also in an unsigned column; 0: it is none.
 
-
-def _is_error(values: NDArray[Any]) -> Mask:
-    """Return a mask of the numbers that are errors, also in an unsigned column."""
-    numbers = _signed(values)
-    return (numbers < 0) & (numbers >= -_MAX_ERRNO)
+    `is_register`: the values are registers, in which an error of 32 bits is not sign-extended.
+    """
+    numbers = values.view(f"i{values.dtype.itemsize}").astype(np.int64)
+    if is_register:
+        numbers = np.where(numbers >> 31 == 1, numbers - (1 << 32), numbers)
+    return np.where((numbers < 0) & (numbers >= -_MAX_ERRNO), numbers, 0)
 
 
 def _stack_of(record: Record) -> Value:
@@ -92,7 +101,7 @@ def key_value(source: KeySource, key: int, texts: Mapping[int, Value]) -> Value:
 
     A number, a text, or None where the kernel could not read it; for a task its `events.clocks.boots.task_key`, for a
     cgroup what `cgroup_path` takes, for an event its path, for an error its positive number, 0 where there is none,
-    for a stack its addresses or its text. Of events received as text always the text.
+    for a stack its addresses or its text. Of events received as text always what is in the text.
     """
     if key in texts:
         return texts[key]
@@ -127,8 +136,9 @@ def _text_key(name: str, record: Record, columns: EventColumns, store: Store) ->
         return (record.values[field],)
     kind = property_kind(name, columns)
     if kind is KeyKind.ERRNO:
-        value = next((record.values[one] for one in columns.returned if one in record.values), None)
-        return () if value is None else (_errno_of_text(value),)
+        own = returned_field(record.format, columns) if record.format is not None else None
+        value = record.values.get(own.name) if own is not None else None
+        return (max(0, -_returned_number(value, own)),) if own is not None and isinstance(value, int) else ()
     if kind is KeyKind.CGROUP:
         return (store.cgroups.path_of(record.pid, record.ts, record.seq) or "",)
     if kind is KeyKind.STACK:
@@ -143,14 +153,20 @@ def _text_key(name: str, record: Record, columns: EventColumns, store: Store) ->
     return (values[kind],) if kind is not None else ()
 
 
-def _errno_of_text(value: Value) -> int:
-    """Return the positive number of an error in a return value; 0: it is none."""
-    if isinstance(value, int) and value >> 63:
-        value -= 1 << 64
-    return -value if isinstance(value, int) and -_MAX_ERRNO <= value < 0 and errno_name(value) is not None else 0
-
-
 def text_value(name: str, record: Record, columns: EventColumns) -> int | None:
-    """Return a value of an event received as text; None: it has no such number."""
-    value = record.values.get(name if name in record.values else columns.expressions.get(name, ""))
-    return int(value) if isinstance(value, int) else None
+    """Return a value of an event received as text, an error in an unsigned field as a negative number.
+
+    None: the event has no such number.
+    """
+    source = value_source(name, record.format, columns) if record.format is not None else None
+    value = record.values.get(source.field.name) if source is not None and source.field is not None else None
+    if source is None or source.field is None or not isinstance(value, int):
+        return None
+    error = _returned_number(value, source.field) if source.is_returned else 0
+    return error or int(value)
+
+
+def _returned_number(value: int, field: Field) -> int:
+    """Return the negative error number in a return value; 0: it is none."""
+    number = value - (1 << 8 * field.width) if value >> (8 * field.width - 1) == 1 else value
+    return number if -_MAX_ERRNO <= number < 0 else 0

@@ -59,6 +59,11 @@ the woken task's `comm` and `pid`, the second name still denotes the event's pro
 (kernel/trace/trace_events.c, trace_define_generic_fields)."""
 
 
+def is_register(path: str, field: str) -> bool:
+    """Return whether a field of an event is a return value as the function_graph tracer records it."""
+    return field == RETVAL and path.startswith(_TRACER_PREFIX)
+
+
 @dataclass(frozen=True)
 class Comparison:
     """Comparison of one field; an `events.search.condition.Term` without parts."""
@@ -96,7 +101,7 @@ class NumberComparison(Comparison):
         value = record.values.get(self.field)
         if value is None:
             value = record.pid if self.field in PID else record.cpu if self.field in CPU else self._duration(record)
-        is_returned = self.field == RETVAL and record.event.startswith(_TRACER_PREFIX)
+        is_returned = is_register(record.event, self.field)
         if is_returned and isinstance(value, int):
             value = _with_error_sign(value)
         number = self.number if is_returned else self._field_number(record.format.fields if record.format else ())
@@ -150,7 +155,7 @@ class NumberComparison(Comparison):
         values, missing = table.column(field)
         if values.dtype.kind == "b":  # numpy cannot compare bools with numbers above 64 bits
             values = values.view("u1")
-        if self.field == RETVAL and table.layout.format.path.startswith(_TRACER_PREFIX):
+        if is_register(table.layout.format.path, self.field):
             return self._retval_mask(values)
         rows = self.compare(values, self._field_number([field]))
         return rows if missing is None else rows & ~missing

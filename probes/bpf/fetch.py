@@ -26,6 +26,11 @@ class NotCompiled(Exception):
     """An expression that no program here computes; the text says which part."""
 
 
+def fault_bit(number: int) -> int:
+    """Return the bit of a field among the faults, as a signed number of 32 bits; fields from 31 on share one."""
+    return 1 << number if number < 31 else -(1 << 31)
+
+
 class FetchCompiler:
     """Compiler of the fetchargs of one program."""
 
@@ -121,8 +126,7 @@ class FetchCompiler:
         out.place(done)
 
     def _note_fault(self, number: int) -> None:
-        bit = 1 << min(number, 31)
-        self._assembler.alu(AluOperation.OR, FAULT_BITS, bit - (1 << 32) if bit >> 31 else bit)
+        self._assembler.alu(AluOperation.OR, FAULT_BITS, fault_bit(number))
 
     def _aim(self, target: int, offset: int) -> None:
         self._assembler.move(1, target)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from probes.bpf.assembler import Assembler, JumpLabel
-from probes.bpf.fetch import CONTEXT, FAULT_BITS, FetchCompiler, NotCompiled
+from probes.bpf.fetch import CONTEXT, FAULT_BITS, FetchCompiler, NotCompiled, fault_bit
 from probes.bpf.instructions import FRAME_POINTER, AluOperation, Helper, JumpCondition, MapRole
 from probes.bpf.record import COMM, COMM_BYTES, StoredField, StoredType
 from probes.fetcharg import Comm, Expression
@@ -345,8 +345,7 @@ _HELPERS: Final = {
 
 def _jump_if_fault(out: Assembler, number: int, label: JumpLabel) -> None:
     """Continue at a label where the value of a number could not be read."""
-    bit = 1 << min(number, 31)
-    out.jump_if(JumpCondition.SET, FAULT_BITS, bit - (1 << 32) if bit >> 31 else bit, label)
+    out.jump_if(JumpCondition.SET, FAULT_BITS, fault_bit(number), label)
 
 
 def _extend_sign(out: Assembler, register: int, size: int) -> None:

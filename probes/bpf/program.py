@@ -11,13 +11,13 @@ from events.bpf_layout import COMM as COMM_OFFSET
 from events.bpf_layout import EVENT_ID, FAULTS, LOST, PID, STAMP
 from probes.bpf.assembler import Assembler, JumpLabel
 from probes.bpf.context import ProgramContext
-from probes.bpf.fetch import CONTEXT, FAULT_BITS, RECORD, FetchCompiler, NotCompiled
+from probes.bpf.fetch import CONTEXT, FAULT_BITS, RECORD, FetchCompiler, NotCompiled, fault_bit
 from probes.bpf.filters.condition import Condition
 from probes.bpf.filters.filter import ComparedValue, FilterCompiler, compared_fields, compares_functions
 from probes.bpf.grouping import Grouping, GroupWriter
 from probes.bpf.instructions import FRAME_POINTER, AluOperation, Helper, Instruction, JumpCondition, MapRole
 from probes.bpf.record import COMM, RecordLayout, StoredField, StoredType
-from probes.fetcharg import Comm, Expression
+from probes.fetcharg import Comm, Dereference, Expression
 
 COUNTER_NAMES: Final = ("hits", "passed", "lost", "recorded")
 """Counters of a program on one CPU, u64 each: calls, those that the filter let pass, and of those that were to be
@@ -288,7 +288,8 @@ class _ProgramWriter:
             at -= -(-kind.size // 8) * 8
             if -at > _LARGEST_STACK:
                 raise NotCompiled("so many texts in the filter")
-            self._compared[name] = ComparedValue(kind, at)
+            can_fault = value is not None and isinstance(value.expression, Dereference) and not kind.text
+            self._compared[name] = ComparedValue(kind, at, fault_bit(number) if can_fault else 0)
             if value is None:
                 self._load_common(name, kind, at)
             elif isinstance(value.expression, ProgramValue):

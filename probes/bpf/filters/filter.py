@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from probes.bpf.assembler import Assembler, JumpLabel
-from probes.bpf.fetch import NotCompiled
+from probes.bpf.fetch import FAULT_BITS, NotCompiled
 from probes.bpf.filters.condition import Condition, FilterJunction, FilterNegation
 from probes.bpf.filters.glob import GlobCompiler
 from probes.bpf.instructions import AluOperation, Helper, JumpCondition
@@ -27,6 +27,8 @@ class ComparedValue(NamedTuple):
     type: StoredType
     offset: int
     """Bytes from the end of the stack, negative."""
+    fault_bit: int = 0
+    """Bit in the register `FAULT_BITS` that is set where the value could not be read; 0: it always can."""
 
 
 def compared_fields(condition: Condition) -> list[str]:
@@ -119,12 +121,15 @@ class FilterCompiler:
         out.jump_if(comparison, 0, self._functions.index(name), holds)
 
     def _number(self, predicate: Predicate, value: ComparedValue, holds: JumpLabel) -> None:
-        out, (kind, offset) = self._assembler, value
+        """Compare a number; no comparison holds for one that could not be read."""
+        out, (kind, offset, fault_bit), unread = self._assembler, value, JumpLabel()
         signed = kind.signed or (predicate.field.signed and kind.size < 8)
         number = kstrtol(predicate.value) if signed else kstrtoul(predicate.value)
         comparison = _EITHER.get(predicate.operator) or (_SIGNED if signed else _UNSIGNED).get(predicate.operator)
         if number is None or comparison is None or kind.declared.startswith("char["):
             raise NotCompiled(f"{predicate.field.name} {predicate.operator} {predicate.value}")
+        if fault_bit:
+            out.jump_if(JumpCondition.SET, FAULT_BITS, fault_bit, unread)
         out.load(3, 10, offset, kind.size)
         if signed and kind.size < 8:
             out.alu(AluOperation.LSH, 3, 64 - kind.size * 8)
@@ -137,6 +142,7 @@ class FilterCompiler:
         else:
             out.constant(4, number)
             out.jump_if_registers(comparison, 3, 4, holds)
+        out.place(unread)
 
     def _text(self, predicate: Predicate, value: ComparedValue, holds: JumpLabel) -> None:
         """Compare a text: as a whole, or with a pattern; in memory there may be anything behind its NUL."""

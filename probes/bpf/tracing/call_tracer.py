@@ -23,10 +23,12 @@ ARGUMENTS: Final = 6
 """Registers that are recorded of each call (FTRACE_REGS_MAX_ARGS on x86-64)."""
 IS_RETURN: Final = "bpf_session_is_return"
 """Name of the kfunc that says at which end of a call a program runs."""
-_NUMBER = StoredType("unsigned long", 8, "%lx")
+_FUNCTION = StoredType("unsigned long", 8, "%ps")
+_NUMBER = StoredType("unsigned long", 8, "%lu")
+_RESULT = StoredType("unsigned long", 8, "%lx")
 _ARGUMENTS = StoredType(f"unsigned long[{ARGUMENTS}]", 8, "%lx", elements=ARGUMENTS)
-ENTRY: Final = RecordLayout.of([("func", _NUMBER), ("depth", _NUMBER), ("args", _ARGUMENTS)])
-EXIT: Final = RecordLayout.of([("func", _NUMBER), ("depth", _NUMBER), ("retval", _NUMBER)])
+ENTRY: Final = RecordLayout.of([("func", _FUNCTION), ("depth", _NUMBER), ("args", _ARGUMENTS)])
+EXIT: Final = RecordLayout.of([("func", _FUNCTION), ("depth", _NUMBER), ("retval", _RESULT)])
 SIZE: Final = max(ENTRY.size, EXIT.size)
 """Bytes of a record."""
 _DEPTH: Final = 9

@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from events.aggregates.aggregate import MOST_GROUPS
+from events.aggregates.aggregate import MOST_GROUPS, Aggregate
+from events.aggregates.event_columns import EventColumns
 from events.aggregates.request import AggregateError, AggregateRequest, Function, Statistic, parse_keys
+from events.aggregates.value_sums import ValueTotal
 from events.batch import Batch, Chunk
 from events.calls.calls import Calls
 from events.clocks.boots import task_key
+from events.decode import Decoder, Value
+from events.format import HeaderPage, parse_format
 from events.names.errnos import errno_name
+from events.names.kernel_text import kernel_text
 from events.record import Record
+from events.search.condition_parser import parse_condition
+from events.search.field_kinds import value_kinds
 from events.store.store import Store
 from kernel.connection.kernel_info import KernelInfo
 from kernel.connection.open_target import open_target, shipped_recording
 from kernel.connection.planner import Planner
 from kernel.watch.watch import Watch
+from probes.bpf.tracing.call_tracer import EXIT, EXIT_ID, SIZE
+from tests.events_data import entry, event, page
+from tests.fake_target import HEADER_PAGE
 from tui.__main__ import main
 from tui.filter.filter import Filter
 from tui.present.call_ends import ends_of
@@ -246,6 +256,92 @@ def test_events_received_as_text_make_the_rows_of_their_records(watch, tmp_path,
     assert rows.keys() == true_rows.keys()
     for labels, row in rows.items():
         assert row.hits == true_rows[labels].hits and row.totals == true_rows[labels].totals
+
+
+_RESULTS = sorted(
+    {(1 << bits) + step for bits in (0, 8, 16, 31, 32, 63, 64) for step in (-4096, -4095, -530, -2, -1, 0)}
+)
+_FORMAT = """name: r
+ID: 2000
+format:
+\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;
+\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;
+\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;
+\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;
+
+\tfield:unsigned long __probe_func;\toffset:8;\tsize:8;\tsigned:0;
+\tfield:unsigned long __probe_ret_ip;\toffset:16;\tsize:8;\tsigned:0;
+\tfield:{sign}{bits} ret;\toffset:24;\tsize:{size};\tsigned:{signed};
+
+print fmt: "(%lx <- %lx) ret={spec}", REC->__probe_func, REC->__probe_ret_ip, REC->ret
+"""
+
+
+@pytest.mark.parametrize("bits", [8, 16, 32, 64])
+@pytest.mark.parametrize(("sign", "spec"), [("u", "%{}u"), ("s", "%{}d"), ("u", "0x%{}x")])
+@pytest.mark.parametrize("keys", [("errno",), ("ret",), ()])
+def test_returned_values_of_text_are_those_of_records_in_every_type(bits, sign, spec, keys):
+    header = HeaderPage.parse(HEADER_PAGE)
+    spec = spec.format("L" if bits == 64 else "")
+    fmt = parse_format(_FORMAT.format(sign=sign, bits=bits, size=bits // 8, signed=int(sign == "s"), spec=spec), "pw")
+    values = [(value % (1 << bits)).to_bytes(bits // 8, "little") for value in _RESULTS]
+    data = b"".join(event(entry(2000, 7, bytes(16) + value), 1000) for value in values)
+    pages, texts = (Store(Decoder({fmt.id: fmt}, header)) for _ in range(2))
+    pages.feed(Batch((Chunk(0, page(1 << 30, data, header)),), drained=True))
+    pages.flush()
+    lines = [f"{'sh':>16}-7       [000] ..... {one.ts / 1e9:.6f}: {kernel_text(one)}\n" for one in _records(pages)]
+    texts.feed(Batch((Chunk(-1, "".join(lines).encode(), text=True),), drained=True))
+    texts.flush()
+    assert len(pages) == len(texts) == len(values)
+    request = AggregateRequest(keys, tuple(Statistic(function, "ret") for function in Function))
+    found, true = (_totals(store, request) for store in (texts, pages))
+    assert found == true
+    errors = [number for value in values if -4096 < (number := int.from_bytes(value, "little", signed=True)) < 0]
+    if keys == ("errno",):
+        counted = {key: hits for (key,), (hits, _) in found.items() if key}
+        assert counted == (Counter(-number for number in errors) if bits >= 32 else {})
+
+
+@pytest.mark.parametrize("value", ["retval", "$retval"])
+def test_errors_of_the_tracers_calls_are_those_that_a_filter_finds(watch, value):
+    header = HeaderPage.parse(HEADER_PAGE)
+    fmt = parse_format(EXIT.format_text("funcgraph_exit", EXIT_ID, SIZE), "ftrace")
+    at = next(field.offset for field in fmt.fields if field.name == "retval")
+    results = [(number % (1 << 64)).to_bytes(8, "little") for number in _RESULTS]
+    events = [event(entry(EXIT_ID, 7, bytes(at - 8) + one), 1000) for one in results]
+    pages = [page(n + 1 << 30, b"".join(events[n : n + 20]), header) for n in range(0, len(events), 20)]
+    store = Store(Decoder({fmt.id: fmt}, header))
+    store.feed(Batch((Chunk(0, b"".join(pages)),), drained=True))
+    store.flush()
+    assert len(store) == len(results)
+    columns = PlanColumns(watch).of(fmt.path)
+    request = AggregateRequest(("errno",), (Statistic(Function.MIN, value),))
+    found = _totals(store, request, columns)
+    kinds = value_kinds([fmt], [field.name for field in fmt.fields])
+    assert (4095,) in found and (530,) in found
+    for (error,), (hits, total) in found.items():
+        if isinstance(error, int) and error:
+            condition = parse_condition(f"retval == -{error}", kinds, str)
+            assert hits == condition.candidates(store.columns(0, store.next_seq)).sum()
+            assert total.least == total.most == -error
+    failed = parse_condition("retval < 0", kinds, str).candidates(store.columns(0, store.next_seq))
+    assert failed.sum() == sum(hits for (error,), (hits, _) in found.items() if error)
+
+
+_OF_PROBE = EventColumns({"$retval": "ret"}, frozenset({"ret"}))
+
+
+def _totals(
+    store: Store, request: AggregateRequest, columns: EventColumns = _OF_PROBE
+) -> dict[tuple[Value, ...], tuple[int, ValueTotal]]:
+    found = Aggregate(store, request, lambda _: columns)
+    while found.backlog:
+        found.tick()
+    return {
+        tuple(key.value for key in found.keys_of(n)): (int(found.groups.counts[n]), found.groups.values[0].total(n))
+        for n in range(len(found.groups))
+        if found.groups.counts[n]
+    }
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ code.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from events.aggregates.event_columns import (
     FUNC,
@@ -18,6 +18,8 @@ from events.aggregates.event_columns import (
     value_source,
 )
 from events.aggregates.request import BY, TIMED, AggregateError, AggregateRequest, place_of_key, unknown_name
+from events.graph.record_ends import EXIT
+from events.search.comparison import RETVAL
 from events.search.field_kinds import value_kind
 from probes.command import is_function
 from tui.present.call_ends import ends_of
@@ -30,6 +32,9 @@ if TYPE_CHECKING:
     from probes.plans.plan import Plan, PlannedEvent
 
 FormatColumns = tuple["EventFormat", EventColumns]
+
+_OF_TRACER: Final = EventColumns({"$retval": RETVAL}, frozenset({RETVAL}))
+"""Meaning of the fields of the function_graph tracer's exits, which are of no probe."""
 
 
 class PlanColumns:
@@ -47,6 +52,8 @@ class PlanColumns:
         if self._plans != known.plans or self._stacks != len(known.with_stacks):
             self._plans, self._stacks = known.plans, len(known.with_stacks)
             self._columns = {event.path: self._of(plan, event) for plan in self._plans for event in plan.events}
+        if path == EXIT:
+            return _OF_TRACER
         return self._columns.get(path) or EventColumns(has_stacks=path in known.with_stacks)
 
     def _of(self, plan: Plan, event: PlannedEvent) -> EventColumns:

@@ -16,6 +16,7 @@ from probes.bpf.program import COUNTER_NAMES, ProgramMode
 from probes.bpf.registers import SAVED_REGISTERS
 from probes.bpf.tracing.call_tracer import ENTRY, ENTRY_ID, EXIT, EXIT_ID, SIZE, follow_forks, trace_calls
 from tests.bpf_machine import STACK, BpfMachine
+from tests.events_data import formats_of
 
 REGISTERS = SAVED_REGISTERS["x86_64"]
 IS_RETURN, PID_OFFSET, OURS = 4321, 1200, 77
@@ -248,3 +249,17 @@ def test_the_formats_say_what_the_tracers_do() -> None:
     assert [one.name for one in entry.fields] == ["func", "depth", "args"]
     assert [one.name for one in leave.fields] == ["func", "depth", "retval"]
     assert entry.fields[0].offset == ENTRY.fields[0].offset + event_shift(SIZE)
+
+
+def test_fields_are_shown_and_filtered_as_those_of_the_kernels_tracer() -> None:
+    own = [
+        parse_format(layout.format_text(name, number, SIZE), "ftrace")
+        for layout, name, number in ((ENTRY, "funcgraph_entry", ENTRY_ID), (EXIT, "funcgraph_exit", EXIT_ID))
+    ]
+    tracers = {fmt.path: fmt for fmt in formats_of("7.2").values()}
+    for fmt in own:
+        true = {one.name: one for one in tracers[fmt.path].fields}
+        for own_field in fmt.fields:
+            if own_field.name in true and own_field.count is None:
+                known = true[own_field.name]
+                assert (own_field.kind, own_field.spec[-1:]) == (known.kind, known.spec[-1:]), own_field
