@@ -103,13 +103,10 @@ async def test_enter_takes_the_place_that_is_typed_and_tab_a_row(kernel_only: An
     chosen.write_text("vfs_read\nvfs_wr*\n")
     app = application(kernel_only)
     async with app.run_test(size=SIZE) as pilot:
-        for text in ("[struct file *]", f"@{chosen}"):
-            functions = await searching(app, pilot, text)
-            assert functions.current is not None, text
-            if text.startswith("@"):
-                await pilot.press("enter")
-                await specification(app, pilot, f"f {text}")
-            else:
-                name = functions.current
-                await pilot.press("tab")
-                await until(lambda name=name: app.places.compose.panes.probe is not None and app.places.compose.panes.probe.place.symbol == name, pilot)  # fmt: skip
+        await searching(app, pilot, f"@{chosen}")
+        await pilot.press("enter")
+        await specification(app, pilot, f"f @{chosen}")
+        functions = await searching(app, pilot, "[struct file *]")
+        name, panes = functions.current, app.places.compose.panes
+        await pilot.press("tab")
+        await until(lambda: panes.probe is not None and panes.probe.place.symbol == name, pilot)

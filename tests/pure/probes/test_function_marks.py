@@ -1,4 +1,4 @@
-"""Marked functions, and the place that stands for them: whatever is marked, the kernel's names are those that it means."""
+"""Marked functions, and the place that stands for them: it means what is marked, and nothing else."""
 
 from __future__ import annotations
 
