@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import ClassVar
 
 from rich.cells import cell_len
@@ -85,3 +86,23 @@ class PickLine(SearchLine):
     """Line that searches a list; Enter takes the row under the list's cursor, as the footer shows."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "submit", "Pick", key_display="enter")]
+
+
+class NameLine(PickLine):
+    """Line that searches names; a blank is text, or a key of the list's where a row was chosen."""
+
+    def __init__(self, placeholder: str, row_chosen: Callable[[], bool]) -> None:
+        """Take the text for an empty line, and the function that tells whether a row was chosen."""
+        super().__init__(placeholder)
+        self._row_chosen = row_chosen
+
+    def check_consume_key(self, key: str, character: str | None) -> bool:
+        """Leave the blank to the list where a row was chosen."""
+        return not self._leaves(key) and super().check_consume_key(key, character)
+
+    async def _on_key(self, event: events.Key) -> None:
+        if self._leaves(event.key):
+            event.prevent_default()  # each base class has a handler of its own
+
+    def _leaves(self, key: str) -> bool:
+        return key == "space" and self._row_chosen()

@@ -163,6 +163,21 @@ def is_own_choice(text: str) -> bool:
     return is_choice(text) and (text.startswith(("/", "@")) or "," in text or ":" in text)
 
 
+def is_typed_place(text: str) -> bool:
+    """Return whether a text in a search for functions is a complete place that stands for several of them.
+
+    Prototypes and paths of sources, as they are pasted along with a name, are none.
+    """
+    text = text.strip()
+    if text.startswith("["):
+        return is_type(text) or ("]" in text and is_choice(text) and not any(sign in text for sign in " ("))
+    if text.startswith("/"):
+        return len(text) > 2 and ("/,!" in text or text.endswith("/")) and " " not in text
+    if text.startswith("@"):
+        return len(text) > 1
+    return is_choice(text) and not any(sign in text for sign in " ();&=")
+
+
 def is_type(text: str) -> bool:
     """Return whether a text is a type in brackets, not a pattern that begins with a class (`[a-z]*`)."""
     return _TYPE.fullmatch(text) is not None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from weakref import WeakKeyDictionary
 
@@ -18,6 +18,8 @@ from probes.probe import ProbePlace
 from probes.refusal import CannotLower, own_refusal
 from probes.syntax.text import glob
 
+ReadFile = Callable[[str], Sequence[str]]
+"""Path -> names and patterns in a file. Raises InputRefusal."""
 _MOST_STORED = 8
 _MOST_PATTERNS = 64
 """Patterns of a list or a file: each is tried on each function."""
@@ -72,6 +74,47 @@ def chosen_functions(
     return found
 
 
+def names_meant(
+    text: str, names: Sequence[str], btf: Btf | None, facts: TargetFacts, file_names: ReadFile
+) -> list[str]:
+    """Return those of some names that a text stands for, whether they are traceable or not.
+
+    Args:
+        text: patterns, a list of them, a regular expression, a type or a file.
+        names: functions of the target.
+        btf: types of the kernel; None: unknown.
+        facts: features of the target.
+        file_names: reads a file of names.
+
+    Raises ChoiceError, InputRefusal: it stands for none.
+    """
+    choice, known = FunctionChoice.parse(text), index_of(facts).modules
+    modules = {name: known.get(name, "") for name in names}
+    if choice.expression is not None:
+        return [name for name, module in modules.items() if choice.matches(name, module)]
+    if choice.file:
+        patterns = _patterns_of(choice, file_names(choice.file))
+        return list(_matching([*patterns, *choice.patterns], modules)) if patterns else []
+    if not choice.type:
+        return list(_matching(choice.patterns, modules))
+    if btf is None:
+        raise ChoiceError("The types of this kernel are not known")
+    found = uses_of(btf, choice.type)
+    typed = found.returns if choice.returns else found.takes
+    return [name for name, module in modules.items() if name in typed and choice.matches(name, module)]
+
+
+def _patterns_of(choice: FunctionChoice, lines: Iterable[str]) -> list[NamePattern]:
+    """Return the names and patterns of a file, in its lines. Raises ChoiceError."""
+    patterns = list[NamePattern]()
+    for line in lines:
+        parts = FunctionChoice.parse(line)
+        if not parts.is_list:
+            raise ChoiceError(f"{choice.file}: no name or pattern: {line}")
+        patterns += parts.patterns
+    return patterns
+
+
 def uses_of(btf: Btf, type_name: str) -> ExactUses:
     """Return the functions that take or return a type; the last few results are kept (200 ms each)."""
     uses = _uses.setdefault(btf, {})
@@ -88,34 +131,37 @@ def _of_names(choice: FunctionChoice, facts: TargetFacts, column: int) -> Chosen
     """Return the functions whose names fit. Raises CannotLower, ChoiceError."""
     index = index_of(facts)
     for one in choice.patterns:
-        if one.name and not one.excluded and not _is_there(one, index):
+        if one.name and not one.excluded and not _is_there(one, index.modules):
             hint = "available_filter_functions does not have this name of the list"
             raise CannotLower(own_refusal("not_traceable", one.name, column + one.column, hint))
     if choice.is_one_pattern:  # the kernel itself matches it
         fits = glob(choice.patterns[0].text).match
         return ChosenFunctions(tuple(name for name in index.modules if fits(name)))
     if choice.expression is None:
-        return ChosenFunctions(_matching(choice.patterns, index), _unused(choice, index))
+        return ChosenFunctions(_matching(choice.patterns, index.modules), _unused(choice, index))
     names = tuple(name for name, module in index.modules.items() if choice.matches(name, module))
     return ChosenFunctions(names, _unused(choice, index))
 
 
-def _is_there(one: NamePattern, index: FunctionIndex) -> bool:
-    module = index.modules.get(one.name)
+def _is_there(one: NamePattern, modules: Mapping[str, str]) -> bool:
+    module = modules.get(one.name)
     return module is not None and one.matches(one.name, module)
 
 
 def _unused(choice: FunctionChoice, index: FunctionIndex) -> tuple[str, ...]:
     """Return a note on the patterns of a choice that no traceable function fits, as where they are misspelt."""
-    unused = [one for one in choice.patterns if not _matching([one._replace(excluded=False)], index)]
+    unused = [one for one in choice.patterns if not _matching([one._replace(excluded=False)], index.modules)]
     names = [("!" if one.excluded else "") + (f"{one.module}:" if one.module else "") + one.text for one in unused]
     return (f"{choice.text}: no traceable function fits {shortened(names)}",) if names else ()
 
 
-def _matching(patterns: Sequence[NamePattern], index: FunctionIndex) -> tuple[str, ...]:
-    """Return the functions that names and patterns mean, without what is excluded. Raises ChoiceError."""
+def _matching(patterns: Sequence[NamePattern], modules: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the functions that names and patterns mean, without what is excluded. Raises ChoiceError.
+
+    `modules`: functions, each with its module.
+    """
     chosen = [one for one in patterns if not one.excluded]
-    exact = {one.name for one in chosen if one.name and _is_there(one, index)}
+    exact = {one.name for one in chosen if one.name and _is_there(one, modules)}
     globs = [one for one in chosen if not one.name]
     excluded = [one for one in patterns if one.excluded]
     if len(globs) + len(excluded) > _MOST_PATTERNS:
@@ -123,7 +169,7 @@ def _matching(patterns: Sequence[NamePattern], index: FunctionIndex) -> tuple[st
     everything = not chosen
     return tuple(
         name
-        for name, module in index.modules.items()
+        for name, module in modules.items()
         if (everything or name in exact or any(one.matches(name, module) for one in globs))
         and not any(one.matches(name, module) for one in excluded)
     )
@@ -163,14 +209,9 @@ def _of_file(choice: FunctionChoice, facts: TargetFacts, environment: Environmen
         lines = environment.function_list(choice.file)
     except InputRefusal as error:
         raise CannotLower(own_refusal("no_choice", choice.text, column, str(error))) from None
-    index, patterns = index_of(facts), list[NamePattern]()
-    for line in lines:
-        parts = FunctionChoice.parse(line)
-        if not parts.is_list:
-            raise ChoiceError(f"{choice.file}: no name or pattern: {line}")
-        patterns += parts.patterns
-    missing = [one.text for one in patterns if one.name and not one.excluded and not _is_there(one, index)]
-    names = _matching([*patterns, *choice.patterns], index) if patterns else ()
+    modules, patterns = index_of(facts).modules, _patterns_of(choice, lines)
+    missing = [one.text for one in patterns if one.name and not one.excluded and not _is_there(one, modules)]
+    names = _matching([*patterns, *choice.patterns], modules) if patterns else ()
     told = counted(len(missing), "name is no traceable function", "names are no traceable functions")
     note = f"{choice.text}: {told}: {shortened(missing)}"
     if not names:

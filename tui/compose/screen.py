@@ -111,8 +111,8 @@ class ComposeScreen(Screen[None]):
         info = open_planner(self.bench).info
         self._signature.forget()
         self._attaching.forget()
-        self.specification.functions = known = Functions(info.catalog.names, info.function)
-        self._functions.show(known.names, known.find, known.describe)
+        self.specification.functions = known = Functions(info.catalog.names, info.function, info)
+        self._functions.show(known.names, known.find, known.describe, known)
         if self._wanted:
             self.pick(self._wanted)
         elif (probe := self.panes.probe) is not None:

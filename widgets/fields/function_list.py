@@ -13,12 +13,13 @@ from textual.message import Message
 from textual.reactive import reactive
 from textual.widgets import Input, Label
 
+from widgets.fields.function_marks import FunctionPlaces, MarkedFunctions, NoPlaces
 from widgets.fields.function_rows import KIND_NAMES, Describe, FunctionRows
 from widgets.highlight import has_words, is_typed_probe
 from widgets.lists.line_list import LineList
 from widgets.number_format import grouped
 from widgets.safe_content import safe_content
-from widgets.search_line import PickLine
+from widgets.search_line import NameLine
 
 Search = Callable[[str], tuple[Sequence[int], int]]
 """Query -> (indices into the names, best first; number of all matches)."""
@@ -50,6 +51,31 @@ class FunctionList(Vertical):
             tooltip="See the signature of the function",
         ),
         Binding("tab", "take", "Take", show=False, id="functions.take", tooltip="Take a similar name"),
+        Binding(
+            "insert,space",
+            "mark",
+            "Mark",
+            key_display="ins",
+            id="functions.mark",
+            tooltip="Mark the function, or unmark it: Enter takes all that are marked (space, behind ↑ or ↓)",
+        ),
+        Binding(
+            "ctrl+g",
+            "mark_all",
+            "Mark all",
+            key_display="^g",
+            id="functions.mark_all",
+            tooltip="Mark all functions that match, or unmark them: vfs, vfs_*, /^tcp_(send|recv)/, [struct file *]",
+        ),
+        Binding(
+            "ctrl+o",
+            "marked",
+            "Marked",
+            key_display="^o",
+            show=False,
+            id="functions.marked",
+            tooltip="List the marked functions, those that can't be armed first; again: list what matches",
+        ),
         Binding("slash", "search", "Search", key_display="/", id="functions.search", tooltip="Type part of a name"),
         Binding("escape", "clear", "Clear", show=False, id="functions.clear", tooltip="Show all functions again"),
     ]
@@ -103,7 +129,7 @@ class FunctionList(Vertical):
         super().__init__()
         self._close_first = close_first
         self.border_title = "functions"
-        self._input = PickLine("part of a name")
+        self._input = NameLine("part of a name", lambda: self._moved)
         self._query = ""
         self._moved = False
         """True if a key chose a row since the text was typed."""
@@ -113,6 +139,9 @@ class FunctionList(Vertical):
         self._names: Sequence[str] = ()
         self._search: Search = lambda query: ((), 0)  # noqa: ARG005 - nothing to search yet
         self._describe: Describe | None = None
+        self._marks = MarkedFunctions()
+        self._lists_marks = False
+        """True while only the marked functions are listed."""
 
     def compose(self) -> ComposeResult:
         """Yield search line, list, and details."""
@@ -123,9 +152,12 @@ class FunctionList(Vertical):
         yield self._list
         yield self._about
 
-    def show(self, names: Sequence[str], search: Search, describe: Describe) -> None:
-        """Show other functions; the query stays."""
+    def show(
+        self, names: Sequence[str], search: Search, describe: Describe, places: FunctionPlaces | None = None
+    ) -> None:
+        """Show other functions; query and marks stay."""
         self._names, self._search, self._describe = names, search, describe
+        self._marks.places = places or NoPlaces()
         self._find(self._input.value)
 
     def describe_anew(self) -> None:
@@ -187,14 +219,17 @@ class FunctionList(Vertical):
                 self._input.value = self._query
             self.post_message(self.SpecificationWanted())
             return
-        self._query, self._moved = event.value, False
+        self._query, self._moved, self._lists_marks = event.value, False, False
         self._find(event.value)
 
     def _find(self, query: str) -> None:
         if self._describe is None:
             return
         indices, total = self._search(query) if query.strip() else (range(len(self._names)), len(self._names))
-        self._list.rows = FunctionRows(self._names, indices, self._describe, query, self.armed)
+        if self._lists_marks:
+            indices = self._marks.rows(self._names)
+            total = len(indices)
+        self._list.rows = FunctionRows(self._names, indices, self._describe, query, self.armed, self._marks.names)
         every = grouped(len(self._names))
         self._count.update(every if total == len(self._names) else f"{grouped(total)} of {every}")
         if not indices:
@@ -209,7 +244,9 @@ class FunctionList(Vertical):
 
     def _about_current(self) -> None:
         rows, row = self._list.rows, self._list.cursor
-        if isinstance(rows, FunctionRows) and row < rows.next and not is_typed_probe(self._query.strip()):
+        if self._takes_place:
+            self._about.update(safe_content(f"Enter takes all that fit; tab takes {self.current}"))
+        elif isinstance(rows, FunctionRows) and row < rows.next and not is_typed_probe(self._query.strip()):
             name, about = rows.name(row), rows.about(row)
             where = f" [{about.module}]" if about.module else ""
             with_ = ", ".join(KIND_NAMES[kind] for kind in sorted(about.kinds) if kind in KIND_NAMES)
@@ -236,17 +273,59 @@ class FunctionList(Vertical):
         text = self._input.value.strip()
         if is_typed_probe(text):
             self.post_message(self.SpecificationWanted(text))
+        elif self._marks.names:
+            self._pick_marked()
+        elif self._takes_place:
+            self.post_message(self.Picked(self, text))
         elif self.current is None or self._moved or has_words(self.current, text):
             self.action_take()
         else:
             self._about.update(safe_content(f"no name has {text} in it: Tab takes {self.current}, ↓ chooses"))
+
+    @property
+    def _takes_place(self) -> bool:
+        """True if Enter takes all functions that the text stands for."""
+        is_all = not (self._moved or self._lists_marks or self._marks.names) and self.current is not None
+        return is_all and self._marks.places.is_place(self._input.value)
+
+    def _pick_marked(self) -> None:
+        if place := self._marks.place:
+            self.post_message(self.Picked(self, place))
+        elif self._describe is not None:
+            self._about.update(safe_content(self._marks.summary(self._describe)))
+
+    def action_mark(self) -> None:
+        """Mark the current function, or unmark it, and go to the next one."""
+        if self.current is not None:
+            self._marks.toggle(self.current)
+            self._show_marks()
+            self.action_list("move", 1)
+
+    def action_mark_all(self) -> None:
+        """Mark all functions that match, or unmark them where all are marked."""
+        if self._describe is not None and self._marks.toggle_all(self._input.value):
+            self._show_marks()
+            self._about.update(safe_content(self._marks.summary(self._describe)))
+
+    def action_marked(self) -> None:
+        """List the marked functions alone, or all that match again."""
+        self._lists_marks = bool(self._marks.names) and not self._lists_marks
+        self._find(self._input.value)
+
+    def _show_marks(self) -> None:
+        """Draw marks and their number."""
+        self.border_subtitle = safe_content(self._marks.title)
+        if isinstance(self._list.rows, FunctionRows):
+            self._list.rows.marked = self._marks.names
+            self._list.rows_changed()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 - Textual's
         """Enable Tab where Enter would not choose the row."""
         if action != "take":
             return True
         text = self._input.value.strip()
-        return self._input.has_focus and self.current is not None and not has_words(self.current, text)
+        takes_row = has_words(self.current or "", text) and not self._marks.places.is_place(text)
+        return self._input.has_focus and self.current is not None and not (takes_row and not self._marks.names)
 
     def action_list(self, what: str, step: int) -> None:
         """Move in the list while the search line has the focus."""
@@ -259,5 +338,8 @@ class FunctionList(Vertical):
 
     def action_clear(self) -> None:
         """Clear the search line, unless something opened over it is closed first."""
-        if not self._close_first():
-            self._input.value = ""
+        if self._close_first():
+            return
+        if self._lists_marks:
+            self.action_marked()
+        self._input.value = ""

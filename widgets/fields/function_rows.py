@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Protocol
+from typing import Final, Protocol
 
 from widgets.highlight import highlighted, matched
 from widgets.number_format import rate
@@ -12,6 +12,7 @@ from widgets.safe_text import ELLIPSIS, cut, fit, safe, width
 
 KIND_NAMES = {"f": "fprobe", "p": "kprobe", "t": "tracepoint", "e": "event"}
 """Names of the letters of the kinds."""
+_MARK: Final = "✓ "
 _NOTE = 12
 """Columns for a reason or a module beside the name."""
 _KINDS = 3
@@ -53,12 +54,15 @@ class FunctionRows:
         describe: Describe,
         query: str,
         armed: Mapping[str, float | None],
+        marked: Collection[str] = (),
     ) -> None:
         self._names = names
         self._indices = indices
         self._describe = describe
         self._query = query
         self.armed = armed
+        self.marked = marked
+        """Marked functions."""
         self.next = len(indices)
 
     def name(self, row: int) -> str:
@@ -70,8 +74,11 @@ class FunctionRows:
         return self._describe(self.name(row))
 
     def pieces(self, row: int, columns: int) -> Iterable[Piece]:
-        """Return name; mark with rate, or module, or reason; kinds."""
+        """Return mark; name; rate of an armed one, or module, or reason; kinds."""
         name = self.name(row)
+        if self.marked:
+            yield Piece(_MARK if name in self.marked else " " * len(_MARK), "mark")
+            columns -= len(_MARK)
         about = self._describe(name)
         letters = shown_kinds(about.kinds)
         note = self._note(name, about, min(_NOTE, columns // 3))

@@ -1,0 +1,85 @@
+"""Mark functions in the list of them: marks, their number, and which can't be armed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from probes.functions.function_marks import FunctionMarks, marks_summary
+from widgets.fields.function_rows import Describe
+from widgets.number_format import grouped
+
+
+class FunctionPlaces(Protocol):
+    """Places that stand for several functions of a target (`tui.compose.function_index.Functions` has them)."""
+
+    def is_place(self, query: str) -> bool:
+        """Return whether a text is such a place."""
+
+    def matching(self, query: str) -> tuple[str, Sequence[str]]:
+        """Return a place for all functions that a text fits, empty where there is none, and their names."""
+
+    def traceable(self, name: str) -> bool:
+        """Return whether a probe on several functions can be on a function."""
+
+
+class NoPlaces:
+    """Places before a target is open: there are none."""
+
+    def is_place(self, query: str) -> bool:  # noqa: ARG002 - the protocol's
+        """Return False."""
+        return False
+
+    def matching(self, query: str) -> tuple[str, Sequence[str]]:  # noqa: ARG002 - the protocol's
+        """Return no functions."""
+        return "", ()
+
+    def traceable(self, name: str) -> bool:  # noqa: ARG002 - the protocol's
+        """Return True: nothing is known yet."""
+        return True
+
+
+class MarkedFunctions:
+    """The marks of a list of functions."""
+
+    def __init__(self) -> None:
+        self.places: FunctionPlaces = NoPlaces()
+        """Places of the target that is open."""
+        self._marks = FunctionMarks()
+
+    @property
+    def names(self) -> frozenset[str]:
+        """Marked functions."""
+        return self._marks.names
+
+    def toggle(self, name: str) -> None:
+        """Mark a function, or unmark it."""
+        self._marks = self._marks.toggled(name)
+
+    def toggle_all(self, query: str) -> int:
+        """Mark all functions that a text fits, or unmark them where all are marked; return their number."""
+        text, names = self.places.matching(query)
+        self._marks = self._marks.with_all(text, names)
+        return len(names)
+
+    @property
+    def place(self) -> str:
+        """The place that stands for all marked functions that can be armed; empty: there is none."""
+        return self._marks.place(self.places.traceable)
+
+    @property
+    def title(self) -> str:
+        """`12 marked, 3 can't`; empty: none is marked."""
+        if not self.names:
+            return ""
+        without = sum(1 for name in self.names if not self.places.traceable(name))
+        return f"{grouped(len(self.names))} marked" + (f", {grouped(without)} can't" if without else "")
+
+    def summary(self, describe: Describe) -> str:
+        """Return the number of marks, and of those without probes with the reasons."""
+        return marks_summary(self.names, self.places.traceable, lambda name: describe(name).word)
+
+    def rows(self, names: Sequence[str]) -> list[int]:
+        """Return the indices of the marked functions among all names, those that can't be armed first."""
+        marked = [index for index, name in enumerate(names) if name in self.names]
+        return sorted(marked, key=lambda index: self.places.traceable(names[index]))
