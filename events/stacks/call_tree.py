@@ -55,6 +55,16 @@ class CallTree:
             node = child
         return node
 
+    def find(self, path: Path) -> int | None:
+        """Return the node of a path; None: there is none."""
+        node = ROOT
+        for frame in path:
+            child = self._found.get((node, frame))
+            if child is None:
+                return None
+            node = child
+        return node
+
     def path(self, node: int) -> Path:
         """Return the frames from the root to a node."""
         found = []
