@@ -104,6 +104,14 @@ COMMANDS = (
         footer=False,
     ),
     Command(
+        "view('stacks')",
+        "F",
+        "Stacks",
+        "Show the kernel stacks of events as a flame graph, by their number or by the sum of a value.",
+        "live",
+        footer=False,
+    ),
+    Command(
         "probe",
         "p",
         "Probe this",

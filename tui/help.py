@@ -111,6 +111,8 @@ PANES: Final = {
     "TableList": HelpPane("Lines of text", "LiveScreen"),
     "AggregatePane": HelpPane("Table by key", "LiveScreen"),
     "GroupTable": HelpPane("Rows of the table by key", "LiveScreen"),
+    "StacksPane": HelpPane("Stacks", "LiveScreen"),
+    "FlameGraph": HelpPane("Frames of the flame graph", "LiveScreen"),
     "ChoiceList": HelpPane("Keys and values", "AggregateChooser"),
     "SummaryPanel": HelpPane("Summary", "LiveScreen"),
     "SummaryList": HelpPane("Rows of the summary", "LiveScreen"),

@@ -66,6 +66,7 @@ class Aggregate:
         most_open: int = MOST_OPEN,
         piece: int = PIECE,
         first: int = 0,
+        end: int | None = None,
         most: int = 0,
     ) -> None:
         """Aggregate the rows of a store.
@@ -81,6 +82,7 @@ class Aggregate:
             most_open: maximum number of open calls.
             piece: number of rows per step, which bounds the memory of a step.
             first: sequence number of the first row to count.
+            end: sequence number after the last row to count; None: all that come are counted.
             most: number of events after which counting stops; 0: no limit.
         """
         self.request = request
@@ -100,7 +102,7 @@ class Aggregate:
         self._only = only
         self._piece = piece
         self._most = most
-        self._end: int | None = None
+        self._end = end
         self._columns_of = columns_of
         self._formats = FormatParts(store, request, columns_of)
         self._joined = JoinedParts(store, self._formats)
@@ -131,6 +133,11 @@ class Aggregate:
     def unpaired(self) -> int:
         """Number of ends of calls without a partner, which are no calls here."""
         return sum(self._matching.unpaired_counts.values())
+
+    def end_here(self) -> int:
+        """Count no further rows; return the sequence number of the first one that is not counted."""
+        self._end = max(self.at, self._store.first_seq)
+        return self._end
 
     def use(self, ends: Mapping[str, EndRole]) -> None:
         """Set the roles of events by path, if calls are aggregated."""
@@ -165,9 +172,10 @@ class Aggregate:
     def _step(self) -> bool:
         """Process one piece; return False if there is none."""
         store = self._store
-        if self.at < store.first_seq:
-            self.skipped_events += store.first_seq - self.at
-            self.at = store.first_seq
+        oldest = min(store.first_seq, self._end_row)
+        if self.at < oldest:
+            self.skipped_events += oldest - self.at
+            self.at = oldest
         end = self._end_row if self._passing is None else min(self._end_row, self._passing.looked)
         stop = min(self.at + self._piece, end)
         if self.at >= stop:

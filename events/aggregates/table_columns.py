@@ -18,6 +18,7 @@ from events.aggregates.event_columns import (
     value_source,
 )
 from events.aggregates.groups import Mask, ValueColumn
+from events.aggregates.stack_keys import stack_keys
 from events.clocks.boots import ID_MASK
 from events.decode import Value
 from events.format import Field
@@ -25,7 +26,7 @@ from events.record import Record
 from events.search.comparison import CALL_TIMES, is_register
 from events.stacks.stack import KERNEL_STACKS, recorded_stack
 from events.store.columns import FormatTable, is_number
-from events.summary.keys import KeyColumns, field_keys, keys_from_numbers, number_from_key, value_keys
+from events.summary.keys import KeyColumns, field_keys, keys_from_numbers, number_from_key
 
 if TYPE_CHECKING:
     from events.store.store import Store
@@ -49,7 +50,7 @@ def key_column(source: KeySource, table: FormatTable, store: Store) -> tuple[Key
         unknown = keys_from_numbers(table.pids) & np.uint64(ID_MASK) | np.uint64(_UNKNOWN_CGROUP)
         return KeyColumns(np.where(numbers < 0, unknown, numbers.view(np.uint64))), None
     if kind is KeyKind.STACK:
-        return value_keys([_stack_of(store.record(seq)) for seq in table.seqs.tolist()]), None
+        return stack_keys(table, store, KERNEL_STACKS), None
     if field is None:
         return KeyColumns(np.zeros(len(table), np.uint64)), None
     if kind is KeyKind.ERRNO:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import takewhile
 
-from events.format import EventFormat
+from events.format import EventFormat, Field
 from events.record import Record
 
 _STACK_EVENTS = ("kernel_stack", "user_stack")
@@ -23,8 +23,7 @@ def stack_event_addresses(record: Record) -> tuple[int, ...] | None:
     fmt, layout = record.format, record.layout
     if fmt is None or layout is None or fmt.name not in _STACK_EVENTS:
         return None
-    fields = {field.name: field for field in fmt.fields}
-    callers = fields.get("caller")
+    callers = caller_field(fmt)
     number = record.values.get("size", callers.count if callers else None)
     if callers is None or not isinstance(number, int):
         return None
@@ -34,6 +33,11 @@ def stack_event_addresses(record: Record) -> tuple[int, ...] | None:
         int.from_bytes(record.raw[at : at + width], layout.byteorder)
         for at in range(callers.offset, stop - width + 1, width)
     )
+
+
+def caller_field(fmt: EventFormat) -> Field | None:
+    """Return the field with the addresses of a `kernel_stack` or `user_stack` event; None: it has none."""
+    return next((field for field in fmt.fields if field.name == "caller"), None)
 
 
 def stacks_in(record: Record) -> tuple[tuple[int, ...], ...]:

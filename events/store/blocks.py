@@ -9,6 +9,7 @@ dropped with the slab of that event; the slab that holds the stack's own record 
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -118,6 +119,27 @@ class Blocks:
         first, after = np.searchsorted(stacks.owners, (key, key + 1)).tolist()
         columns = (stacks.stamps, stacks.keys, stacks.ids)
         return list(zip(*(column[first:after].tolist() for column in columns), strict=True))
+
+    def stacks_of_events(self, keys: NDArray[np.int64], ids: Sequence[int]) -> tuple[NDArray[np.int64], RowColumns]:
+        """Return the places of the events that have a stack of some formats, and the first such stack of each.
+
+        Args:
+            keys: keys of the events.
+            ids: ids of the formats.
+        """
+        slabs = keys >> WORD_BITS
+        found_places, found = [np.empty(0, np.int64)], [EMPTY]
+        for number in np.unique(slabs).tolist():
+            if (stacks := self._stacks.get(number)) is None:
+                continue
+            owners, own_keys, own_ids, stamps = (column[np.isin(stacks.ids, ids)] for column in stacks)
+            places = np.flatnonzero(slabs == number)
+            at = np.searchsorted(owners, keys[places])
+            there = np.flatnonzero(np.append(owners, -1)[at] == keys[places])
+            found_places.append(places[there])
+            at = at[there]
+            found.append(RowColumns(stamps[at], own_keys[at], own_ids[at].astype(np.int32)))
+        return np.concatenate(found_places), concatenate_rows(found)
 
     @property
     def next_slab(self) -> int:

@@ -97,6 +97,11 @@ class FormatTable:
         """Sequence numbers."""
         return self.places + self._columns.first
 
+    @property
+    def keys(self) -> Ints:
+        """Keys of the events in the store's slabs."""
+        return self._columns.run.keys.take(self.places)
+
     @cached_property
     def stamps(self) -> Ints:
         return self._columns.run.stamps.take(self.places)

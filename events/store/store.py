@@ -15,6 +15,7 @@ from dataclasses import replace
 from typing import NamedTuple, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from events.batch import Batch
 from events.clocks.boots import ID_BITS, ID_MASK, Boots, task_key
@@ -303,6 +304,17 @@ class Store:
         """
         first = max(start, self.first_seq)
         return Columns(first, self._blocks.rows(first, stop), self._blocks.slabs, self.decoder)
+
+    def stacks(self, keys: NDArray[np.int64], paths: Container[str]) -> tuple[NDArray[np.int64], Columns]:
+        """Return the places of the events that have a stack, and the first stack of each as columns in that order.
+
+        Args:
+            keys: keys of the events (`FormatTable.keys`).
+            paths: names of the events that hold stacks.
+        """
+        ids = [number for number, fmt in self.decoder.formats.items() if fmt.path in paths]
+        places, run = self._blocks.stacks_of_events(keys, ids)
+        return places, Columns(0, run, self._blocks.slabs, self.decoder)
 
     def row(self, seq: int) -> EventRow:
         """Return time, CPU and format id of a row, without decoding it.

@@ -120,7 +120,7 @@ def _hash_texts(texts: StringBytes) -> Keys:
     starts = np.cumsum(sizes + 1) - (sizes + 1)
     inside = np.arange(int(starts[-1] + sizes[-1]) + 1) - np.repeat(starts, sizes + 1)
     source = np.repeat(texts.begins, sizes + 1) + inside
-    products = data[source].astype(np.uint64) * _weights(int(sizes.max()) + 1)[inside]
+    products = data[source].astype(np.uint64) * position_weights(int(sizes.max()) + 1)[inside]
     hashed: Keys = np.add.reduceat(products, starts)
     # Texts never differ in trailing NULs only; a missing text has a hash of its own.
     return np.where(texts.missing, _MISSING, hashed)
@@ -129,7 +129,7 @@ def _hash_texts(texts: StringBytes) -> Keys:
 _WEIGHTS: list[Keys] = [np.empty(0, np.uint64)]
 
 
-def _weights(size: int) -> Keys:
+def position_weights(size: int) -> Keys:
     """Return random odd numbers, one per position in a text; constant during the life of the process."""
     if len(_WEIGHTS[0]) < size:
         missing = max(size, 64) - len(_WEIGHTS[0])

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 LABELS: Final = {"events": "events", "graph": "graph", "calls": "entry→exit", "summary": "summary"}
 """Name of each view, and its label in the line above the rows."""
-EXTRA_LABELS: Final = {"failures": "failures", "aggregate": "by key", "histograms": "histograms"}
+EXTRA_LABELS: Final = {"failures": "failures", "aggregate": "by key", "histograms": "histograms", "stacks": "stacks"}
 """Views whose labels stand in that line only while they are shown."""
 _CLASSES: Final = {
     "events": "EventsView",
@@ -24,6 +24,7 @@ _CLASSES: Final = {
     "failures": "FailuresView",
     "aggregate": "AggregateView",
     "histograms": "HistogramsView",
+    "stacks": "StacksView",
 }
 
 

@@ -1,0 +1,36 @@
+"""A recording of events with kernel stacks of a real kernel, on facts and types of the recording that ships."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from events.batch import Batch
+from events.recording.reader import Recording, RecordingWriter
+from kernel.connection.open_target import shipped_recording
+from kernel.recording.target import FACT_BLOBS
+
+DATA = Path(__file__).parent / "data" / "stacks-7.2.pwr"
+"""Calls of kfree, vfs_read (both ends) and vfs_write with their stacks (`data/make_stacks.py`)."""
+
+
+def stack_recording(path: Path) -> Path:
+    """Write a recording that can be opened; gives its path."""
+    shipped = shipped_recording()
+    assert shipped is not None
+    facts, stacks = Recording.open(shipped), Recording.open(DATA)
+    with path.open("wb") as file:
+        writer = RecordingWriter(file)
+        writer.meta({**stacks.meta, "facts": facts.facts})
+        for name in FACT_BLOBS:
+            writer.blob("facts", name, facts.blob("facts", name) or b"")
+        writer.blob("btf", "", facts.blob("btf") or b"")
+        for kind in ("symbols", "header_page", "cmdlines"):
+            writer.blob(kind, "", stacks.blob(kind) or b"")
+        for entry in stacks.timeline():
+            if isinstance(entry, Batch):
+                writer.pages(entry)
+            else:
+                for fmt in entry.values():
+                    writer.blob("format", fmt.path, fmt.source.encode())
+        writer.close()
+    return path
