@@ -47,6 +47,7 @@ class MapType(enum.IntEnum):
     ARRAY = 2
     PERCPU_HASH = 5
     PERCPU_ARRAY = 6
+    LRU_HASH = 9
     ARRAY_OF_MAPS = 12
     RINGBUF = 27
 

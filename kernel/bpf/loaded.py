@@ -10,7 +10,8 @@ from kernel.bpf import calls
 from kernel.bpf.calls import BpfRefused, MapType
 from kernel.bpf.rings import Cpus, make_rings
 from kernel.target import RingMap, Target
-from probes.bpf.grouping import Grouping, GroupReading
+from probes.bpf.groups.call_begins import BEGIN_BYTES, FRAME_BYTES
+from probes.bpf.groups.grouping import Grouping, GroupReading
 from probes.bpf.instructions import MapRole, encode
 from probes.bpf.program import (
     CONTROL_BYTES,
@@ -27,6 +28,8 @@ _MOST_OBJECTS = 1 << 14
 """Objects that a probe tracks at a time."""
 _MOST_GROUPS, _FEWEST_GROUPS = 1 << 14, 1 << 8
 """Groups of each program."""
+_MOST_BEGINS = 1 << 16
+"""Calls that run at a time."""
 _GROUPS_MEMORY = 64 << 20
 """Bytes that the groups of a program take on all CPUs, unless that is fewer than the fewest groups."""
 COUNTERS = struct.Struct(f"<{len(COUNTER_NAMES)}Q")
@@ -61,7 +64,7 @@ class ProgramGroups(NamedTuple):
     program: BpfProgram
     groups: tuple[GroupReading, ...]
     counts: ProgramCounts
-    """Counts of the program, read after the groups; `lost`: calls without room for one more group."""
+    """Counts of the program, read before the groups; `recorded`: calls to be grouped, `lost`: those without room."""
 
 
 class _LoadedProgram(NamedTuple):
@@ -103,6 +106,8 @@ class LoadedPrograms:
         self._stride = counter_stride(len(plan.programs))
         self._counters = 0
         """File of the map of counters."""
+        self._shared: dict[MapRole, int] = {}
+        """Files of other maps that all programs share."""
         try:
             self._load(plan, ids)
         except BaseException:
@@ -129,7 +134,7 @@ class LoadedPrograms:
             missed = sum(map(self._missed, loaded.programs))
             counts = ProgramCounts.of(rows, missed)
             grouped = any(one.groups for one in loaded.programs)  # no record is lost where none is made
-            found[loaded.event.path] = counts._replace(lost={}) if grouped else counts
+            found[loaded.event.path] = counts._replace(lost={}, recorded=0) if grouped else counts
         return found
 
     def groups(self) -> dict[str, list[ProgramGroups]]:
@@ -140,10 +145,10 @@ class LoadedPrograms:
                 if (grouping := one.program.grouping) is None:
                     continue
                 size = grouping.group_bytes * self._cpus.possible
-                elements = calls.read_elements(self._target, one.groups, grouping.key_bytes, size)
-                groups = tuple(grouping.reading(key, element) for key, element in elements)
                 data = calls.read_element(self._target, self._counters, 0, self._stride * self._cpus.possible)
                 counts = ProgramCounts.of(self._rows(data, one), self._missed(one))
+                elements = calls.read_elements(self._target, one.groups, grouping.key_bytes, size)
+                groups = tuple(grouping.reading(key, element) for key, element in elements)
                 found.setdefault(loaded.event.path, []).append(ProgramGroups(one.program, groups, counts))
         return found
 
@@ -167,6 +172,10 @@ class LoadedPrograms:
     def _load(self, plan: Plan, ids: Sequence[int]) -> None:
         rings, self.rings = make_rings(self._target, self._cpus, self._files)
         self._counters = self._map(MapType.ARRAY, 4, self._stride * self._cpus.possible, 1, "pw_counters")
+        if any(program.begins is not None for program in plan.programs):
+            # Calls whose exits are not seen leave their begins behind, which make room when it is wanted.
+            begins = self._map(MapType.LRU_HASH, FRAME_BYTES, BEGIN_BYTES, _MOST_BEGINS, "pw_begins")
+            self._shared[MapRole.BEGINS] = begins
         own = self._target.our_pids()
         # The exit first: an exit without an entry can be recognised, an entry without an exit cannot.
         for event, number in sorted(zip(plan.events, ids, strict=True), key=lambda one: not one[0].at_exit):
@@ -177,7 +186,7 @@ class LoadedPrograms:
         """Load and attach the programs of an event, which share its switch."""
         control = self._map(MapType.ARRAY, 4, CONTROL_BYTES, 1, "pw_control")
         calls.write_element(self._target, control, 0, control_value(ProgramMode.OFF, number))
-        maps = {MapRole.CONTROL: control, MapRole.COUNTERS: self._counters, MapRole.RINGS: rings}
+        maps = {MapRole.CONTROL: control, MapRole.COUNTERS: self._counters, MapRole.RINGS: rings, **self._shared}
         if any(program.role is not None for program in event.programs):
             maps[MapRole.OBJECTS] = self._map(MapType.HASH, 8, 8, _MOST_OBJECTS, "pw_objects")
         loaded = _LoadedEvent(event, number, control, ())

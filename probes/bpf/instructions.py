@@ -19,7 +19,9 @@ LOAD_IMMEDIATE: Final = LD | IMM | SIZES[8]
 """Code of the only instruction of two slots."""
 CALL, EXIT, JUMP = JMP | 0x80, JMP | 0x90, JMP
 FRAME_POINTER: Final = 10
-"""Register r10: end of the stack, which grows down from it by up to 512 bytes."""
+"""Register r10: end of the stack, which grows down from it by up to `STACK_BYTES`."""
+STACK_BYTES: Final = 512
+"""Bytes of a program's stack (MAX_BPF_STACK)."""
 
 
 class AluOperation(enum.IntEnum):
@@ -92,9 +94,11 @@ class MapRole(enum.IntEnum):
     OBJECTS = 7
     """Hash of the objects that are tracked: address, u64 -> the same (`probes.bpf.program.ObjectRole`)."""
     GROUPS = 8
-    """Hash by CPU of the groups of a program (`probes.bpf.grouping`)."""
+    """Hash by CPU of the groups of a program (`probes.bpf.groups.grouping`)."""
     NEW_GROUP = 9
     """Array of one element: a group without calls, zeros."""
+    BEGINS = 10
+    """Hash of the calls that run: frame -> time of the entry (`probes.bpf.groups.grouping`)."""
 
 
 class AddressKind(enum.IntEnum):

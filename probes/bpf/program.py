@@ -14,15 +14,25 @@ from probes.bpf.context import ProgramContext
 from probes.bpf.fetch import CONTEXT, FAULT_BITS, RECORD, FetchCompiler, NotCompiled, fault_bit
 from probes.bpf.filters.condition import Condition
 from probes.bpf.filters.filter import ComparedValue, FilterCompiler, compared_fields, compares_functions
-from probes.bpf.grouping import Grouping, GroupWriter
-from probes.bpf.instructions import FRAME_POINTER, AluOperation, Helper, Instruction, JumpCondition, MapRole
+from probes.bpf.groups.call_begins import FrameWriter
+from probes.bpf.groups.group_writer import GroupWriter
+from probes.bpf.groups.grouping import CallFrame, Grouping
+from probes.bpf.instructions import (
+    FRAME_POINTER,
+    STACK_BYTES,
+    AluOperation,
+    Helper,
+    Instruction,
+    JumpCondition,
+    MapRole,
+)
 from probes.bpf.record import COMM, RecordLayout, StoredField, StoredType
 from probes.fetcharg import Comm, Dereference, Expression
 
 COUNTER_NAMES: Final = ("hits", "passed", "lost", "recorded")
 """Counters of a program on one CPU, u64 each: calls, those that the filter let pass, and of those that were to be
-recorded the ones without room and the ones recorded. A program does not run on a CPU on which it runs already: it
-alone writes to them."""
+recorded the ones without room and the ones recorded; where calls are grouped the last is all of them. A program does
+not run on a CPU on which it runs already: it alone writes to them."""
 LOST_BYTES: Final = 8
 """Bytes before the counters of the first program on a CPU: u64, the records without room of all programs, which share
 the ring buffer."""
@@ -38,8 +48,6 @@ _CPU, _PID = -4, -8
 """Places on the stack for the numbers of this CPU and of this thread."""
 _SCRATCH_END = -24
 """Highest place on the stack for compared values: below the places of `probes.bpf.fetch`."""
-_LARGEST_STACK = 512
-"""Bytes of a program's stack (MAX_BPF_STACK)."""
 _LARGEST_ERRNO = 4095
 """Pointers that are no smaller than the negative number are errors (MAX_ERRNO, include/linux/err.h)."""
 _COMMON = {"comm": COMM, "COMM": COMM}
@@ -141,6 +149,8 @@ class BpfProgram:
     """Role in the tracking of objects, whose pointer is the first fetcharg; None: none are tracked."""
     grouping: Grouping | None = None
     """Groups that calls are put into, and not recorded; None: they are recorded."""
+    begins: CallFrame | None = None
+    """Frame of the calls whose begin is noted for their exits, and not recorded; None: they are recorded."""
 
     @property
     def object_field(self) -> str:
@@ -182,7 +192,7 @@ class _ProgramWriter:
         self._condition = program.condition
         self._role, self._object = program.role, program.object_field
         self._functions = program.functions
-        self._grouping = program.grouping
+        self._grouping, self._begins = program.grouping, program.begins
         self._own = sorted(set(own_processes))
         self._counters = LOST_BYTES + program.number * PROGRAM_BYTES
         self._fetch = FetchCompiler(self._out, program.context)
@@ -216,10 +226,12 @@ class _ProgramWriter:
         out.map_value(2, MapRole.CONTROL)
         out.load(1, 2, 0, 4)
         out.jump_if(JumpCondition.NE, 1, ProgramMode.RECORD, done)
-        if self._grouping is None:
-            self._record(done, full)
-        else:
+        if self._begins is not None:
+            FrameWriter(out, self._fetch, self._begins, self._stack_bottom).note_begin()
+        elif self._grouping is not None:
             self._group(self._grouping, done, full)
+        else:
+            self._record(done, full)
         out.place(done)
         out.exit()
         return out.program()
@@ -274,10 +286,15 @@ class _ProgramWriter:
         self._out.map(1, MapRole.OBJECTS)
         self._out.call(helper)
 
+    @property
+    def _stack_bottom(self) -> int:
+        """Lowest place on the stack that compared values take."""
+        return min((one.offset for one in self._compared.values()), default=_SCRATCH_END)
+
     def _load_compared(self, names: Iterable[str]) -> None:
         """Put values that are compared on the stack, each once. Raises NotCompiled."""
         fields = {value.field.name: (number, value) for number, value in enumerate(self._values)}
-        at = min((one.offset for one in self._compared.values()), default=_SCRATCH_END)
+        at = self._stack_bottom
         for name in names:
             if name in self._compared:
                 continue
@@ -286,7 +303,7 @@ class _ProgramWriter:
             if kind is None or kind.elements > 1:
                 raise NotCompiled(f"{name} in the filter")
             at -= -(-kind.size // 8) * 8
-            if -at > _LARGEST_STACK:
+            if -at > STACK_BYTES:
                 raise NotCompiled("so many texts in the filter")
             can_fault = value is not None and isinstance(value.expression, Dereference) and not kind.text
             self._compared[name] = ComparedValue(kind, at, fault_bit(number) if can_fault else 0)
@@ -342,9 +359,9 @@ class _ProgramWriter:
         out.add_in_memory(_COUNTER_BASE, 0, 1)  # other programs may run on this CPU within this one
 
     def _group(self, grouping: Grouping, done: JumpLabel, full: JumpLabel) -> None:
-        """Put the call into its group; count it as lost where there is no room for one more."""
-        lowest = min((one.offset for one in self._compared.values()), default=_SCRATCH_END)
-        GroupWriter(self._out, self._fetch, grouping, lowest).write(done, full)
+        """Put the call into its group; count it, and as lost where there is no room for one more."""
+        self._count(_RECORDED)
+        GroupWriter(self._out, self._fetch, grouping, self._stack_bottom).write(done, full)
         self._out.jump(done)
         self._out.place(full)
         self._count(_LOST)

@@ -40,6 +40,7 @@ PROGRAM = (
 )
 WORKLOAD = f'python3 -c "{PROGRAM}"'
 ERRORS = 137
+SLEEPS = 7
 ERROR_PROGRAM = f"""
 import socket
 server = socket.create_server(("127.0.0.1", 0))
@@ -142,9 +143,9 @@ def test_the_kernel_aggregates_what_the_workload_did(guest: Guest, watch: Watch)
     assert table.figures.counted == table.figures.of
 
 
-def _grouped(guest: Guest, watch: Watch, spec: str, keys: str, workload: str) -> KernelTable:
+def _grouped(guest: Guest, watch: Watch, spec: str, keys: str, workload: str, value: str = "$retval") -> KernelTable:
     """Let programs group the calls of a workload, as hist triggers have no minimum; return the table."""
-    functions = (word for name in ("sum", "min", "max", "log2") for word in (f"--{name}", "$retval"))
+    functions = (word for name in ("sum", "min", "max", "log2") for word in (f"--{name}", value))
     arguments = parse(["run", spec, "--hist", "--by", keys, *functions])
     probe, request = parse_probe(spec), request_of(arguments)
     options, counting = aggregate_options(watch.planner, [probe], request, arguments)
@@ -176,6 +177,12 @@ def test_programs_group_what_the_workload_did(guest: Guest, watch: Watch) -> Non
     hits, total = rows["tcp_recvmsg", "python3", "-EAGAIN"]
     assert (hits, total.sum, total.least, total.most) == (ERRORS, -11 * ERRORS, -11, -11)
     assert total.powers == ((-1, ERRORS),)
+    sleeps = f"for n in $(seq {SLEEPS}); do usleep 10000; done"
+    for spec in ("f hrtimer_nanosleep%both", "f hrtimer_nanosl[e]ep%both"):
+        table = _grouped(guest, watch, spec, "func,comm", sleeps, "duration")
+        (total,) = (row.totals["duration"] for row in table.rows(0).rows if row.labels[1] == "usleep")
+        assert total.number == SLEEPS and 10_000_000 <= (total.least or 0) <= (total.most or 0) <= total.sum
+        assert sum(power.hits for power in total.powers) == SLEEPS
 
 
 def test_a_host_without_python_is_aggregated_too(guest_72_sh: Guest) -> None:

@@ -25,7 +25,7 @@ from events.names.event_names import CGROUP
 from events.search.comparison import COMM, CPU, PID
 from events.store.columns import is_number
 from kernel.watch.hist_tables import read_tables
-from probes.bpf.grouping import ValueReading
+from probes.bpf.groups.grouping import ValueReading
 from probes.command import is_function
 from probes.hist.kept import is_listed_as
 from probes.hist.trigger import HistTrigger

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from probes.bpf.grouping import ValueReading
+from probes.bpf.groups.grouping import ValueReading
 
 if TYPE_CHECKING:
     from events.aggregates.aggregate import GroupKey

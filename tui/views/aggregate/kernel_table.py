@@ -12,7 +12,7 @@ from events.aggregates.request import AggregateRequest
 from events.aggregates.value_sums import ValueTotal
 from events.summary.distribution import PowerOfTwo
 from foreign.count_text import counted
-from probes.bpf.grouping import ValueReading
+from probes.bpf.groups.grouping import ValueReading
 from tui.views.aggregate.kernel_groups import GroupsReading
 from tui.views.aggregate.labels import KeyLabels
 from tui.views.aggregate.model import AggregateRow, AggregateRows, Figures, first_order, is_time, statistic_of
@@ -123,5 +123,5 @@ class KernelTable:
         if figures.uncounted:
             parts.append(f"{grouped(figures.uncounted)} without room")
         if figures.left_out > 0:
-            parts.append(f"{grouped(figures.left_out)} with keys that can't be read for certain")
+            parts.append(f"{grouped(figures.left_out)} left out, as a key or the begin of a call is not certain")
         return ", ".join(parts)

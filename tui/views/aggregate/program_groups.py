@@ -1,23 +1,24 @@
 """Let BPF programs put the calls of a probe into groups, and read these as rows. Imports no screen code.
 
-They have what hist triggers lack: the least and the greatest value, errors as keys, several counts by powers of two.
+They have what hist triggers lack: the least and the greatest value, errors as keys, several counts by powers of two,
+the duration of calls.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from events.aggregates.aggregate import GroupKey
 from events.aggregates.event_columns import ERRNO, FUNC, KeyKind, KeySource
-from events.aggregates.request import BY, AggregateError, AggregateRequest
+from events.aggregates.request import BY, TIMED, AggregateError, AggregateRequest
 from events.decode import Value, text_of
 from events.search.comparison import COMM, CPU, PID
 from events.store.columns import is_number
 from kernel.session.session import Session
 from probes.bpf.fetch import NotCompiled
-from probes.bpf.grouping import GroupedField, Grouping, GroupingKey, GroupingValue, KeyPart
+from probes.bpf.groups.grouping import CallFrame, GroupedField, Grouping, GroupingKey, GroupingValue, KeyPart
 from probes.bpf.program import BpfProgram, ProgramValue, counter_stride
 from probes.command import is_function
 from tui.views.aggregate.hist_triggers import column_of
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from events.format import EventFormat
     from kernel.bpf.loaded import ProgramGroups
     from kernel.watch.watch import Watch
-    from probes.plans.plan import Plan, PlanColumn, PlannedEvent
+    from probes.plans.plan import Plan, PlannedEvent
 
 _RECORD: Final = "recorded events are aggregated by it without --hist"
 _ERROR_WIDTHS: Final = (4, 8)
@@ -52,40 +53,62 @@ class ProgramKey(NamedTuple):
 def with_groups(request: AggregateRequest, plan: Plan) -> Plan:
     """Return a plan whose programs put calls into groups in place of recording them.
 
-    Events that lack a key or a value are left out. Raises AggregateError: no program groups so, or none has it.
+    Events that lack a key or a value are left out; for the duration of calls the entry notes when they begin. Raises
+    AggregateError: no program groups so, or no event has it.
     """
+    timed = next((one for one in request.statistics if _is_duration(one.value, plan)), None)
+    if timed is not None and not any(event.frame for event in plan.events):
+        raise AggregateError(f"{timed.value} is of calls, whose ends NAME%both has", timed.function, timed.value, 0)
     events: list[PlannedEvent] = []
     missing: AggregateError | None = None
     for event in plan.events:
+        notes = timed is not None and not event.at_exit
+        change = _noting_begins if notes else partial(_grouping, request, plan)
         try:
-            programs = tuple(_with_groups(request, plan, event, program) for program in event.programs)
+            programs = tuple(_checked(change(event, program)) for program in event.programs)
         except AggregateError as error:
             missing = missing or error
         else:
             events.append(replace(event, programs=programs))
-    if not events and len(plan.events) == 1 and missing is not None:
+    if any(program.grouping is not None for event in events for program in event.programs):
+        return replace(plan, events=tuple(events))
+    if missing is not None and (timed is not None or len(plan.events) == 1):
         raise missing
-    if not events:
-        names = ", ".join((*request.keys, *request.values))
-        raise AggregateError(f"no event alone has all of {names}; {_RECORD}", BY, "", 0)
-    return replace(plan, events=tuple(events))
+    names = ", ".join((*request.keys, *request.values))
+    raise AggregateError(f"no event alone has all of {names}; {_RECORD}", BY, "", 0)
 
 
-def _with_groups(request: AggregateRequest, plan: Plan, event: PlannedEvent, program: BpfProgram) -> BpfProgram:
+def _is_duration(value: str, plan: Plan) -> bool:
+    """Return whether a value is the duration of calls: no field has that name."""
+    return value in TIMED and all(column_of(value, event) is None for event in plan.events)
+
+
+def _checked(program: BpfProgram) -> BpfProgram:
+    """Return a program that the kernel's limits allow. Raises AggregateError."""
+    try:
+        program.instructions((), 1, counter_stride(program.number + 1))
+    except NotCompiled as error:
+        raise AggregateError(f"no program groups by {error}; {_RECORD}", BY, "", 0) from None
+    return program
+
+
+def _noting_begins(event: PlannedEvent, program: BpfProgram) -> BpfProgram:
+    """Return the program of an entry that notes when calls begin."""
+    return replace(program, begins=_frame(event, program))
+
+
+def _frame(event: PlannedEvent, program: BpfProgram) -> CallFrame:
+    return CallFrame(_field(event.frame, program), event.frame_shift)
+
+
+def _grouping(request: AggregateRequest, plan: Plan, event: PlannedEvent, program: BpfProgram) -> BpfProgram:
+    """Return a program that groups the calls of an event. Raises AggregateError."""
     if program.role is not None:
         raise AggregateError("the calls of a tracked object are recorded", BY, "", 0)
     keys = [key.key for key in keys_of(request, plan, event, program) if key.key is not None]
-    powers = set(request.histograms)
-    values = [
-        GroupingValue(field, _is_signed(field, column), name in powers)
-        for name, (field, column) in _values(request, event, program).items()
-    ]
-    grouped = replace(program, grouping=Grouping(tuple(keys), tuple(values)))
-    try:
-        grouped.instructions((), 1, counter_stride(program.number + 1))
-    except NotCompiled as error:
-        raise AggregateError(f"no program groups by {error}; {_RECORD}", BY, "", 0) from None
-    return grouped
+    values = [_value(name, request, plan, event, program) for name in request.values]
+    timed = _frame(event, program) if any(value.field is None for value in values) else None
+    return replace(program, grouping=Grouping(tuple(keys), tuple(values), timed))
 
 
 def keys_of(
@@ -133,22 +156,20 @@ def _field(name: str, program: BpfProgram) -> GroupedField | None:
     return None
 
 
-def _values(
-    request: AggregateRequest, event: PlannedEvent, program: BpfProgram
-) -> Mapping[str, tuple[GroupedField, PlanColumn]]:
-    """Return the values of a request. Raises AggregateError for one that is none of the event's numbers."""
-    found = {}
-    for one in request.statistics:
-        column = column_of(one.value, event)
-        field = _field(column.name, program) if column is not None else None
-        if column is None or field is None or field.type.text or field.type.declared.startswith("char["):
-            raise AggregateError(f"{one.value} is no number of {event.event}; {_RECORD}", one.function, one.value, 0)
-        found[one.value] = field, column
-    return found
-
-
-def _is_signed(field: GroupedField, column: PlanColumn) -> bool:
-    return field.type.signed or (column.is_retval and field.type.size in _ERROR_WIDTHS)
+def _value(
+    name: str, request: AggregateRequest, plan: Plan, event: PlannedEvent, program: BpfProgram
+) -> GroupingValue:
+    """Return a value of a request. Raises AggregateError where it is none of the event's numbers."""
+    has_powers = name in request.histograms
+    if _is_duration(name, plan):
+        return GroupingValue(None, signed=False, has_powers=has_powers)
+    column = column_of(name, event)
+    field = _field(column.name, program) if column is not None else None
+    if column is None or field is None or field.type.text or field.type.declared.startswith("char["):
+        function = next(one.function for one in request.statistics if one.value == name)
+        raise AggregateError(f"{name} is no number of {event.event}; {_RECORD}", function, name, 0)
+    signed = field.type.signed or (column.is_retval and field.type.size in _ERROR_WIDTHS)
+    return GroupingValue(field, signed, has_powers)
 
 
 def read_groups(watch: Watch, request: AggregateRequest) -> GroupsReading:
@@ -179,7 +200,7 @@ def _reading(
         parts = iter(group.keys)
         found = tuple(_group_key(key, next(parts) if key.key is not None else b"", fmt, path) for key in keys)
         groups.append(KernelGroup(found, group.hits, dict(zip(request.values, group.values, strict=True))))
-    return GroupsReading(tuple(groups), read.counts.passed, sum(read.counts.lost.values()))
+    return GroupsReading(tuple(groups), read.counts.recorded, sum(read.counts.lost.values()))
 
 
 def _group_key(key: ProgramKey, data: bytes, fmt: EventFormat | None, path: str) -> GroupKey:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from events.aggregates.request import AggregateError, AggregateRequest, Function, Statistic
-from probes.bpf.grouping import GroupReading
+from probes.bpf.groups.grouping import Grouping, GroupReading
 from probes.bpf.instructions import Helper, MapRole
 from probes.bpf.program import BpfProgram
 from probes.bpf.registers import SAVED_REGISTERS
@@ -17,7 +17,7 @@ from tests.bpf_machine import WORD, BpfMachine
 from tests.pure.probes.bpf.test_programs import CONTEXT, FUNCTION, MULTI, Hit, plan_of
 from tui.views.aggregate.program_groups import with_groups
 
-NEW_GROUP, GROUPS = 0x70000, 0x80000
+NEW_GROUP, BEGINS, BEGIN, GROUPS = 0x70000, 0x78000, 0x79000, 0x80000
 ALL = (Function.SUM, Function.MIN, Function.MAX, Function.LOG2)
 U64 = st.one_of(st.integers(0, 2**64 - 1), st.integers(0, 70).map(lambda n: (1 << n) - 1 & 2**64 - 1))
 
@@ -31,19 +31,25 @@ def program_of(text: str, keys: tuple[str, ...], *values: str) -> BpfProgram:
 class Table:
     """Groups of a program on one CPU."""
 
-    def __init__(self, program: BpfProgram, most: int = 100) -> None:
-        assert program.grouping is not None
-        self._program, self._grouping, self._most = program, program.grouping, most
+    def __init__(
+        self, program: BpfProgram, most: int = 100, begins: dict[tuple[int, int], int] | None = None
+    ) -> None:
+        self._program, self._grouping, self._most = program, program.grouping or Grouping((), ()), most
+        self._begins = {} if begins is None else begins
         self._places: dict[bytes, int] = {}
         self._data = dict[int, int]()
 
-    def hit(self, arguments: list[int], result: int = 0, **memory: tuple[int, bytes]) -> dict[str, int]:
+    def hit(
+        self, arguments: list[int], result: int = 0, stack: int = 0, now: int = 0, **memory: tuple[int, bytes]
+    ) -> dict[str, int]:
         """Run the program for a call; return its counters."""
         hit = Hit(self._program, arguments, **memory)
         if self._program.point.at_exit:
             hit.machine.write(CONTEXT + SAVED_REGISTERS["x86_64"].result, (result & WORD).to_bytes(8, "little"))
-        hit.maps |= {MapRole.NEW_GROUP: NEW_GROUP, MapRole.GROUPS: GROUPS}
+        hit.maps |= {MapRole.NEW_GROUP: NEW_GROUP, MapRole.GROUPS: GROUPS, MapRole.BEGINS: BEGINS}
         hit.helpers |= {Helper.MAP_LOOKUP_ELEM: self._look_up, Helper.MAP_UPDATE_ELEM: self._add}
+        hit.helpers |= {Helper.MAP_DELETE_ELEM: self._remove, Helper.KTIME_GET_NS: lambda _: now}
+        hit.machine.write(CONTEXT + SAVED_REGISTERS["x86_64"].stack_pointer, stack.to_bytes(8, "little"))
         hit.machine.memory |= self._data
         hit.machine.write(NEW_GROUP, bytes(self._grouping.group_bytes))
         counts = hit.run()
@@ -62,10 +68,25 @@ class Table:
         assert machine.registers[1] == GROUPS
         return bytes(machine.memory[machine.registers[2] + at] for at in range(self._grouping.key_bytes))
 
+    def _frame(self, machine: BpfMachine) -> tuple[int, int]:
+        return machine.read(machine.registers[2], 8), machine.read(machine.registers[2] + 8, 8)
+
+    def _remove(self, machine: BpfMachine) -> int:
+        assert machine.registers[1] == BEGINS
+        del self._begins[self._frame(machine)]
+        return 0
+
     def _look_up(self, machine: BpfMachine) -> int:
+        if machine.registers[1] == BEGINS:
+            begin = self._begins.get(self._frame(machine))
+            machine.write(BEGIN, (begin or 0).to_bytes(8, "little"))
+            return 0 if begin is None else BEGIN
         return self._places.get(self._key(machine), 0)
 
     def _add(self, machine: BpfMachine) -> int:
+        if machine.registers[1] == BEGINS:
+            self._begins[self._frame(machine)] = machine.read(machine.registers[3], 8)
+            return 0
         assert machine.registers[3] == NEW_GROUP and machine.registers[4] == 1
         if len(self._places) == self._most:
             return -7
@@ -115,6 +136,26 @@ def test_an_error_is_a_key_by_its_number(number: int, error: int) -> None:
     assert int.from_bytes(group.keys[0], "little") == error and group.values[0].sum == number
 
 
+def test_a_call_lasts_from_its_own_entry_to_its_exit() -> None:
+    request = AggregateRequest(("func",), tuple(Statistic(function, "latency") for function in ALL))
+    entry, leave = with_groups(request, plan_of("f vfs_[r]ead%both", support=MULTI)).programs
+    assert leave.grouping is not None and leave.grouping.timed is not None and entry.begins is not None
+    shift = leave.grouping.timed.shift
+    assert shift == 8, "the return address, which the exit has taken from the stack"
+    begins: dict[tuple[int, int], int] = {}
+    found = Table(leave, begins=begins)
+    outer, inner = 0xFFFFC90000004000, 0xFFFFC90000003000
+    for stack, now in ((outer, 1_000), (inner, 1_500)):
+        Table(entry, begins=begins).hit([], stack=stack, now=now)
+    found.hit([], stack=inner + shift, now=1_600)
+    found.hit([], stack=outer + shift, now=9_000)
+    found.hit([], stack=outer + shift, now=9_001)  # of a call that began before
+    (group,) = found.groups()
+    (duration,) = group.values
+    assert (group.hits, duration.sum, duration.least, duration.most) == (2, 8_100, 100, 8_000)
+    assert duration.powers == {7: 1, 13: 1} and begins == {}
+
+
 def test_what_cannot_be_read_is_in_no_group_or_no_sum() -> None:
     by_key = Table(program_of("f vfs_read key=+0($arg1):u64 count", ("key",), "count"))
     assert by_key.hit([0x9000, 0, 3])["passed"] == 1 and by_key.groups() == []
@@ -145,6 +186,7 @@ def test_filters_choose_what_is_grouped() -> None:
         ("f vfs_read count", ("errno",), (), "NAME%return $retval"),
         ("f vfs_read +0(buf):string +0(buf):string", ("comm",), ("arg2",), "no number"),
         ("f vfs_read many=+0($arg1):u8[4]", ("many",), (), "several values"),
+        ("f vfs_read count", ("comm",), ("latency",), "latency is of calls, whose ends NAME%both has"),
         ("f vfs_read%both count $retval", ("count", "errno"), (), "no event alone has all of count, errno"),
     ],
 )

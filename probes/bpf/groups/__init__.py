@@ -1,0 +1,1 @@
+"""Group the calls that BPF programs see, in tables of the kernel."""
