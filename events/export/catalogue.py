@@ -33,6 +33,8 @@ class Format(NamedTuple):
     """True if the format omits some events, which are counted and reported together with formats that keep them."""
     of_tables: bool = False
     """True if the format can also hold the table of a view."""
+    of_stacks: bool = False
+    """True if the format can hold the stacks of a view (`events.export.stack_files`)."""
     one_host: str = ""
     """Reason why the format cannot hold events of several hosts; empty: it can."""
 
@@ -67,6 +69,7 @@ FORMATS = (
         whole_calls=True,
         partial=True,
         one_host="a line is a stack and a number, and has no place for a host",
+        of_stacks=True,
     ),
     Format(
         "text",
@@ -80,9 +83,32 @@ FORMATS = (
     Format("svg", "picture (SVG)", ".svg", "what is on the screen, nothing else", of_events=False),
 )
 """Export formats, in menu order."""
+STACK_FILES = (
+    Format(
+        "flamegraph",
+        "flame graph (SVG)",
+        ".flame.svg",
+        "the stacks as a picture for a browser, without a script",
+        of_events=False,
+        names_addresses=True,
+        of_stacks=True,
+    ),
+    Format(
+        "speedscope",
+        "speedscope",
+        ".speedscope.json",
+        "the stacks for speedscope.app",
+        of_events=False,
+        names_addresses=True,
+        of_stacks=True,
+    ),
+)
+"""Formats that hold nothing but the stacks of a view, in menu order."""
 
 EVENT_FORMATS = tuple(form.name for form in FORMATS if form.of_events)
 """Names of the formats that are made of events."""
+STACK_FORMATS = tuple(form.name for form in (*FORMATS, *STACK_FILES) if form.of_stacks)
+"""Names of the formats that can hold stacks."""
 TABLE_FORMATS = tuple(form.name for form in FORMATS if form.of_tables)
 """Names of the formats that can hold the table of a view."""
 
@@ -100,9 +126,9 @@ def format_names(predicate: Callable[[Format], bool]) -> str:
 
 def format_named(name: str) -> Format | None:
     """Return the format with a name; None: there is none."""
-    return next((form for form in FORMATS if form.name == name), None)
+    return next((form for form in (*FORMATS, *STACK_FILES) if form.name == name), None)
 
 
 def format_of_file(path: str) -> Format | None:
     """Return the format whose suffix a file name has; None: no format's."""
-    return next((form for form in FORMATS if path.endswith(form.suffix)), None)
+    return next((form for form in (*STACK_FILES, *FORMATS) if path.endswith(form.suffix)), None)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from typing import Final
 
 from events.decode import Value
 from events.format import Field, FieldKind, FieldLocation
@@ -15,6 +16,8 @@ from events.record import Record
 
 _AMBIGUOUS = re.compile(rb"\\(?=x[0-9a-f]{2})")
 _ESCAPED = re.compile(rb"\\x([0-9a-f]{2})")
+_IN_FRAME: Final = re.compile(r"[;\x00-\x1f\x7f-\x9f\u2028\u2029]")
+"""Characters that end a frame, or a line, of folded stacks."""
 
 
 def escape_bytes(raw: bytes) -> str:
@@ -65,3 +68,8 @@ def _exact(field: Field, record: Record, value: Value) -> Value:
 
 def _string(raw: bytes) -> str:
     return escape_bytes(raw.split(b"\0", 1)[0])
+
+
+def clean_frame(frame: str) -> str:
+    r"""Return the name of a frame for folded stacks: `;` and control characters as `\xNN`."""
+    return _IN_FRAME.sub(lambda match: "".join(f"\\x{byte:02x}" for byte in match.group().encode()), frame)

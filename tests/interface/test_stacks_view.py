@@ -8,6 +8,7 @@ from itertools import pairwise
 
 import pytest
 
+from events.export.catalogue import STACK_FORMATS, TABLE_FORMATS
 from events.record import Record
 from events.stacks.call_tree import ROOT
 from events.stacks.stack import kernel_frames
@@ -15,7 +16,11 @@ from kernel.connection.open_target import shipped_recording
 from tests.interface.test_app import application
 from tests.interface.widget_host import screen_text, until
 from tests.stack_recordings import stack_recording
+from tui.__main__ import main
+from tui.live.event_export import EventExportScreen
+from tui.live.export_dialog import tables_of
 from tui.views.stacks.view import StacksView
+from widgets.dialogs.event_export_dialog import EventExportDialog
 from widgets.dialogs.pick_list import PickList
 from widgets.stacks.flame_lines import EDGE
 
@@ -266,3 +271,26 @@ async def test_a_recording_without_stacks_says_what_gives_them():
         assert "no event of this recording has a stack: F4 chooses a kernel that runs" in text(app)
         await pilot.press("down", "up", "enter", "backspace", "escape", "i", "m", "t", "n", "z", "z", "/", "enter")
         assert "no event of this recording has a stack" in text(app)
+
+
+@pytest.mark.parametrize(("keys", "words"), [((), ()), (("i", "m"), ("--bottom-up", "--by-module"))])
+async def test_the_dialog_writes_what_the_command_does(recording, tmp_path, keys, words):
+    app = application(recording)
+    written = {}
+    async with app.run_test(size=(120, 40)) as pilot:
+        await shown(app, pilot)
+        await pilot.press(*keys, "o")
+        await until(lambda: isinstance(app.screen, EventExportScreen), pilot)
+        titles = {one.name for one in tables_of("stacks")}
+        assert {name.partition(" of ")[0] for name in titles} == {*STACK_FORMATS, *TABLE_FORMATS}
+        for name in (f"{form} of stacks" for form in STACK_FORMATS):
+            path = tmp_path / name
+            app.screen.post_message(EventExportDialog.Requested(name, str(path), overwrite=False))
+            await until(lambda: not isinstance(app.screen, EventExportScreen), pilot)
+            written[name] = path.read_bytes()
+            await pilot.press("o")
+            await until(lambda: isinstance(app.screen, EventExportScreen), pilot)
+    for name, data in written.items():
+        form, path = name.partition(" ")[0], tmp_path / f"{name}.again"
+        assert main([str(recording), "--stacks", *words, "--export", f"{form}:{path}"]) == 0
+        assert path.read_bytes() == data and len(data) > 50

@@ -85,7 +85,7 @@ class EventExportScreen(ExportScreen):
 
     def begin(self, form: Format, view: str) -> None:
         """Begin to export; a picture is taken when the dialog is gone."""
-        if form.of_events:
+        if form.of_events or view:
             self._get_ready(form, view)
             return
         file = self.take_file()
@@ -97,7 +97,8 @@ class EventExportScreen(ExportScreen):
     def _get_ready(self, form: Format, view: str) -> None:
         """Import modules and read symbols, which takes long the first time."""
         try:
-            prepare(form)
+            if not view:
+                prepare(form)
             load_symbols(self._watching, form)
         except NoPyarrow as error:
             self.app.call_from_thread(self.fail, error)

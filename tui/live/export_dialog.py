@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from textual import on, work
 
-from events.export.catalogue import FORMATS, Format, format_named
+from events.export.catalogue import FORMATS, STACK_FILES, Format, format_named
 from foreign.count_text import counted
 from kernel.errors import KernelError
 from tui.output.export_file import ExportFile, ExportRefused
@@ -36,6 +36,7 @@ _TABLES = {
     "summary": ("summary", _KEEPS),
     "kernel-summary": ("summary", _COUNTED.format("run --hist --view summary")),
     "aggregate": ("by key", "the rows of this table, all of them; --by writes the same"),
+    "stacks": ("stacks", "the stacks as they are shown, all of them; run --stacks writes the same"),
     "hosts": ("hosts", "how each host is, and what was lost there; run --view hosts writes the same"),
     "histograms": ("histograms", _COUNTED.format("run --view histograms")),
 }
@@ -149,8 +150,8 @@ def tables_of(view: str) -> list[OfferedFormat]:
     title, keeps = _TABLES[view]
     return [
         OfferedFormat(f"{form.name}{OF_VIEW}{view}", f"{title}: {form.title}", form.suffix, keeps)
-        for form in FORMATS
-        if form.of_tables or (form.name == "parquet" and view == "aggregate")
+        for form in (*FORMATS, *STACK_FILES)
+        if form.of_tables or (form.name == "parquet" and view == "aggregate") or (form.of_stacks and view == "stacks")
     ]
 
 

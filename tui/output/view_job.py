@@ -65,6 +65,8 @@ class ViewJob:
             self._write(row)
             if self.rows % _AT_ONCE == 0 and time.monotonic() >= deadline:
                 return False
+        if self._form.of_stacks:
+            self._table.write_stacks(self._form, self._out)
         if self._form.binary:
             write_rows(self._cells, self._table.columns, self._out)
         return True
@@ -81,7 +83,7 @@ class ViewJob:
         elif self._form.name == "csv":
             for cells in self._table.cells(row):
                 self._out.write((",".join(cell(cells.get(name)) for name in self._columns) + "\r\n").encode())
-        else:
+        elif not self._form.of_stacks:
             self._out.write(json_line(row).encode() + b"\n")
 
     def _line(self, titles: tuple[str, ...]) -> None:

@@ -6,13 +6,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar
 
 from foreign.count_text import counted
 from tui.filter.filter import Filter, PassCount
 
 if TYPE_CHECKING:
     from events.decode import Value
+    from events.export.catalogue import Format
     from events.store.store import Store
     from kernel.watch.watch import Watch
 
@@ -62,6 +63,10 @@ class ViewTable(ABC):
     @abstractmethod
     def objects(self) -> Iterator[dict[str, Any]]:
         """Yield the rows in the order of the screen, for JSON."""
+
+    def write_stacks(self, form: Format, out: BinaryIO) -> None:
+        """Write the stacks that the rows are, in a format `of_stacks`. Raises OSError."""
+        raise NotImplementedError  # only a table of stacks is offered in such a format
 
     @abstractmethod
     def cells(self, row: Mapping[str, Any]) -> Iterator[Cells]:

@@ -7,7 +7,6 @@ inside it. A `;` or control character in a frame is written `\xNN`. Events that 
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,8 +15,10 @@ from typing import BinaryIO
 from events.calls.call_values import idle_task
 from events.clocks.boots import task_key
 from events.export.catalogue import format_names, left_out_note
+from events.export.escape import clean_frame
 from events.export.source import Source
 from events.export.spans import MOST_WAITING, SpanItem, SpanPart, Spans
+from events.export.stack_files import folded_lines
 from events.graph.record_ends import measured_duration
 from events.record import Record
 from events.stacks.stack import Frame, field_frames, kernel_frames
@@ -29,7 +30,6 @@ _MOST = 1 << 16
 _OVERFLOW = ("[more different stacks than are kept]",)
 _UNNAMED = "\0"
 """Marker before the thread id of a task without a name; no frame contains it."""
-_SPECIAL = re.compile(r"[;\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 Stack = tuple[str, ...]
 
@@ -109,13 +109,13 @@ class FoldedStacks:
         found: Counter[Stack] = Counter()
         for (task, *frames), amount in (self._counts or self._times).items():
             found[(self._task_name(task), *frames)] += amount
-        for stack, amount in sorted(found.items()):
-            self._out.write(f"{';'.join(stack)} {amount}\n".encode("utf-8", "backslashreplace"))
+        for line in folded_lines(found):
+            self._out.write(f"{line}\n".encode("utf-8", "backslashreplace"))
 
     def _task_name(self, task: str) -> str:
         """Return the frame of a task, whose name may have become known after its event."""
         name, mark, pid = task.partition(_UNNAMED)
-        return _clean(self._source.comm(int(pid))) if mark else name
+        return clean_frame(self._source.comm(int(pid))) if mark else name
 
     def _add(self, where: Counter[Stack], stack: Stack, amount: int) -> None:
         where[stack if stack in where or len(where) < _MOST else _OVERFLOW] += amount
@@ -126,7 +126,7 @@ class FoldedStacks:
             self._not_in_calls += item.part is SpanPart.EVENT and item.passes
             if item.part in (SpanPart.BEGIN, SpanPart.LATE):
                 frames = self._open.setdefault(_task(record), [])
-                name = _clean(self._source.function(record))
+                name = clean_frame(self._source.function(record))
                 frames.append(_Frame(record.seq, name, record.ts, late=item.part is SpanPart.LATE))
             elif item.part is SpanPart.END:
                 frames = self._open.get(_task(record), [])
@@ -175,16 +175,12 @@ class FoldedStacks:
 
 
 def _frame(frame: Frame) -> str:
-    return _clean(frame.function)
+    return clean_frame(frame.function)
 
 
 def _task_frame(record: Record) -> str:
-    return f"{_UNNAMED}{task_key(record.pid, record.boot)}" if record.comm == UNNAMED else _clean(record.comm)
+    return f"{_UNNAMED}{task_key(record.pid, record.boot)}" if record.comm == UNNAMED else clean_frame(record.comm)
 
 
 def _task(record: Record) -> int:
     return record.pid or idle_task(record.cpu)
-
-
-def _clean(frame: str) -> str:
-    return _SPECIAL.sub(lambda match: "".join(f"\\x{byte:02x}" for byte in match.group().encode()), frame)

@@ -193,6 +193,29 @@ class _Statistic(argparse.Action):
         namespace.statistics = [*namespace.statistics, (self.const, str(values))]
 
 
+STACK_FORMS = ("bottom_up", "by_module", "by_task")
+"""Names of the options that give the tree of --stacks another form."""
+
+
+def add_stacks(parser: argparse.ArgumentParser, where: str = "") -> None:
+    """Add --stacks and its forms: a tree of stacks in place of events; `where` as for `add_filter`."""
+    parser.add_argument(
+        "--stacks",
+        nargs="?",
+        const="",
+        metavar="VALUE",
+        help=f"{where}print a tree of kernel stacks in place of events, by their number or by the sum of a value; "
+        "with --export: write them as flamegraph, folded, speedscope, jsonl or csv",
+    )
+    texts = (
+        "below each function its callers",
+        "neighbouring frames of one module are one frame",
+        "the tasks are the outermost frames",
+    )
+    for name, text in zip(STACK_FORMS, texts, strict=True):
+        parser.add_argument(f"--{name.replace('_', '-')}", action="store_true", help=f"with --stacks: {text}")
+
+
 def is_aggregate(arguments: argparse.Namespace) -> bool:
     """Tell whether a table of groups is requested in place of events."""
     return arguments.by is not None or bool(arguments.statistics)

@@ -24,6 +24,7 @@ from tui.cli.args.options import (
     add_line,
     add_rates,
     add_specs,
+    add_stacks,
     add_summary,
     add_values,
     add_via,
@@ -71,7 +72,8 @@ def parse(argv: list[str]) -> argparse.Namespace:
     arguments.targets = getattr(arguments, "targets", ())
     if len(arguments.targets) > 1 and arguments.command not in _OF_SEVERAL:
         parser.error(f"{arguments.command} takes one --target; `run` and the application take several")
-    if arguments.command == "app" and (arguments.export or arguments.output or is_aggregate(arguments)):
+    tables = is_aggregate(arguments) or arguments.stacks is not None if arguments.command == "app" else False
+    if arguments.command == "app" and (arguments.export or arguments.output or tables):
         arguments.command = "event_export"
     elif arguments.command == "app" and arguments.view:
         parser.error("--view names the table that --export writes; in the application v and other keys show views")
@@ -140,6 +142,7 @@ def _application() -> argparse.ArgumentParser:
     add_filter(parser, "of a recording, with --export: ")
     add_view(parser)
     add_aggregate(parser, "of a recording: ")
+    add_stacks(parser, "of a recording: ")
     add_clock(parser)
     add_rates(parser)
     parser.set_defaults(command="app")
@@ -214,6 +217,7 @@ def _arming(printing: Callable[[str, str], argparse.ArgumentParser]) -> None:
     add_bounds(sub)
     add_summary(sub)
     add_aggregate(sub)
+    add_stacks(sub)
     add_export(sub)
     add_filter(sub)
     add_view(sub)

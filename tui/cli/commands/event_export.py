@@ -19,6 +19,7 @@ from tui.cli.exports.open_export import REFUSALS, opened_watch_export, print_exp
 from tui.cli.follow.aggregate_printer import AggregateCounter, check_names, request_of, write_aggregate
 from tui.cli.follow.clock import UNKNOWN
 from tui.cli.follow.filter import OptionRefused, check_words, filter_of, print_filter_error
+from tui.cli.follow.stack_printer import StackCounter, stacks_request_of, write_stack_tree
 from tui.cli.status import UNUSABLE, USAGE
 from tui.output.event_source import load_symbols
 
@@ -31,7 +32,8 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         wanted = export_request_of(arguments)
         check_words(arguments)
-        request = request_of(arguments) if is_aggregate(arguments) else None
+        stacks = stacks_request_of(arguments)
+        request = request_of(arguments) if stacks is None and is_aggregate(arguments) else stacks
         check_tables(arguments, wanted)
     except BadExportOption as error:
         return print_refusal(error, USAGE)
@@ -42,10 +44,12 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         if not planner.info.holds_events:
             name = planner.info.target.name
-            what = "--by`" if request is not None else "--export`"
+            what = "--stacks`" if stacks is not None else "--by`" if request is not None else "--export`"
             return print_refusal(
                 f"{name} holds no events; `probewright run SPEC {what} has those of a kernel", UNUSABLE
             )
+        if stacks is not None:
+            return _stacks(planner, wanted, arguments)
         if request is not None:
             return _aggregate(planner, wanted, request, arguments)
         if wanted is None:
@@ -76,6 +80,27 @@ def _aggregate(
         if watch.store is not None:
             watch.store.flush()
         return write_aggregate(watch, counter.finish(), arguments, wanted)
+    except OptionRefused as error:
+        print_filter_error(error)
+        return USAGE
+    finally:
+        print_losses(watch)
+
+
+def _stacks(planner: Planner, wanted: ExportRequest | None, arguments: argparse.Namespace) -> int:
+    """Add up the stacks of the events that pass the filter; return the exit status."""
+    from tui.cli.follow.follow import print_losses
+
+    watch = Watch(planner, HEADLESS._replace(tasks=SCREEN.tasks, moves=SCREEN.moves))
+    watch.begin()
+    try:
+        counter = StackCounter(watch, arguments, filter_of(watch, arguments.filter), None)
+        while not watch.ended:
+            watch.tick(0.0)
+            counter.tick()
+        if watch.store is not None:
+            watch.store.flush()
+        return write_stack_tree(watch, counter.finish(), arguments, wanted)
     except OptionRefused as error:
         print_filter_error(error)
         return USAGE

@@ -47,7 +47,7 @@ _PATIENCE = 0.1
 """Seconds between two checks for new events."""
 _LOOK_EVERY = 1.0
 """Seconds between two requests for losses, names and clocks."""
-_SINGLE_HOST_OPTIONS = {"summary": "summary", "hist": "hist", "by": "by", "statistics": "sum"}
+_SINGLE_HOST_OPTIONS = {"summary": "summary", "hist": "hist", "by": "by", "statistics": "sum", "stacks": "stacks"}
 """Options for a single host only, by the name of their value."""
 
 
@@ -60,7 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
     single_host = [
         option for name, option in _SINGLE_HOST_OPTIONS.items() if getattr(arguments, name) not in (None, False, [])
     ]
-    if single_host and (not arguments.view or is_aggregate(arguments)):
+    if single_host and (not arguments.view or is_aggregate(arguments) or arguments.stacks is not None):
         print(f"probewright: --{single_host[0]} is for one host: give one --target, or take --json", file=sys.stderr)
         return USAGE
     try:

@@ -55,6 +55,7 @@ from tui.cli.follow.follow import (
 from tui.cli.follow.hist_printer import print_tables
 from tui.cli.follow.reconnect import retry_after_reconnect
 from tui.cli.follow.signals import stoppable
+from tui.cli.follow.stack_printer import print_stacks, stacks_request_of
 from tui.cli.follow.summary_printer import summarize
 from tui.cli.specs.preset_specs import ArmPlan, any_duration_note, expand, requested_probes
 from tui.cli.status import DONE, REFUSED, USAGE
@@ -80,7 +81,9 @@ def run(arguments: argparse.Namespace) -> int:
         check_words(arguments)
         check_view(arguments, export_request)
         check_tables(arguments, export_request)
-        aggregate_request = request_of(arguments) if is_aggregate(arguments) else None
+        aggregate_request = stacks_request_of(arguments)
+        if aggregate_request is None and is_aggregate(arguments):
+            aggregate_request = request_of(arguments)
     except BadExportOption as error:
         return print_refusal(error, USAGE)
     except OptionRefused as error:
@@ -199,6 +202,8 @@ def _write(
     request: AggregateRequest | None,
 ) -> int:
     """Export events or the table of a view, or make a table of groups; return the exit status."""
+    if arguments.stacks is not None:
+        return print_stacks(watch, arguments, events, chosen, wanted)
     if request is not None:
         return _aggregate(watch, arguments, events, request, chosen, wanted)
     if wanted is not None and arguments.view:

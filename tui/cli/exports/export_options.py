@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
-from events.export.catalogue import EVENT_FORMATS, TABLE_FORMATS, Format, format_named, format_of_file
+from events.export.catalogue import EVENT_FORMATS, STACK_FORMATS, TABLE_FORMATS, Format, format_named, format_of_file
 from tui.cli.args.options import is_aggregate
 from tui.cli.exports.sinks import OTLP, BadSetting, SinkRequest, sink_request_of
 from tui.output.export_file import ExportRefused, require_free
@@ -48,7 +48,7 @@ def export_request_of(arguments: argparse.Namespace) -> ExportRequest | None:
     name, _, path = word.partition(":")
     if path and output:
         raise BadExportOption(f"two files are asked for: {path} and {output}")
-    form = OTLP if name == OTLP.name else format_named(name) if name else format_of_file(path or output)
+    form = _form_of(arguments, name, path or output)
     try:
         outlet = sink_request_of(arguments, form, path or output)
     except BadSetting as error:
@@ -63,7 +63,9 @@ def export_request_of(arguments: argparse.Namespace) -> ExportRequest | None:
         raise BadExportOption(f"{path}: its name says no format; --export FORMAT does: {formats}")
     if form is None:
         raise BadExportOption(f"{name}: no format of exports; they are {formats}")
-    if not form.of_events:
+    if form.of_stacks and not form.of_events and arguments.stacks is None:
+        raise BadExportOption(f"{form.name} holds stacks: --stacks gives them")
+    if not (form.of_events or form.of_stacks):
         raise BadExportOption(
             f"{form.name}: a picture is taken in the application, by its key o; formats here are {formats}"
         )
@@ -75,6 +77,14 @@ def export_request_of(arguments: argparse.Namespace) -> ExportRequest | None:
         except ExportRefused as error:
             raise BadExportOption(export_error_text(error)) from None
     return ExportRequest(form, path, arguments.overwrite, timed=_is_timed(arguments, form))
+
+
+def _form_of(arguments: argparse.Namespace, name: str, path: str) -> Format | None:
+    """Return the format of a name, or else of a file; a picture of stacks is a flame graph. None: there is none."""
+    form = OTLP if name == OTLP.name else format_named(name) if name else format_of_file(path)
+    if form is not None and form.name == "svg" and arguments.stacks is not None:
+        return format_named("flamegraph")
+    return form
 
 
 def _is_timed(arguments: argparse.Namespace, form: Format) -> bool:
@@ -128,15 +138,18 @@ def check_view(arguments: argparse.Namespace, wanted: ExportRequest | None, *, s
 
 def check_tables(arguments: argparse.Namespace, wanted: ExportRequest | None) -> None:
     """Raise BadExportOption if a table of groups can't be exported so."""
-    if wanted is None or not is_aggregate(arguments):
+    stacks = arguments.stacks is not None
+    if wanted is None or not (is_aggregate(arguments) or stacks):
         return
-    if wanted.outlet is not None or wanted.form.name not in GROUP_FORMATS:
+    option, noun = ("--stacks", "a tree of stacks") if stacks else ("--by", "a table of groups")
+    formats = (*TABLE_FORMATS, *STACK_FORMATS) if stacks else GROUP_FORMATS
+    if wanted.outlet is not None or wanted.form.name not in formats:
         what = "a row of files or a collector" if wanted.outlet is not None else wanted.form.name
         raise BadExportOption(
-            f"--by: {what} holds events; a table of groups is exported as {', '.join(GROUP_FORMATS)}, in one file"
+            f"{option}: {what} holds events; {noun} is exported as {', '.join(formats)}, in one file"
         )
     if wanted.timed:
-        raise BadExportOption("--by: a table of groups has no times; without it --clock adds those of day")
+        raise BadExportOption(f"{option}: {noun} has no times; without it --clock adds those of day")
 
 
 def export_error_text(error: ExportRefused) -> str:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from kernel.watch.watch import Watch
 
 STACK: Final = "kstack"
+_NO_FUNCTION: Final = (PathFrame("[only the code of the probe]", FrameKind.UNKNOWN),)
 _MORE: Final = (PathFrame("[more different stacks than are kept]", FrameKind.UNKNOWN),)
 
 
@@ -237,7 +238,7 @@ class StackModel:
         if value is None:
             return None
         boot = source.fmt.boot if source.fmt is not None else 0
-        path = kernel_path(stack_frames(value, self.watch.info.loaded_symbols_of(boot)))
+        path = kernel_path(stack_frames(value, self.watch.info.loaded_symbols_of(boot))) or _NO_FUNCTION
         return task_path(self._labels.label(keys[1])) + path if self.choice.tasks else path
 
     def weighed(self) -> WeighedTree:
@@ -277,6 +278,13 @@ class StackModel:
         parts += ["by module"] if shape.by_module else []
         parts += ["by task"] if self.choice.tasks else []
         return ", ".join(parts)
+
+    @property
+    def head(self) -> str:
+        """Number of events or calls in the tree, in words."""
+        if self.passing_count < self.of:
+            return f"{grouped(self.stacked)} of {counted(self.of, self.unit)}"
+        return counted(self.stacked, self.unit)
 
     @property
     def lacking(self) -> list[str]:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from events.stacks.call_tree import Comparison
     from events.store.store import Store
     from kernel.watch.watch import Watch
+    from tui.output.view_table import ViewTable
     from tui.views.stacks.model import StackChoice, StackModel, WeighedTree
 
 _COUNTING: Final = 0.008
@@ -308,6 +309,19 @@ class StacksView(View):
         if not armed or watch.event_fields.with_stacks & {event.path for one in armed for event in one.plan.events}:
             return ""  # nothing is armed, or the first stack comes soon
         return _NONE_OF_PROGRAMS if all(one.plan.programs for one in armed) else _NONE
+
+    @property
+    def table_name(self) -> str:
+        """Name of the table, once there are stacks."""
+        return self.name if self._model is not None and self._model.stacked else ""
+
+    def export_table(self, watch: Watch, store: Store) -> ViewTable:  # noqa: ARG002 - it is of what is shown
+        """Return the stacks as they are shown."""
+        from tui.output.stack_table import StackTable
+
+        assert self._model is not None  # noqa: S101 - there is no table_name else
+        self._model.names_changed()  # the dialog has read symbols
+        return StackTable(self._model, self.filter)
 
     def note(self, watch: Watch) -> str:
         """Return what is not in the graph, then the note on the events."""
