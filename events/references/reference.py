@@ -1,8 +1,8 @@
 """Name the events that take and drop references, so that a recording and a hand-written probe are read alike.
 
-An event is called `KIND_ROLE__FUNCTION`, as `file_get__fget`; its fields are the object's address, and the reference
-count where it can be read: `before` the function changed it, or `after`. `file_ref_t` holds a count less one, the
-fields of such a count are `before_less_1` and `after_less_1`.
+An event is called `KIND_ROLE__FUNCTION`, as `file_get__fget`; its fields are the object's address, its `name`, and
+the reference count where it can be read: `before` the function changed it, or `after`. `file_ref_t` holds a count
+less one, the fields of such a count are `before_less_1` and `after_less_1`.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 OBJECT: Final = "object"
+NAME: Final = "name"
 BEFORE: Final = "before"
 AFTER: Final = "after"
 LESS_ONE: Final = "_less_1"
@@ -29,6 +30,12 @@ class Role(enum.Enum):
     GET = "get"
     PUT = "put"
     FREE = "free"
+
+
+_PLACE: Final = 3
+"""Callers that tell one place from another."""
+_CHANGES: Final = {Role.NEW: 1, Role.GET: 1, Role.PUT: -1, Role.FREE: 0}
+"""Change of the count by each role."""
 
 
 class ReferenceEvent(NamedTuple):
@@ -59,12 +66,14 @@ class Reference(NamedTuple):
     after: int | None = None
     """References afterwards; None: unknown."""
     stack: tuple[str, ...] = ()
-    """Functions with offsets, the innermost first; empty: no stack was recorded."""
+    """Callers with offsets, the nearest first; empty: no stack was recorded."""
+    name: str = ""
+    """Name of the object; empty: unknown."""
 
     @property
     def place(self) -> tuple[str, ...]:
-        """Function with the callers next to it: references taken in one place are dropped in few places."""
-        return (self.function, *self.stack[1:4])
+        """Function with the nearest callers: references taken in one place are dropped in few places."""
+        return (self.function, *self.stack[:_PLACE])
 
 
 def parse_event_name(path: str) -> ReferenceEvent | None:
@@ -79,16 +88,22 @@ def event_name(kind: str, role: Role, function: str) -> str:
 
 
 def counts_of(role: Role, values: Mapping[str, object]) -> tuple[int | None, int | None]:
-    """Return the number of references before and after an event, by its fields."""
-    for name, change in ((BEFORE, 0), (BEFORE + LESS_ONE, 1)):
-        if isinstance(number := values.get(name), int):
-            return number + change, number + change + {Role.GET: 1, Role.PUT: -1}.get(role, 0)
-    for name, change in ((AFTER, 0), (AFTER + LESS_ONE, 1)):
-        if isinstance(number := values.get(name), int):
-            return number + change - {Role.GET: 1, Role.NEW: 1, Role.PUT: -1}.get(role, 0), number + change
+    """Return the number of references before and after an event, by its fields; (None, None): unknown."""
+    change = _CHANGES[role]
+    for name in (BEFORE, AFTER):
+        for field, less in ((name, 0), (name + LESS_ONE, 1)):
+            if not isinstance(number := values.get(field), int):
+                continue
+            if role is Role.NEW:  # before, the memory holds what it held
+                return 0, number + less if name is AFTER else 1
+            before = number + less - (change if name is AFTER else 0)
+            return before, before + change
     return None, None
 
 
-def is_address(value: object) -> bool:
-    """Return whether a value is the address of an object: no NULL, and no error in a pointer."""
-    return isinstance(value, int) and 0 < value % _ADDRESSES < _ADDRESSES - _MOST_ERRNO
+def object_address(value: object) -> int:
+    """Return the address of an object; 0: a value is none, but NULL or an error in a pointer."""
+    if not isinstance(value, int):
+        return 0
+    address = value % _ADDRESSES
+    return address if address < _ADDRESSES - _MOST_ERRNO else 0

@@ -16,6 +16,8 @@ from events.references.reference import Reference, Role
 
 _MOST_HELD: Final = 512
 """Gets and puts since no reference was held that are kept; then those that match are forgotten."""
+_CACHED: Final = frozenset({"dentry", "inode"})
+"""Kinds of objects that are kept without references, to be taken again."""
 _MOST_EVENTS: Final = 256
 """Latest events of an object that are kept to be looked at."""
 
@@ -28,6 +30,8 @@ class TrackedObject:
         self.kind = first.kind
         self.first = first
         self.last = first
+        self.name = ""
+        """Name by the latest event that has one; empty: none has."""
         self.is_new = first.role is Role.NEW
         """True if its making was recorded; else it may have had references before."""
         self.gets = 0
@@ -39,8 +43,11 @@ class TrackedObject:
         """References by the last event that has their number; None: none has."""
         self.certain = 0
         """Number of the recorded gets that have no put for sure, whichever references the puts dropped."""
+        self.is_out_of_order = False
+        """True if an event came after a younger one."""
         self.freed: Reference | None = None
-        self.uses_after_free: list[Reference] = []
+        self.uses_after_end: list[Reference] = []
+        """Gets and puts of an object without references, or after its free: the first ones."""
         self.events: deque[Reference] = deque(maxlen=_MOST_EVENTS)
         """Latest events, in order of time."""
         self._changes: list[Reference] = []
@@ -59,10 +66,13 @@ class TrackedObject:
 
     def take(self, reference: Reference, pairs: PlacePairs) -> None:
         """Add the next event of the object; a pair of places that is certain is added to `pairs`."""
+        self.is_out_of_order |= reference.ts < self.last.ts
         self.last = reference
+        self.name = reference.name or self.name
         self.events.append(reference)
-        if self.freed is not None:
-            self.uses_after_free.append(reference)
+        if self.freed is not None or self._is_after_last_put(reference):
+            if len(self.uses_after_end) < _MOST_EVENTS:
+                self.uses_after_end.append(reference)
             return
         self._see_count(reference)
         if reference.role is Role.FREE:
@@ -80,6 +90,12 @@ class TrackedObject:
         if len(self._changes) == 2 and self._changes[0].role is not Role.PUT:
             pairs.add(*self._changes)
         self._changes.clear()
+
+    def _is_after_last_put(self, reference: Reference) -> bool:
+        """Return whether nobody had a reference when one was dropped, or taken without a cache that keeps objects."""
+        if reference.before is None or reference.before > 0:
+            return False
+        return reference.role is Role.PUT or (reference.role is Role.GET and self.kind not in _CACHED)
 
     def _see_count(self, reference: Reference) -> None:
         """Compare the counts of two events: what lies between was not recorded."""

@@ -1,4 +1,4 @@
-"""Track the references of all objects, and judge each: leaked, freed while held, used after its free, or open."""
+"""Track the references of all objects, and judge each: leaked, freed while held, used after its end, or open."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ class State(enum.Enum):
     """A reference is held whose taker has ended."""
     HELD_AT_FREE = "freed while held"
     """References were held when it was freed."""
-    USED_AFTER_FREE = "used after free"
+    USED_AFTER_END = "used after end"
+    """Taken or dropped after its last put or its free."""
     UNPROVEN = "not provable"
     """Events were lost that may disprove one of the states above."""
     OPEN = "open"
@@ -30,7 +31,7 @@ class State(enum.Enum):
     """Each recorded get may have its put."""
 
 
-FAULTS: Final = frozenset({State.LEAKED, State.HELD_AT_FREE, State.USED_AFTER_FREE})
+FAULTS: Final = frozenset({State.LEAKED, State.HELD_AT_FREE, State.USED_AFTER_END})
 
 
 class Judgement(NamedTuple):
@@ -67,7 +68,7 @@ class ReferenceTracker:
         self.balanced = 0
         """Number of objects freed without a fault."""
         self.forgotten = 0
-        """Number of objects that were forgotten for others."""
+        """Number of objects forgotten for others, or whose address another one got before their free was seen."""
         self.pairs = PlacePairs()
         self._lost_between = lost_between or (lambda _start, _end: False)
         self._ended: dict[int, int] = {}
@@ -89,7 +90,7 @@ class ReferenceTracker:
             self.seen += 1
         was_freed = tracked.freed is not None
         tracked.take(reference, self.pairs)
-        if tracked.freed is not None and not was_freed and not tracked.freed_count and not tracked.uses_after_free:
+        if tracked.freed is not None and not was_freed and not tracked.freed_count and not tracked.uses_after_end:
             self.balanced += 1
 
     def end_task(self, task: int, ts: int) -> None:
@@ -99,8 +100,8 @@ class ReferenceTracker:
 
     def judge(self, tracked: TrackedObject) -> Judgement:
         """Return the judgement on an object, as of now."""
-        if tracked.uses_after_free:
-            return self._proven(tracked, Judgement(State.USED_AFTER_FREE))
+        if tracked.uses_after_end:
+            return self._proven(tracked, Judgement(State.USED_AFTER_END))
         if tracked.freed is not None:
             held = tracked.freed_count
             if not held:
@@ -131,7 +132,8 @@ class ReferenceTracker:
 
     def _proven(self, tracked: TrackedObject, judgement: Judgement) -> Judgement:
         """Return a judgement, or that it is not provable where events of the object may have been lost."""
-        if judgement.state in FAULTS and self._lost_between(tracked.first.ts, self.latest):
+        is_lossy = tracked.is_out_of_order or self._lost_between(tracked.first.ts, self.latest)
+        if judgement.state in FAULTS and is_lossy:
             return judgement._replace(state=State.UNPROVEN, leaked=0)
         return judgement
 
@@ -157,7 +159,7 @@ class ReferenceTracker:
 
     def _forget(self) -> None:
         """Forget some objects without held references; if all have some, the one with the oldest event."""
-        at_rest = [one for one in self.objects.values() if not one.certain and not one.uses_after_free]
+        at_rest = [one for one in self.objects.values() if not one.certain and not one.uses_after_end]
         chosen = sorted(at_rest, key=lambda one: one.last.ts)[: MOST_OBJECTS // 4] or [
             min(self.objects.values(), key=lambda one: one.last.ts)
         ]

@@ -55,6 +55,7 @@ _ON_RECORDING: tuple[tuple[str, ...], ...] = (
     ("run", "-t", "FILE", _READ, "--summary", "n", "--json"),
     ("graph", "-t", "FILE"),
     ("errors", "-t", "FILE"),
+    ("refs", "-t", "FILE"),
     *[("FILE", "--export", f"{form}:OUT", "--overwrite") for form in ("jsonl", "csv", "text", "perfetto", "folded")],
 )
 
@@ -148,6 +149,7 @@ _WITH_NUMBERS: tuple[tuple[str, ...], ...] = (
     ("run", "-t", "FILE", _READ, "--max-rate", "5", "--storm", "7", "--window", "3"),
     ("graph", "-t", "FILE", "--depth", "3", "--slower", "2", "--count", "5"),
     ("errors", "openat", "do_*", "-t", "FILE", "--errno", "ENOENT,13", "--count", "5", "--json"),
+    ("refs", "-t", "FILE", "--limit", "3", "--count", "5", "--json"),
     ("run", "-t", "FILE", "slow-opens", "-p", "min_latency=10ms"),
     ("FILE", "--export", "jsonl:OUT", "--rotate-size", "5", "--rotate-age", "7", "--keep", "2"),
 )

@@ -79,7 +79,7 @@ def offered(folder: Path, *line: str) -> list[str]:
 @pytest.mark.parametrize(
     ("line", "found"),
     [
-        (["re"], ["record"]),
+        (["re"], ["record", "refs"]),
         (["c"], ["check", "clean", "completion"]),
         (["preset", "s"], ["show", "save"]),
         (["-t", "lab", ":", "6.12", "li"], ["list"]),

@@ -63,7 +63,7 @@ def parse(argv: list[str]) -> argparse.Namespace:
     first = _first_word(argv)
     parser = _commands() if first in COMMANDS else _application()
     program: list[str] = []
-    if first == "errors" and "--" in argv:  # argparse would take the program's words for functions
+    if first in ("errors", "refs") and "--" in argv:  # argparse would take the program's words for functions
         argv, program = argv[: argv.index("--")], argv[argv.index("--") + 1 :]
     arguments, unknown = parser.parse_known_args(argv)
     arguments.program = tuple(program)
@@ -79,6 +79,8 @@ def parse(argv: list[str]) -> argparse.Namespace:
         parser.error("--view names the table that --export writes; in the application v and other keys show views")
     elif arguments.command == "app" and arguments.filter:
         parser.error("--filter chooses the events that --export writes; in the application f does")
+    if arguments.command == "lab":  # the application, on a target that has another name there
+        arguments.command, arguments.target = "app", f"lab:{arguments.kernel}"
     if arguments.target is None:
         arguments.target = "local" if arguments.command in _OF_THIS_MACHINE else "auto"
     return arguments
@@ -177,6 +179,10 @@ def _commands() -> argparse.ArgumentParser:
     _errors(sub)
     add_clock(sub)
     add_bounds(sub, "stop after N failed calls; else Ctrl+C does")
+    sub = printing("refs", "Track reference counts, and find the references that were taken and never put.")
+    _refs(sub)
+    add_clock(sub)
+    add_bounds(sub, "stop after N events; else Ctrl+C does")
     sub = printing("preset", "List, show, check, compare and save presets: probes that answer a question.")
     _preset(sub)
     sub = printing("export", "Export probes for another tool: a script or text that arms them without probewright.")
@@ -280,6 +286,25 @@ def _errors(parser: argparse.ArgumentParser) -> None:
         help="only this process and those that it starts; again for another",
     )
     parser.add_argument("--depth", type=types.natural, default=0, metavar="N", help="trace at most N levels (0: all)")
+    add_line(parser)
+    parser.add_argument("-o", "--output", metavar="FILE.pwr", help="also write a recording, to a new file")
+
+
+def _refs(parser: argparse.ArgumentParser) -> None:
+    parser.usage = "%(prog)s [-h] [options] KIND ... [-- COMMAND ...]"
+    parser.add_argument(
+        "kinds",
+        nargs="*",
+        type=types.name,
+        metavar="KIND",
+        help="file, dentry, inode, mm, device; a structure whose functions are found by their names (bpf_map); or "
+        "GET,PUT[,FREE] (fget,fput); none of a recording",
+    )
+    parser.add_argument(
+        "--limit", type=types.natural, metavar="N", help="print at most N objects of each state (default: 20; 0: all)"
+    )
+    add_rates(parser)
+    parser.add_argument("--force", action="store_true", help="arm them at any rate")
     add_line(parser)
     parser.add_argument("-o", "--output", metavar="FILE.pwr", help="also write a recording, to a new file")
 

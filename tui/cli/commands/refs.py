@@ -1,0 +1,170 @@
+"""`probewright refs KIND`: track reference counts, and print the objects whose references were not put."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from kernel.connection.planner import Planner
+from kernel.errors import TargetLost, TargetUnusable
+from kernel.guards.row_bounds import HEADLESS
+from kernel.local.allocator import give_back_memory
+from kernel.watch.watch import Watch
+from probes.command import parse_armable
+from tui.cli.console.output import connect, plain, usage_error
+from tui.cli.console.waiting import print_line, show_progress, waiting
+from tui.cli.follow.clock import measure_clock
+from tui.cli.follow.follow import (
+    ArmOptions,
+    arm,
+    disarm_all,
+    follow,
+    limits_of,
+    print_losses,
+    probes_of,
+    start_imports,
+)
+from tui.cli.follow.reconnect import retry_after_reconnect
+from tui.cli.follow.reference_printer import ReferencePrinter
+from tui.cli.follow.signals import SignalStop, stoppable
+from tui.cli.status import DONE, REFUSED
+from tui.output.export_file import ExportRefused, require_free
+
+if TYPE_CHECKING:
+    from kernel.connection.held_program import HeldProgram
+
+_SETTLES: Final = 1.0
+"""Seconds after the end of a program in which the kernel drops what it drops later: by task work, RCU and workers."""
+_STACKS: Final = ("stacktrace",)
+_TASK_ENDS: Final = "on sched/sched_process_exit"
+
+
+def run(arguments: argparse.Namespace) -> int:
+    give_back_memory()
+    path = Path(arguments.output) if arguments.output else None
+    try:
+        if path is not None:
+            require_free(path, overwrite=False)  # reported before anything is armed
+    except ExportRefused as error:
+        return usage_error(str(error))
+    imported = start_imports("events.store.store", "tui.views.references.model")
+    planner = Planner(connect(arguments.target, arming=True, patience=arguments.reconnect))
+    info = planner.info
+    if info.holds_events and (arguments.program or arguments.kinds):
+        info.close()
+        return usage_error("a recording has happened: refs -t FILE.pwr prints what it holds")
+    if not info.holds_events and not arguments.kinds:
+        info.close()
+        return usage_error("say a kind (file, dentry, inode, mm, device), a structure, or GET,PUT[,FREE]")
+    with contextlib.ExitStack() as ends:
+        ends.callback(info.close)
+        specs = [] if info.holds_events else _specs(planner, arguments)
+        program = None
+        if arguments.program:
+            from kernel.connection.held_program import HeldProgram
+
+            program = HeldProgram(info.target, arguments.program)
+            ends.callback(program.close)
+        with waiting("reading symbols"):
+            info.load_symbols(by_name=False)
+        imported.join()
+        return _track(planner, specs, arguments, path, program)
+
+
+def _specs(planner: Planner, arguments: argparse.Namespace) -> list[str]:
+    """Return the specifications of the probes; print what can't be seen. Raises TargetUnusable."""
+    from probes.references.choice import NoReferences, chosen_probes
+
+    specs: list[str] = []
+    with waiting("reading types"):
+        for word in arguments.kinds:
+            try:
+                found = chosen_probes(word, planner.info.btf, planner.info.facts)
+            except NoReferences as error:
+                raise TargetUnusable(str(error), error.remedy) from None
+            specs += found.probes.specs
+            for note in found.notes:
+                print_line(note)
+    return specs
+
+
+def _track(
+    planner: Planner, specs: list[str], arguments: argparse.Namespace, path: Path | None, program: HeldProgram | None
+) -> int:
+    """Arm, follow and disarm; return the exit status."""
+    watch = Watch(planner, HEADLESS, limits_of(arguments))
+    printer = ReferencePrinter(watch, arguments)
+    lost: TargetLost | None = None
+    broken_pipe: BrokenPipeError | None = None
+    failed = ""
+    try:
+        with stoppable(watch.set_deadline):
+            if specs:
+                _arm(watch, specs, arguments, path)
+            else:
+                watch.begin()
+            measure_clock(watch, arguments)
+            if program is not None:
+                program.release()
+            end = _EndOfProgram(program)
+            try:
+                follow(watch, arguments, (), lambda _: None, printer.take, idle=lambda: _idle(printer, end))
+            except TargetLost as error:  # what came before is printed all the same
+                lost = error
+        if path is not None:
+            watch.stop_recording()
+            failed = watch.recording.error
+        printer.finish()
+        print_losses(watch, printer.dropped)
+    except OSError as error:
+        if isinstance(error, BrokenPipeError):
+            broken_pipe = error
+        else:
+            failed = f"{path}: {error.strerror}"
+    finally:
+        left = disarm_all(watch)
+    if broken_pipe is not None and not left:
+        raise broken_pipe
+    if why := failed or printer.nothing_message:
+        print(f"probewright: {plain(why)}", file=sys.stderr)
+    if lost is not None:
+        raise lost
+    return REFUSED if left or why or printer.faults else DONE
+
+
+def _arm(watch: Watch, specs: list[str], arguments: argparse.Namespace, path: Path | None) -> None:
+    probes = probes_of([*specs, _TASK_ENDS], watch.planner)
+    stacks = {parse_armable(spec): _STACKS for spec in specs}
+    if path is not None:
+        retry_after_reconnect(watch, arguments, lambda: watch.recording.prepare(path))
+    arm(watch, probes, ArmOptions(arguments.force, counting=stacks), arguments)
+    if path is not None:
+        watch.record_to(path)
+
+
+class _EndOfProgram:
+    """End of a program, some time later."""
+
+    def __init__(self, program: HeldProgram | None) -> None:
+        self._program = program
+        self._ended: float | None = None
+
+    @property
+    def is_over(self) -> bool:
+        """True once the program has ended, and what the kernel drops after it is dropped."""
+        if self._program is None or not self._program.has_ended:
+            return False
+        self._ended = self._ended or time.monotonic()
+        return time.monotonic() - self._ended >= _SETTLES
+
+
+def _idle(printer: ReferencePrinter, end: _EndOfProgram) -> None:
+    """Show the numbers on a terminal; raise SignalStop at the end."""
+    if sys.stderr.isatty():
+        show_progress(printer.progress)
+    if end.is_over:
+        raise SignalStop
