@@ -1,4 +1,4 @@
-"""Read the text that stands for several functions: patterns, lists of them, regular expressions, types and files."""
+"""Read the text that stands for several functions: patterns, lists, regular expressions, types, files and calls."""
 
 from __future__ import annotations
 
@@ -12,6 +12,11 @@ from events.names.glob import Glob
 
 RETURNS: Final = "returns "
 """Beginning of a type that functions return, where another is one that they take."""
+CALLED: Final = "called by "
+"""Beginning of the functions, in brackets, whose calls are followed: `[called by vfs_read 2]`."""
+DEEPEST: Final = 9
+"""Levels of calls that are followed at most."""
+_ADDRESS = re.compile(r"0[xX][0-9a-fA-F]{1,16}")
 _WAYS: Final = {"*": 8, "+": 8, "{": 8, "?": 2}
 """Ways to match one unit of a name by a regular expression, about."""
 _MOST_WAYS: Final = 64
@@ -52,6 +57,11 @@ class NamePattern(NamedTuple):
         """The one name that it stands for; empty: it may stand for several."""
         return "" if any(letter in self.text for letter in "*?[\\") else self.text
 
+    @property
+    def address(self) -> int:
+        """Address of the function that it stands for; 0: it is no address."""
+        return int(self.text, 16) if is_address(self.text) else 0
+
     def matches(self, name: str, module: str | None) -> bool:
         """Return whether it is for a function; with an unknown module (None) the name decides."""
         fits = self.modules is None or module is None or self.modules.matches(module)
@@ -72,13 +82,17 @@ class FunctionChoice:
     returns: bool = False
     file: str = ""
     """`@FILE`: path of a file with a name or pattern a line."""
+    callers: tuple[str, ...] = ()
+    """`[called by vfs_read,vfs_write 2]`: functions whose calls are followed in the kernel's code."""
+    depth: int = 1
+    """Levels of calls that are followed."""
 
     @classmethod
     def parse(cls, text: str) -> FunctionChoice:
         """Read a text. Raises ChoiceError."""
         if text.startswith("[") and "]" not in text:
             raise ChoiceError("A type ends with a bracket: [struct file *]")
-        if not text.startswith(("@", "/")) and not is_type(text):
+        if not text.startswith(("@", "/")) and not _is_bracketed(text):
             if text.startswith("[") and "]," in text:
                 raise ChoiceError("Behind a type, functions can only be left out: ,!NAME", text.index("],") + 2)
             return cls(text, _patterns(text, 0))
@@ -93,6 +107,9 @@ class FunctionChoice:
         if first.startswith("/"):
             return cls(text, excluded, expression=_expression(first))
         name = " ".join(first[1:-1].split())
+        if f"{name} ".startswith(CALLED):
+            callers, depth = _callers(name.removeprefix(CALLED.strip()).split())
+            return cls(text, excluded, callers=callers, depth=depth)
         returns = f"{name} ".startswith(RETURNS)
         name = name.removeprefix(RETURNS.strip()).strip() if returns else name
         if not name:
@@ -102,7 +119,7 @@ class FunctionChoice:
     @property
     def is_list(self) -> bool:
         """True for names and patterns."""
-        return not (self.type or self.file or self.expression)
+        return not (self.type or self.file or self.expression or self.callers)
 
     @property
     def is_one_pattern(self) -> bool:
@@ -159,7 +176,7 @@ def _is_list(text: str) -> bool:
 def is_own_choice(text: str) -> bool:
     """Return whether a text stands for several functions in a way that no kernel knows."""
     if text.startswith("["):
-        return is_type(text) or "]" not in text
+        return _is_bracketed(text) or "]" not in text
     return is_choice(text) and (text.startswith(("/", "@")) or "," in text or ":" in text)
 
 
@@ -170,7 +187,7 @@ def is_typed_place(text: str) -> bool:
     """
     text = text.strip()
     if text.startswith("["):
-        return is_type(text) or ("]" in text and is_choice(text) and not any(sign in text for sign in " ("))
+        return _is_bracketed(text) or ("]" in text and is_choice(text) and not any(sign in text for sign in " ("))
     if text.startswith("/"):
         return len(text) > 2 and ("/,!" in text or text.endswith("/")) and " " not in text
     if text.startswith("@"):
@@ -180,7 +197,32 @@ def is_typed_place(text: str) -> bool:
 
 def is_type(text: str) -> bool:
     """Return whether a text is a type in brackets, not a pattern that begins with a class (`[a-z]*`)."""
+    return _is_bracketed(text) and not is_called(text)
+
+
+def is_called(text: str) -> bool:
+    """Return whether a text stands for the functions that others call: `[called by vfs_read 2]`."""
+    return _is_bracketed(text) and f"{' '.join(text[1 : text.index(']')].split())} ".startswith(CALLED)
+
+
+def is_address(text: str) -> bool:
+    """Return whether a text is the address of a function: `0xffffffff81234560`."""
+    return _ADDRESS.fullmatch(text) is not None
+
+
+def _is_bracketed(text: str) -> bool:
     return _TYPE.fullmatch(text) is not None
+
+
+def _callers(words: list[str]) -> tuple[tuple[str, ...], int]:
+    """Return the functions whose calls are followed, and the levels. Raises ChoiceError."""
+    depth = int(words.pop()) if words and words[-1].isascii() and words[-1].isdigit() and len(words[-1]) < 3 else 1
+    names = tuple(filter(None, ",".join(words).split(",")))
+    if not names:
+        raise ChoiceError("The functions whose calls are followed stand here: [called by vfs_read 2]", 1)
+    if not 1 <= depth <= DEEPEST:
+        raise ChoiceError(f"Calls are followed 1 to {DEEPEST} levels down", 1)
+    return names, depth
 
 
 def _without_exclusions(text: str) -> tuple[str, str]:

@@ -12,6 +12,7 @@ import struct
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from events.names.function_choice import is_address
 from foreign.count_text import counted
 from kernel.agent import bpf_calls
 from kernel.errors import KernelError
@@ -216,19 +217,21 @@ def attach(
     *,
     numbered: bool = False,
 ) -> int:
-    """Attach a program to functions by name, to all or to none, and return the link's file.
+    """Attach a program to functions by name, or all by address, to all or to none, and return the link's file.
 
     Args:
         target: the kernel.
         program: file of the program.
-        functions: names as available_filter_functions has them.
+        functions: names as available_filter_functions has them, or addresses: `0xffffffff81234560`.
         point: ends of the calls at which it runs.
         numbered: give it the number of each function in `functions` as a cookie.
     """
     head = struct.pack("<IIII", program, 0, _ATTACH_TYPES.get(point, _ATTACH_KPROBE_MULTI), 0)
     rest = struct.pack("<IIQQQ", _RETURN if point is AttachPoint.EXIT else 0, len(functions), 0, 0, 0)
-    names = b"".join(name.encode() + b"\0" for name in functions)
-    parts = [BpfPart(24, names, bpf_calls.NAMES)]
+    if functions and is_address(functions[0]):
+        parts = [BpfPart(32, struct.pack(f"<{len(functions)}Q", *(int(one, 16) for one in functions)))]
+    else:
+        parts = [BpfPart(24, b"".join(name.encode() + b"\0" for name in functions), bpf_calls.NAMES)]
     if numbered:
         parts.append(BpfPart(40, struct.pack(f"<{len(functions)}Q", *range(len(functions)))))
     step = f"attaching to {counted(len(functions), 'function')}"

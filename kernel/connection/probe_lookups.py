@@ -5,15 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from events.names.function_choice import module_of
+from events.names.function_choice import is_choice, module_of
+from kernel.connection.called_functions import CalledFunctionSearch
 from kernel.connection.function_list import read_function_list
 from kernel.connection.kernel_info import KernelInfo
-from kernel.connection.symbol_addresses import symbol_at_offset, symbol_environment, with_function_name
+from kernel.connection.symbol_addresses import base_of, symbol_at_offset, symbol_environment, with_function_name
 from probes.attaching.values import ReasonKind
 from probes.command import Armable, CommandText, has_own_syntax, is_function
-from probes.facts.lookups import UNKNOWN, SymbolLanding
+from probes.facts.lookups import UNKNOWN, FunctionAt, SymbolLanding
 from probes.functions.function_index import STUB, index_of
-from probes.probe import Probe, ProbeKind
+from probes.probe import Probe, ProbeKind, ProbePlace
 
 if TYPE_CHECKING:
     from btf.btf import Btf
@@ -25,6 +26,8 @@ class ProbeLookups:
 
     def __init__(self, info: KernelInfo) -> None:
         self._info = info
+        self.called = CalledFunctionSearch(info)
+        """Functions that others call."""
 
     def types_of(self, probe: Armable | CommandText) -> Btf | None:
         """Return the types to read a probe with, those of its function's module included."""
@@ -47,9 +50,35 @@ class ProbeLookups:
             around = UNKNOWN
             if symbols is not None:
                 around = replace(symbol_environment(symbols), call_at=self._info.environment.call_at)
-            is_file = isinstance(known, Probe) and known.place.symbol.startswith("@")
-            return replace(around, function_list=read_function_list) if is_file else around
+            return (
+                self._with_choices(around) if isinstance(known, Probe) and is_choice(known.place.symbol) else around
+            )
         return self._info.environment.nearby
+
+    def choices(self) -> Environment:
+        """Return the lookups of places that stand for several functions: files, calls and addresses."""
+        return self._with_choices(UNKNOWN)
+
+    def _with_choices(self, around: Environment) -> Environment:
+        """Return lookups with those of several functions: each reads nothing before it is asked for."""
+        return replace(
+            around, function_list=read_function_list, called=self.called.find, function_at=self._function_at
+        )
+
+    def _function_at(self, address: int) -> FunctionAt | None:
+        """Return the function that begins at an address, by the name it is traced by where it has several."""
+        symbols, count = self._info.symbols, index_of(self._info.facts).count
+        entries = [entry for entry in symbols.at(address) if entry.code] if symbols is not None else []
+        entry = next((entry for entry in entries if count(entry.name)), next(iter(entries), None))
+        if entry is None or symbols is None:
+            return None
+        base = base_of(entry, symbols)
+        place = (
+            ProbePlace(entry.name, entry.module or None, base=base)
+            if base is not None
+            else ProbePlace(f"{address:#x}")
+        )
+        return FunctionAt(entry.name, place.kernel_text)
 
     def _is_about_symbols(self, probe: Armable) -> bool:
         """Return whether only the symbols decide the verdict: `@variable`, an offset, a part such as `vfs_read.cold`,
@@ -80,7 +109,7 @@ class ProbeLookups:
 
     def asked(self) -> Environment:
         """Return the lookups that may ask the target for symbols and files."""
-        found = replace(self._info.environment.environment, function_list=read_function_list)
+        found = self._with_choices(self._info.environment.environment)
         return found if found.symbol is None else replace(found, landing=self._landing)
 
     def _landing(self, name: str, offset: int) -> SymbolLanding | None:

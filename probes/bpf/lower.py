@@ -12,6 +12,7 @@ from types import MappingProxyType
 from btf.btf import Btf
 from btf.types import Enum, Enum64, Int
 from btf.walk import strip
+from events.names.function_choice import is_address
 from probes.bpf.context import ProgramContext, RegisterContext, SlotContext
 from probes.bpf.exclusions import exclusion_reason
 from probes.bpf.fentry import target_of
@@ -179,7 +180,7 @@ def attachable(
     for plan, functions in shaped:
         for name in functions:
             reason = exclusion_reason(name) if several else ""
-            count = index.count(name)
+            count = 1 if is_address(name) else index.count(name)
             if reason or count != 1:
                 left_out[name] = reason or (
                     "it is not traceable" if not count else f"{count} functions have this name"
@@ -225,9 +226,14 @@ class ProgramMaker:
     def split(
         self, groups: Sequence[tuple[PlannedEvent, tuple[str, ...]]]
     ) -> list[tuple[PlannedEvent, tuple[str, ...]]]:
-        """Return the functions of each program."""
+        """Return the functions of each program: a link takes names or addresses."""
         if not self._signatures:
-            return list(groups)
+            apart = [
+                (event, tuple(name for name in names if is_address(name) is by_address))
+                for event, names in groups
+                for by_address in (False, True)
+            ]
+            return [(event, names) for event, names in apart if names]
         return [(event, (name,)) for event, names in groups for name in names]
 
     def values(self, event: PlannedEvent) -> list[tuple[str, StoredType, Expression | ProgramValue]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from events.names.function_choice import RETURNS, ChoiceError, FunctionChoice
+from events.names.function_choice import CALLED, RETURNS, ChoiceError, FunctionChoice
 from probes.completion.choice import Completion, Completions, ItemKind, NameSources, Priority
 from probes.syntax.text import Word
 
@@ -21,6 +21,8 @@ def unclosed_type(before: str) -> str | None:
 
 def complete_type(typed: str, cursor: int, sources: NameSources) -> Completions:
     """Complete `[struct file *]` behind its bracket."""
+    if typed.lstrip().startswith(CALLED):
+        return _complete_caller(typed, cursor, sources)
     returns = RETURNS if typed.lstrip().startswith(RETURNS) else ""
     query = typed.lstrip().removeprefix(returns).lstrip().removeprefix("struct").strip(" *")
     names = sources.structs(query)[:_MAX_ITEMS] if query else ()
@@ -30,6 +32,8 @@ def complete_type(typed: str, cursor: int, sources: NameSources) -> Completions:
     ]
     if not returns and RETURNS.startswith(typed.lstrip()):
         items.append(Completion(RETURNS, ItemKind.WORD, RETURNS.strip(), description="a type that functions return"))
+    if CALLED.startswith(typed.lstrip()):
+        items.append(Completion(CALLED, ItemKind.WORD, CALLED.strip(), description="what a function calls"))
     note = (
         ""
         if items
@@ -38,6 +42,27 @@ def complete_type(typed: str, cursor: int, sources: NameSources) -> Completions:
         else "no structure has this in its name"
     )
     return Completions(cursor - len(typed), cursor, tuple(items), Priority.NEEDED, note)
+
+
+def _complete_caller(typed: str, cursor: int, sources: NameSources) -> Completions:
+    """Complete `[called by vfs_read 2]` behind its first words."""
+    name = re.split("[ ,]", typed)[-1]
+    if name.isdigit() or not name:
+        note = "a function's name; then, or not, the levels of calls, and ]"
+        return Completions(cursor, cursor, (), Priority.NEEDED, note)
+    known = sources.function(name)
+    end = (
+        [Completion(f"{name}]", ItemKind.PLACE, f"{name}]", description="what it calls itself")]
+        if known.kinds
+        else []
+    )
+    items = tuple(
+        Completion(one.name, ItemKind.PLACE, one.name, one.prototype)
+        for one in sources.functions(name)
+        if one.name != name and one.kinds
+    )[:_MAX_ITEMS]
+    note = "" if end or items else "no function has this in its name"
+    return Completions(cursor - len(name), cursor, (*end, *items), Priority.NEEDED, note)
 
 
 def _about(returns: str) -> str:

@@ -51,6 +51,23 @@ class SymbolLanding(NamedTuple):
     """Address of the symbol that contains the place; 0: unknown."""
 
 
+class FunctionAt(NamedTuple):
+    """Function at an address."""
+
+    name: str
+    place: str
+    """Place that means this function alone, as written to the kernel for a kprobe: `_text+4711`."""
+
+
+class CalledFunctions(NamedTuple):
+    """Functions that others call, as found in the kernel's code."""
+
+    names: tuple[str, ...]
+    """Nearest first."""
+    note: str = ""
+    """Calls that are not among them, in a line; empty: all direct calls are."""
+
+
 @dataclass(frozen=True, slots=True)
 class Environment:
     """Lookups on a machine; each None: unknown there."""
@@ -75,6 +92,10 @@ class Environment:
     function_list: Callable[[str], Sequence[str]] | None = None
     """Names and patterns in a file of the machine that probewright runs on, by its path. Raises
     `foreign.refusal.InputRefusal`."""
+    called: Callable[[Sequence[str], int], CalledFunctions] | None = None
+    """Traceable functions that some functions call, so many levels down. Raises `foreign.refusal.InputRefusal`."""
+    function_at: Callable[[int], FunctionAt | None] | None = None
+    """Function that begins at an address; None: none does."""
     call_at: Callable[[int], int | None] | None = None
     """Offset in bytes of ftrace's call from the beginning of the function at an address; None: unknown. On x86-64 the
     call follows ENDBR64 in functions that are called by address."""

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from weakref import WeakKeyDictionary
 
 from btf.btf import Btf
 from btf.uses import ExactUses, functions_with
 from events.names.function_choice import ChoiceError, FunctionChoice, NamePattern
+from events.names.glob import Glob
 from foreign.count_text import counted, shortened
 from foreign.refusal import InputRefusal
+from probes.bpf.exclusions import exclusion_reason
 from probes.facts.facts import TargetFacts
 from probes.facts.lookups import Environment
 from probes.functions.function_index import FunctionIndex, index_of
@@ -18,8 +20,6 @@ from probes.probe import ProbePlace
 from probes.refusal import CannotLower, own_refusal
 from probes.syntax.text import glob
 
-ReadFile = Callable[[str], Sequence[str]]
-"""Path -> names and patterns in a file. Raises InputRefusal."""
 _MOST_STORED = 8
 _MOST_PATTERNS = 64
 """Patterns of a list or a file: each is tried on each function."""
@@ -30,10 +30,12 @@ class ChosenFunctions:
     """Traceable functions that a place stands for."""
 
     names: tuple[str, ...]
-    """In the order of available_filter_functions."""
+    """In the order of available_filter_functions; behind them addresses of functions whose names others have."""
     notes: tuple[str, ...] = ()
     parameters: Mapping[str, int] = field(default_factory=dict)
     """Name -> number of the parameter that has the type of the place, from 0; empty: the place is no such type."""
+    places: Mapping[str, str] = field(default_factory=dict)
+    """Address among the names, of a function whose name others have -> place of a kprobe on it."""
 
 
 _found: list[tuple[tuple[str, ...], str, ChosenFunctions]] = []
@@ -61,10 +63,13 @@ def chosen_functions(
         choice = FunctionChoice.parse(text)
         if choice.file:
             return _of_file(choice, facts, environment, column)
+        if choice.callers:
+            return _of_calls(choice, facts, environment, column)
         for functions, known, result in tuple(_found):
             if functions is facts.functions and known == text and not choice.type:
                 return result
-        found = _of_type(choice, btf, facts, column) if choice.type else _of_names(choice, facts, column)
+        is_type = bool(choice.type)
+        found = _of_type(choice, btf, facts, column) if is_type else _of_names(choice, facts, environment, column)
     except ChoiceError as error:
         raise CannotLower(own_refusal("no_choice", text, column, str(error))) from None
     if not found.names:
@@ -75,25 +80,28 @@ def chosen_functions(
 
 
 def names_meant(
-    text: str, names: Sequence[str], btf: Btf | None, facts: TargetFacts, file_names: ReadFile
+    text: str, names: Sequence[str], btf: Btf | None, facts: TargetFacts, environment: Environment
 ) -> list[str]:
     """Return those of some names that a text stands for, whether they are traceable or not.
 
     Args:
-        text: patterns, a list of them, a regular expression, a type or a file.
+        text: place of a probe on several functions.
         names: functions of the target.
         btf: types of the kernel; None: unknown.
         facts: features of the target.
-        file_names: reads a file of names.
+        environment: lookups, for files of names and calls.
 
-    Raises ChoiceError, InputRefusal: it stands for none.
+    Raises ChoiceError, InputRefusal, CannotLower: it stands for none.
     """
     choice, known = FunctionChoice.parse(text), index_of(facts).modules
     modules = {name: known.get(name, "") for name in names}
+    if choice.callers or any(one.address for one in choice.patterns):
+        meant = set(chosen_functions(ProbePlace(text), btf, facts, environment, 0).names)
+        return [name for name in names if name in meant]
     if choice.expression is not None:
         return [name for name, module in modules.items() if choice.matches(name, module)]
     if choice.file:
-        patterns = _patterns_of(choice, file_names(choice.file))
+        patterns = _patterns_of(choice, environment.function_list(choice.file) if environment.function_list else ())
         return list(_matching([*patterns, *choice.patterns], modules)) if patterns else []
     if not choice.type:
         return list(_matching(choice.patterns, modules))
@@ -127,9 +135,11 @@ def uses_of(btf: Btf, type_name: str) -> ExactUses:
     return found
 
 
-def _of_names(choice: FunctionChoice, facts: TargetFacts, column: int) -> ChosenFunctions:
+def _of_names(choice: FunctionChoice, facts: TargetFacts, environment: Environment, column: int) -> ChosenFunctions:
     """Return the functions whose names fit. Raises CannotLower, ChoiceError."""
     index = index_of(facts)
+    if any(one.address for one in choice.patterns):
+        return _of_addresses(choice, facts, environment, column)
     for one in choice.patterns:
         if one.name and not one.excluded and not _is_there(one, index.modules):
             hint = "available_filter_functions does not have this name of the list"
@@ -141,6 +151,43 @@ def _of_names(choice: FunctionChoice, facts: TargetFacts, column: int) -> Chosen
         return ChosenFunctions(_matching(choice.patterns, index.modules), _unused(choice, index))
     names = tuple(name for name, module in index.modules.items() if choice.matches(name, module))
     return ChosenFunctions(names, _unused(choice, index))
+
+
+def _of_addresses(
+    choice: FunctionChoice, facts: TargetFacts, environment: Environment, column: int
+) -> ChosenFunctions:
+    """Return the functions of a list with addresses; one whose name others have, too, by its address.
+
+    Raises CannotLower, ChoiceError.
+    """
+    if environment.function_at is None:
+        raise CannotLower(own_refusal("no_choice", choice.text, column, "The addresses of this kernel are not known"))
+    count = index_of(facts).count
+    patterns, twins, notes = list[NamePattern](), dict[str, str](), list[str]()
+    for one in choice.patterns:
+        found = environment.function_at(one.address) if one.address else None
+        name = found.name if found is not None else ""
+        if one.address and not count(name):
+            hint = f"{name} is not traceable" if name else "No function of this kernel begins there"
+            raise CannotLower(own_refusal("not_traceable", one.text, column + one.column, hint))
+        if found is not None and count(name) > 1:
+            among = f"{name}, one of {counted(count(name), 'function')} of this name"
+            if one.excluded:
+                raise CannotLower(
+                    own_refusal("no_choice", one.text, column + one.column, f"{among}, can't be left out")
+                )
+            if reason := exclusion_reason(name):
+                hint = f"{among}: {reason}; alone it takes a kprobe"
+                raise CannotLower(own_refusal("no_choice", one.text, column + one.column, hint))
+            twins[one.text.lower()] = found.place
+            notes.append(f"{one.text}: {among}")
+            continue
+        patterns.append(one._replace(text=name, glob=Glob(name)) if one.address else one)
+    names: tuple[str, ...] = ()
+    if any(not one.excluded for one in patterns) or not twins:
+        names = _of_names(replace(choice, patterns=tuple(patterns)), facts, environment, column).names
+    notes.append(f"{choice.text}: addresses of this boot; after the next one something else is there")
+    return ChosenFunctions((*names, *twins), tuple(notes), places=twins)
 
 
 def _is_there(one: NamePattern, modules: Mapping[str, str]) -> bool:
@@ -201,6 +248,22 @@ def _of_type(choice: FunctionChoice, btf: Btf | None, facts: TargetFacts, column
     return ChosenFunctions(chosen, notes, {} if choice.returns else {name: found.takes[name] for name in chosen})
 
 
+def _of_calls(choice: FunctionChoice, facts: TargetFacts, environment: Environment, column: int) -> ChosenFunctions:
+    """Return the functions that others call. Raises CannotLower."""
+    if environment.called is None:
+        raise CannotLower(own_refusal("no_choice", choice.text, column, "The kernel's code can't be read here"))
+    try:
+        found = environment.called(choice.callers, choice.depth)
+    except InputRefusal as error:
+        raise CannotLower(own_refusal("no_choice", choice.text, column, str(error))) from None
+    modules = index_of(facts).modules
+    names = tuple(name for name in found.names if choice.matches(name, modules.get(name, "")))
+    if not names:
+        hint = "They call no traceable function directly" if not found.names else "All of them are left out"
+        raise CannotLower(own_refusal("not_traceable", choice.text, column, hint))
+    return ChosenFunctions(names, (f"{choice.text}: {found.note}",) if found.note else ())
+
+
 def _of_file(choice: FunctionChoice, facts: TargetFacts, environment: Environment, column: int) -> ChosenFunctions:
     """Return the functions that a file names. Raises CannotLower, ChoiceError."""
     if environment.function_list is None:
@@ -210,6 +273,8 @@ def _of_file(choice: FunctionChoice, facts: TargetFacts, environment: Environmen
     except InputRefusal as error:
         raise CannotLower(own_refusal("no_choice", choice.text, column, str(error))) from None
     modules, patterns = index_of(facts).modules, _patterns_of(choice, lines)
+    if any(one.address for one in patterns):
+        return _of_addresses(FunctionChoice(choice.text, (*patterns, *choice.patterns)), facts, environment, column)
     missing = [one.text for one in patterns if one.name and not one.excluded and not _is_there(one, modules)]
     names = _matching([*patterns, *choice.patterns], modules) if patterns else ()
     told = counted(len(missing), "name is no traceable function", "names are no traceable functions")

@@ -195,9 +195,11 @@ def _several(probe: Probe, chosen: ChosenFunctions, facts: TargetFacts, column: 
         hint = f"{fit}; without BPF programs each needs a kprobe: {_MAX_FUNCTIONS} at most; {way}"
         raise CannotLower(own_refusal("too_many_functions", text, column, hint))
     losses = (probed_note(text, len(functions)), *left_out_notes(excluded), *chosen.notes)
-    first = _kprobe(replace(probe, place=ProbePlace(functions[0])), facts, by_name=False)
-    others = tuple(functions[1:])
-    return replace(first, losses=losses, others=others, functions=tuple(functions), parameters=chosen.parameters)
+    first_place, *others = (chosen.places.get(name, name) for name in functions)
+    first = _kprobe(replace(probe, place=ProbePlace(first_place)), facts, by_name=False)
+    return replace(
+        first, losses=losses, others=tuple(others), functions=tuple(functions), parameters=chosen.parameters
+    )
 
 
 def _is_one_pattern(place: ProbePlace) -> bool:

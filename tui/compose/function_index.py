@@ -7,14 +7,14 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
-from events.names.function_choice import is_typed_place
+from events.names.function_choice import is_called, is_typed_place
 from widgets.fields.function_rows import Attachable
 from widgets.highlight import has_words
 
 # The first paint shows the functions; what searches them is imported after it.
 if TYPE_CHECKING:
     from btf.search import Search
-    from kernel.connection.kernel_info import KernelInfo
+    from kernel.connection.planner import Planner
 
 MOST_FOUND = 5_000
 """Rows a search gives at the most; nobody scrolls farther, and typing one more letter is quicker."""
@@ -32,6 +32,17 @@ class NameOnly(NamedTuple):
 NOT_YET = NameOnly()
 
 
+class PlaceMeaning(NamedTuple):
+    """Functions that a place stands for."""
+
+    names: Sequence[str] = ()
+    reason: str = ""
+    """Reason why there are none, or not yet."""
+
+
+_NOWHERE = PlaceMeaning()
+
+
 class Functions:
     """Names, and what is known of each."""
 
@@ -39,20 +50,26 @@ class Functions:
         self,
         names: Sequence[str],
         describe: Callable[[str], Attachable] = lambda _: NOT_YET,
-        info: KernelInfo | None = None,
+        planner: Planner | None = None,
+        look_up_later: Callable[[Callable[[], object]], object] = lambda _: None,
     ) -> None:
         """Take the functions of a target.
 
         Args:
             names: sorted names.
             describe: returns the row of one.
-            info: of the target, for places that stand for several functions; None: it is not open yet.
+            planner: of the target, for places that stand for several functions; None: it is not open yet.
+            look_up_later: runs in a worker what takes long; then the list is asked for anew.
         """
         self.names = names
         self._describe = describe
-        self._info = info
+        self._planner = planner
+        self._look_up_later = look_up_later
         self._known: dict[str, Attachable] = {}
-        self._meant: tuple[str, Sequence[str]] = ("", ())
+        self._last = "", _NOWHERE
+        """The last place that was looked up, and its functions."""
+        self._asked: dict[str, PlaceMeaning] = {}
+        """Functions of the places that a worker looks up."""
 
     def find(self, query: str) -> tuple[Sequence[int], int]:
         """Return the indices of the names that fit, best first and at most MOST_FOUND, and their number."""
@@ -64,7 +81,7 @@ class Functions:
 
     def is_place(self, query: str) -> bool:
         """Return whether a text is a place that stands for several functions: `vfs_*`, `[struct file *]`."""
-        return self._info is not None and is_typed_place(query)
+        return self._planner is not None and is_typed_place(query)
 
     def matching(self, query: str) -> tuple[str, Sequence[str]]:
         """Return a place for all functions that a text fits, empty where there is none, and their names."""
@@ -79,31 +96,33 @@ class Functions:
         """Return whether a probe on several functions can be on a function."""
         from probes.functions.function_index import index_of
 
-        return self._info is None or bool(index_of(self._info.facts).count(name))
+        return self._planner is None or bool(index_of(self._planner.info.facts).count(name))
 
     def _words_place(self, query: str, names: Sequence[str]) -> str:
-        from probes.functions.function_marks import words_place
+        from events.names.function_marks import words_place
 
-        return words_place(query, names, lambda choice: self._names_meant(choice.text)) if self._info else ""
+        return words_place(query, names, lambda choice: self._names_meant(choice.text)) if self._planner else ""
+
+    def reason(self, query: str) -> str:
+        """Return why a place stands for no function, or not yet; empty: it stands for some, or none has the words."""
+        return self._meant_by(query.strip()).reason if self.is_place(query) else ""
 
     def _names_meant(self, text: str) -> Sequence[str]:
-        """Return the functions that a place stands for; none where it is not complete, or its file can't be read."""
-        if self._meant[0] != text or text.startswith("@"):
-            self._meant = text, self._look_up(text)
-        return self._meant[1]
+        return self._meant_by(text).names
 
-    def _look_up(self, text: str) -> Sequence[str]:
-        from events.names.function_choice import ChoiceError
-        from foreign.refusal import InputRefusal
-        from kernel.connection.function_list import read_function_list
-        from probes.functions.chosen_functions import names_meant
-
-        if self._info is None:
-            return ()
-        try:
-            return names_meant(text, self.names, self._info.btf, self._info.facts, read_function_list)
-        except (ChoiceError, InputRefusal):
-            return ()
+    def _meant_by(self, text: str) -> PlaceMeaning:
+        """Return the functions that a place stands for; what takes long is looked up in a worker."""
+        planner = self._planner
+        if planner is None:
+            return _NOWHERE
+        if is_called(text) or "0x" in text:
+            if text not in self._asked:
+                self._asked[text] = PlaceMeaning((), "reading the kernel's code …")
+                self._look_up_later(lambda: self._asked.update({text: _looked_up(planner, self.names, text)}))
+            return self._asked[text]
+        if self._last[0] != text or text.startswith("@"):
+            self._last = text, _looked_up(planner, self.names, text)
+        return self._last[1]
 
     def describe(self, name: str) -> Attachable:
         """Return the row of a function in the list."""
@@ -121,3 +140,20 @@ class Functions:
         from btf.search import Search
 
         return Search(self.names)
+
+
+def _looked_up(planner: Planner, names: Sequence[str], text: str) -> PlaceMeaning:
+    """Return the functions of a target that a place stands for. May wait for the target."""
+    from events.names.function_choice import ChoiceError
+    from foreign.refusal import InputRefusal
+    from kernel.errors import KernelError
+    from probes.functions.chosen_functions import names_meant
+    from probes.refusal import CannotLower
+
+    info = planner.info
+    try:
+        return PlaceMeaning(names_meant(text, names, info.btf, info.facts, planner.lookups.choices()))
+    except CannotLower as error:
+        return PlaceMeaning((), error.refusal.hint or error.refusal.message)
+    except (ChoiceError, InputRefusal, KernelError) as error:
+        return PlaceMeaning((), str(error))

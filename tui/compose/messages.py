@@ -29,6 +29,10 @@ class ProgramsTried(PartMessage):
         self.planner = planner
 
 
+class PlaceLookedUp(PartMessage):
+    """The target was asked for the functions that a searched place stands for."""
+
+
 class LinesRead(PartMessage):
     """Pasted lines of specifications were checked; `left_out` of them had no probe."""
 

@@ -15,7 +15,7 @@ from tui import messages
 from tui.commands import bindings
 from tui.compose.attach_control import AttachControl
 from tui.compose.function_index import Functions
-from tui.compose.messages import LinesRead, ProgramsTried, TextRead
+from tui.compose.messages import LinesRead, PlaceLookedUp, ProgramsTried, TextRead
 from tui.compose.panes import PaneRow, ProbePanes
 from tui.compose.pasted_lines import PastedLines
 from tui.compose.signature_control import SignatureControl
@@ -69,6 +69,7 @@ class ComposeScreen(Screen[None]):
             TextRead: self.specification.text_read,
             ProgramsTried: self.specification.programs_tried,
             LinesRead: self._pasted.offer,
+            PlaceLookedUp: lambda _: self._functions.find_again(),
         }
 
     @on(PartMessage)
@@ -108,10 +109,11 @@ class ComposeScreen(Screen[None]):
 
     def connected(self) -> None:
         """Show the functions of another target, and on it the probe that was being built."""
-        info = open_planner(self.bench).info
+        planner = open_planner(self.bench)
+        info = planner.info
         self._signature.forget()
         self._attaching.forget()
-        self.specification.functions = known = Functions(info.catalog.names, info.function, info)
+        self.specification.functions = known = Functions(info.catalog.names, info.function, planner, self._look_up)
         self._functions.show(known.names, known.find, known.describe, known)
         if self._wanted:
             self.pick(self._wanted)
@@ -120,6 +122,15 @@ class ComposeScreen(Screen[None]):
         self.specification.connected()
         self.refresh_state()
         self.call_after_refresh(self._make_panes)
+
+    def _look_up(self, look: Callable[[], object]) -> None:
+        """Look the functions of a place up in a worker."""
+
+        def work() -> None:
+            look()
+            self.post_message(PlaceLookedUp())
+
+        self.run_worker(work, thread=True, group="place")
 
     def _make_panes(self) -> None:
         spec = self.panes.spec

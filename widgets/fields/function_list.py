@@ -160,6 +160,10 @@ class FunctionList(Vertical):
         self._marks.places = places or NoPlaces()
         self._find(self._input.value)
 
+    def find_again(self) -> None:
+        """Search for the text again: more is known of the place that it is."""
+        self._find(self._input.value)
+
     def describe_anew(self) -> None:
         """Draw the rows again after more facts about the functions are known."""
         self._list.rows_changed()
@@ -233,7 +237,8 @@ class FunctionList(Vertical):
         every = grouped(len(self._names))
         self._count.update(every if total == len(self._names) else f"{grouped(total)} of {every}")
         if not indices:
-            self._about.update(safe_content(f"no function matches {query.strip()}") if query.strip() else "")
+            why = self._marks.places.reason(query) or f"no function matches {query.strip()}"
+            self._about.update(safe_content(why) if query.strip() else "")
         if is_typed_probe(query.strip()):
             self._about.update("a whole probe: Enter takes it into the specification")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from probes.functions.function_marks import FunctionMarks, marks_summary
+from events.names.function_marks import FunctionMarks, marks_summary
 from widgets.fields.function_rows import Describe
 from widgets.number_format import grouped
 
@@ -15,6 +15,9 @@ class FunctionPlaces(Protocol):
 
     def is_place(self, query: str) -> bool:
         """Return whether a text is such a place."""
+
+    def reason(self, query: str) -> str:
+        """Return why a place stands for no function, or not yet; empty: it stands for some."""
 
     def matching(self, query: str) -> tuple[str, Sequence[str]]:
         """Return a place for all functions that a text fits, empty where there is none, and their names."""
@@ -29,6 +32,10 @@ class NoPlaces:
     def is_place(self, query: str) -> bool:  # noqa: ARG002 - the protocol's
         """Return False."""
         return False
+
+    def reason(self, query: str) -> str:  # noqa: ARG002 - the protocol's
+        """Return nothing."""
+        return ""
 
     def matching(self, query: str) -> tuple[str, Sequence[str]]:  # noqa: ARG002 - the protocol's
         """Return no functions."""

@@ -14,7 +14,7 @@ def test_structures_are_offered_behind_the_bracket_of_a_type() -> None:
     assert text == "f [struct file *]"
     assert take("f [ret", "returns") == "f [returns "
     assert take("f:name [returns struct fil", "struct file *") == "f:name [returns struct file *]"
-    assert offered("f [").note == "" and texts("f [") == ["returns "]
+    assert offered("f [").note == "" and texts("f [") == ["returns ", "called by "]
     assert offered("f [struct ").note.startswith("part of a structure's name")
     assert offered("f [struct nobody_has_it").items == ()
 
@@ -39,7 +39,17 @@ def test_the_last_name_of_a_list_is_completed() -> None:
     ]
 
 
-@pytest.mark.parametrize("text", ["f /^vfs_/", "f @names.txt", "f vfs_*,tcp_*", "f [struct file *]"])
+def test_the_function_whose_calls_are_followed_is_completed() -> None:
+    assert take("f [called by vfs_wr", "vfs_write") == "f [called by vfs_write"
+    assert take("f [called by vfs_write", "vfs_write]") == "f [called by vfs_write]"
+    assert take("f [called by vfs_read,vfs_wr", "vfs_write") == "f [called by vfs_read,vfs_write"
+    assert "levels of calls" in offered("f [called by vfs_write ").note
+    assert offered("f [called by nobody_has").note == "no function has this in its name"
+
+
+@pytest.mark.parametrize(
+    "text", ["f /^vfs_/", "f @names.txt", "f vfs_*,tcp_*", "f [struct file *]", "f [called by x]"]
+)
 def test_ends_of_the_calls_of_a_choice_are_offered(text: str) -> None:
     found = offered(text)
     assert [item.text for item in found.items] == [f"{text[2:]}{end} " for end in ("", "%return", "%both")]

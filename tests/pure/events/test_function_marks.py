@@ -9,10 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from events.names.function_choice import ChoiceError, FunctionChoice, is_choice, is_typed_place
+from events.names.function_marks import FunctionMarks, marks_summary, words_place
 from foreign.refusal import InputRefusal
+from probes.facts.lookups import Environment
 from probes.functions.chosen_functions import names_meant
 from probes.functions.function_index import index_of
-from probes.functions.function_marks import FunctionMarks, marks_summary, words_place
 from tests.probes_data import kernel
 
 NAMES = ("vfs_fsync", "vfs_open", "vfs_read", "vfs_readv", "vfs_write", "tcp_ack", "tcp_sendmsg", "tcp_Send")
@@ -104,7 +105,7 @@ def test_names_that_are_not_traceable_are_found_as_well() -> None:
     names = sorted({*traceable, *known.btf.functions})
 
     def meant(text: str, *lines: str) -> set[str]:
-        return set(names_meant(text, names, known.btf, known.facts, lambda _: lines))
+        return set(names_meant(text, names, known.btf, known.facts, Environment(function_list=lambda _: lines)))
 
     found = meant("vfs_*")
     assert found == {name for name in names if name.startswith("vfs_")} and found & traceable
@@ -124,4 +125,4 @@ def test_a_file_that_cannot_be_read_says_so() -> None:
         raise InputRefusal(path, "no such file or directory")
 
     with pytest.raises(InputRefusal):
-        names_meant("@nothing", NAMES, None, kernel("7.2").facts, refuse)
+        names_meant("@nothing", NAMES, None, kernel("7.2").facts, Environment(function_list=refuse))
