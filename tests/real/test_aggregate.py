@@ -26,8 +26,8 @@ from tests.real.test_terminal import READY
 from tests.real.tmux import Tmux
 from tui.app.typed_ahead import PAUSE
 from tui.cli.args.parser import parse
-from tui.cli.follow.aggregate_printer import request_of
-from tui.cli.follow.aggregate_probes import aggregate_options
+from tui.cli.tables.aggregate_printer import request_of
+from tui.cli.tables.aggregate_probes import aggregate_options
 from tui.views.aggregate.hist_triggers import read_triggers, triggers_of
 from tui.views.aggregate.kernel_table import KernelTable
 from tui.views.aggregate.model import AggregateModel, AggregateRow

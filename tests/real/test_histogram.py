@@ -29,7 +29,7 @@ from probes.syntax.parse import parse_probe
 from probes.translation.translate import translate
 from tests.real.guest_watch import run_workload, watch_of
 from tests.real.held import bring_in
-from tui.cli.follow.hist_printer import print_tables
+from tui.cli.tables.hist_printer import print_tables
 from tui.filter.filter import Filter
 from tui.output.kernel_tables import titles_of_key
 from tui.output.view_job import ViewJob

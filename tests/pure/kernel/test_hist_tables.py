@@ -22,7 +22,7 @@ from probes.hist.unfiltered import trigger_note
 from tests.fake_hist import HistKernel
 from tests.pure.kernel.test_hist_text import _filled, _of_keys
 from tests.pure.kernel.test_histograms import OneSession, plan
-from tui.cli.follow.hist_printer import print_tables
+from tui.cli.tables.hist_printer import print_tables
 from tui.output.kernel_tables import HistogramsTable
 from tui.present.hist_tables import lines_of, object_of
 

@@ -23,8 +23,8 @@ from tests.pure.fake_hosts import FakeHost, Lan, ReturningHost
 from tests.pure.kernel.test_hosts import until
 from tui.cli.args.parser import parse
 from tui.cli.commands.hosts import order_of
-from tui.cli.follow.hist_printer import print_host_tables
 from tui.cli.main import run
+from tui.cli.tables.hist_printer import print_host_tables
 from tui.hosts.tables import lines_of_hosts
 
 TRIGGER = "hist:keys=common_pid"

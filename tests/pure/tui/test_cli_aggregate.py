@@ -20,10 +20,10 @@ from kernel.watch.watch import Watch
 from probes.command import parse_armable
 from tui.__main__ import main
 from tui.cli.args.parser import parse
-from tui.cli.follow.aggregate_printer import request_of
-from tui.cli.follow.aggregate_probes import kernel_triggers
 from tui.cli.follow.filter import OptionRefused
 from tui.cli.status import DONE, UNUSABLE, USAGE
+from tui.cli.tables.aggregate_printer import request_of
+from tui.cli.tables.aggregate_probes import kernel_triggers
 from tui.views.aggregate.missing_values import with_requested
 
 HERE = str(shipped_recording())

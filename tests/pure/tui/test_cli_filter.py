@@ -30,8 +30,8 @@ from tui.__main__ import main
 from tui.cli.args.parser import parse
 from tui.cli.follow.filter import export_filter_of
 from tui.cli.follow.follow import follow
-from tui.cli.follow.summary_printer import summarize
 from tui.cli.main import run as run_hosts
+from tui.cli.tables.summary_printer import summarize
 from tui.filter.filter import Filter
 
 __all__ = ["command", "lan"]

@@ -18,7 +18,7 @@ from probes.plans.plan import PlannedEvent
 from tests.json_reader import read_line
 from tests.pure.commands import command
 from tests.pure.tui.test_live_fields import LATENCY, id_of, target, watch
-from tui.cli.follow.summary_printer import summarize
+from tui.cli.tables.summary_printer import summarize
 from tui.filter.filter import Filter
 from tui.present.summary_objects import objects_of_kernel
 

@@ -18,7 +18,7 @@ from tests.pure.kernel.test_ssh_reconnect import Side
 from tests.pure.kernel.test_watch import Anything, id_of, probe
 from tests.pure.remote_hosts import eventually
 from tui.cli.follow.reconnect import _replace_paths
-from tui.cli.follow.summary_printer import _Counter
+from tui.cli.tables.summary_printer import _Counter
 from tui.filter.filter import Filter
 from tui.output.event_source import source_of
 from tui.views.calls.call_text import CallTexts

@@ -19,11 +19,11 @@ from kernel.watch.watch import Watch
 from tui.cli.console.output import connect, plain, usage_error
 from tui.cli.console.waiting import print_line, waiting
 from tui.cli.follow.clock import face_of, measure_clock
-from tui.cli.follow.failure_printer import FailurePrinter
 from tui.cli.follow.follow import disarm_all, print_losses, start_imports
 from tui.cli.follow.graph_follow import GraphFollow, NameReader, start_tracer, try_recording
 from tui.cli.follow.signals import stoppable
 from tui.cli.status import DONE, REFUSED
+from tui.cli.tables.failure_printer import FailurePrinter
 from tui.output.export_file import ExportRefused, require_free
 
 if TYPE_CHECKING:

@@ -16,11 +16,11 @@ from tui.cli.args.options import is_aggregate
 from tui.cli.console.output import connect, plain
 from tui.cli.exports.export_options import BadExportOption, ExportRequest, check_tables, export_request_of
 from tui.cli.exports.open_export import REFUSALS, opened_watch_export, print_export_error, print_refusal
-from tui.cli.follow.aggregate_printer import AggregateCounter, check_names, request_of, write_aggregate
 from tui.cli.follow.clock import UNKNOWN
 from tui.cli.follow.filter import OptionRefused, check_words, filter_of, print_filter_error
-from tui.cli.follow.stack_printer import StackCounter, stacks_request_of, write_stack_tree
 from tui.cli.status import UNUSABLE, USAGE
+from tui.cli.tables.aggregate_printer import AggregateCounter, check_names, request_of, write_aggregate
+from tui.cli.tables.stack_printer import StackCounter, stacks_request_of, write_stack_tree
 from tui.output.event_source import load_symbols
 
 if TYPE_CHECKING:

@@ -29,9 +29,9 @@ from tui.cli.follow.follow import (
     start_imports,
 )
 from tui.cli.follow.reconnect import retry_after_reconnect
-from tui.cli.follow.reference_printer import ReferencePrinter
 from tui.cli.follow.signals import SignalStop, stoppable
 from tui.cli.status import DONE, REFUSED
+from tui.cli.tables.reference_printer import ReferencePrinter
 from tui.output.export_file import ExportRefused, require_free
 
 if TYPE_CHECKING:

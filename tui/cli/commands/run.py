@@ -29,8 +29,6 @@ from tui.cli.exports.export_options import (
     export_request_of,
 )
 from tui.cli.exports.open_export import REFUSALS, opened_watch_export, print_export_error, print_refusal
-from tui.cli.follow.aggregate_printer import count_events, request_of, write_aggregate
-from tui.cli.follow.aggregate_probes import aggregate_in_kernel, aggregate_options, specs_for
 from tui.cli.follow.clock import face_of, measure_clock
 from tui.cli.follow.filter import (
     OptionRefused,
@@ -52,13 +50,15 @@ from tui.cli.follow.follow import (
     probes_of,
     start_imports,
 )
-from tui.cli.follow.hist_printer import print_tables
 from tui.cli.follow.reconnect import retry_after_reconnect
 from tui.cli.follow.signals import stoppable
-from tui.cli.follow.stack_printer import print_stacks, stacks_request_of
-from tui.cli.follow.summary_printer import summarize
 from tui.cli.specs.preset_specs import ArmPlan, any_duration_note, expand, requested_probes
 from tui.cli.status import DONE, REFUSED, USAGE
+from tui.cli.tables.aggregate_printer import count_events, request_of, write_aggregate
+from tui.cli.tables.aggregate_probes import aggregate_in_kernel, aggregate_options, specs_for
+from tui.cli.tables.hist_printer import print_tables
+from tui.cli.tables.stack_printer import print_stacks, stacks_request_of
+from tui.cli.tables.summary_printer import summarize
 from tui.output.event_source import source_of, timed_source_of
 from tui.present.event_times import ClockFace, day_in_front
 from tui.present.stack_rows import stack_lines

@@ -17,8 +17,8 @@ from tui.cli.exports.export_options import STDOUT, BadExportOption, ExportReques
 from tui.cli.exports.open_export import REFUSALS, print_export_error, print_refusal
 from tui.cli.follow.filter import filter_of
 from tui.cli.follow.follow import follow, print_losses
-from tui.cli.follow.summary_printer import count_in_kernel
 from tui.cli.status import DONE, REFUSED, UNUSABLE, USAGE
+from tui.cli.tables.summary_printer import count_in_kernel
 from tui.output.event_source import load_symbols
 from tui.output.export_file import ExportFile
 from tui.output.view_job import ViewJob

@@ -23,9 +23,9 @@ from tui.cli.console.output import emit, line, plain
 from tui.cli.console.verdict import show_verdict
 from tui.cli.exports.event_writer import Export
 from tui.cli.follow.follow import rejection_with_corrections
-from tui.cli.follow.hist_printer import print_host_tables
 from tui.cli.follow.signals import signals_deferred
 from tui.cli.host_stream.filter import HostsFilter
+from tui.cli.tables.hist_printer import print_host_tables
 from tui.hosts.host_text import NOTHING_MISSING, HostAccount, account_of, clock_text
 from tui.output.event_source import source_of
 from tui.present.event_times import wall_clock

@@ -18,10 +18,10 @@ from kernel.watch.watch import Watch
 from probes.plans.plan import DEFAULT_GROUP, Via
 from probes.refusal import CannotLower
 from tui.cli.console.output import plain
-from tui.cli.follow.aggregate_printer import TOP, export_table, print_table, refusal
 from tui.cli.follow.filter import OptionRefused
 from tui.cli.follow.follow import ArmOptions, arm_options_of, follow
 from tui.cli.status import DONE
+from tui.cli.tables.aggregate_printer import TOP, export_table, print_table, refusal
 
 if TYPE_CHECKING:
     from kernel.connection.planner import Planner

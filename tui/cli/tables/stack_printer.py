@@ -13,10 +13,10 @@ from kernel.errors import KernelError
 from kernel.watch.watch import Watch
 from tui.cli.args.options import STACK_FORMS, is_aggregate
 from tui.cli.console.output import emit, line
-from tui.cli.follow.aggregate_printer import export_table
 from tui.cli.follow.filter import OptionRefused
 from tui.cli.follow.follow import follow, print_no_events
 from tui.cli.status import DONE
+from tui.cli.tables.aggregate_printer import export_table
 from tui.filter.filter import Filter
 from widgets.number_format import grouped
 
