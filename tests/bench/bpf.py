@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import tempfile
+import threading
+import time
+from pathlib import Path
 
 import numpy as np
 
@@ -12,16 +17,20 @@ from events.decode import Decoder
 from events.format import HeaderPage, parse_format
 from events.store.store import Store
 from probes.bpf.record import ADDRESS, RecordLayout, stored_type
-from tests.bench._measure import Figure, Part, Row, Spread, cpu_timer, interleaved
+from tests.bench._measure import ROUNDS, Figure, Part, Row, Spread, cpu_timer, interleaved
 from tests.bench.decode import columns_of
+from tests.ring_producer import NoPrograms, RingProducer, RingReader
 
 RECORDS = 1_000_000
 PASS_BYTES = 1 << 20
 """Bytes of a pass, as of a busy machine."""
+RING_BYTES = 4 << 20
+"""As of the programs of a probe (`kernel.bpf.rings`)."""
 ID = 0x8000
 HEADER = HeaderPage()
 ROWS = Figure("records of ring buffers to rows of the store", "M events/s")
 WHOLE = Figure("  to rows, and all their numbers to arrays", "M events/s", least=4)
+FULL = Figure("events of a ring buffer filled at full speed, each accounted", "M events/s", least=1)
 SHARE = Figure("records to rows / sub-buffers of the same events to rows", "x", most=2)
 
 
@@ -84,4 +93,26 @@ def rings() -> list[Row]:
     return [ROWS.of(rate(rows)), WHOLE.of(rate(whole)), SHARE.of(rows.over(pages))]
 
 
-PARTS = (Part("rings", (ROWS, WHOLE, SHARE), rings),)
+def full_speed() -> list[Row]:
+    """A ring buffer that the kernel of this machine fills as fast as it can, read to rows meanwhile."""
+    rates, lost = [], 0
+    for _ in range(ROUNDS):
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                producer = RingProducer(RING_BYTES)
+            except NoPrograms as error:
+                return [FULL.missing(str(error))]
+            with producer, contextlib.closing(RingReader(producer, Path(folder))) as reader:
+                filler = threading.Thread(target=producer.run, args=(RECORDS,))
+                began = time.monotonic_ns()
+                filler.start()
+                reader.read(lambda: not filler.is_alive())  # noqa: B023 - it is read within the round
+                took = time.monotonic_ns() - began
+                runs, missing = producer.counts
+                assert runs == RECORDS == len(reader.store) + missing
+                rates.append(RECORDS / took * 1e3)
+                lost += missing
+    return [FULL.of(Spread(tuple(rates)), f"{lost:,} of {RECORDS * ROUNDS:,} found no room, all told")]
+
+
+PARTS = (Part("rings", (ROWS, WHOLE, SHARE), rings), Part("full-speed", (FULL,), full_speed))
