@@ -21,6 +21,8 @@ _IRQ_SYSTEMS = frozenset(("irq", "irq_vectors", "ipi"))
 _NUMBERS = ("irq", "vec", "vector")
 """Names of the fields with the interrupt's number in events of interrupts."""
 _MOST_ARGUMENTS = 255
+_NEEDED = frozenset(("func", "depth"))
+"""Fields without which a record tells no call."""
 
 _Rows = NDArray[np.int64] | slice
 """Indexes into a piece."""
@@ -52,8 +54,8 @@ def role_of(fmt: EventFormat) -> Role:
 
 
 def is_graph(fmt: EventFormat) -> bool:
-    """Return whether a format's records come from the function_graph tracer."""
-    return fmt.path in EVENTS
+    """Return whether a format's records come from the function_graph tracer, and have what all of them have."""
+    return fmt.path in EVENTS and _NEEDED.issubset(fmt.names)
 
 
 def read_graph_ends(store: Store, start: int, stop: int) -> GraphEnds:

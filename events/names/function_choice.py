@@ -26,6 +26,8 @@ _UNIT = re.compile(r"\\.|\[\^?+\]?+(?:\\.|[^\]\\])*+\]|.", re.DOTALL)
 _TYPE = re.compile(r"\[[^\[\]]*+\](?:,!.*+)?+")
 _LONGEST_NAME: Final = 512
 """Characters of a symbol (KSYM_NAME_LEN); no expression is tried on what is longer."""
+_SPECIAL = re.compile(r"[*?\[\\]")
+"""Letter by which a name is a pattern."""
 _SETS = ("[[", "--", "&&", "||", "~~")
 """Letters of a class that `re` warns of."""
 
@@ -55,7 +57,7 @@ class NamePattern(NamedTuple):
     @property
     def name(self) -> str:
         """The one name that it stands for; empty: it may stand for several."""
-        return "" if any(letter in self.text for letter in "*?[\\") else self.text
+        return self.text if _SPECIAL.search(self.text) is None else ""
 
     @property
     def address(self) -> int:
@@ -65,7 +67,7 @@ class NamePattern(NamedTuple):
     def matches(self, name: str, module: str | None) -> bool:
         """Return whether it is for a function; with an unknown module (None) the name decides."""
         fits = self.modules is None or module is None or self.modules.matches(module)
-        return fits and self.glob.matches(name)
+        return fits and (name == self.text if self.name else self.glob.matches(name))
 
 
 @dataclass(frozen=True, slots=True)

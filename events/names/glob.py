@@ -7,6 +7,7 @@ an unclosed bracket is literal (filter_parse_regex in kernel/trace/trace_events_
 from __future__ import annotations
 
 import re
+from functools import cached_property
 from typing import Final
 
 _ANY: Final = b"[^\\0]"
@@ -20,28 +21,33 @@ class Glob:
         """Take a pattern as typed; it ends at its first NUL."""
         self.negated = pattern.startswith("!")
         """True if the pattern matches texts that are unlike it (leading `!`)."""
-        raw = pattern[self.negated :].encode("utf-8", "surrogatepass").split(b"\0", 1)[0]
-        first, *others = _segments(raw)
-        self._first, self._others = first, others
+        self._pattern = pattern[self.negated :]
+
+    @cached_property
+    def _pieces(self) -> tuple[re.Pattern[bytes], list[re.Pattern[bytes]]]:
+        """The first part and the others; compiled when a text is matched, as most names of a list never are."""
+        first, *others = _segments(self._pattern.encode("utf-8", "surrogatepass").split(b"\0", 1)[0])
+        return first, others
 
     def matches(self, text: str) -> bool:
         """Return whether a text matches the pattern, byte by byte in UTF-8."""
         return self._is_like(text.encode("utf-8", "surrogatepass")) != self.negated
 
     def _is_like(self, raw: bytes) -> bool:
-        if not self._others:
-            return self._first.fullmatch(raw) is not None
-        begin = self._first.match(raw)
+        first, others = self._pieces
+        if not others:
+            return first.fullmatch(raw) is not None
+        begin = first.match(raw)
         if begin is None:
             return False
         at = begin.end()
         # The earliest match of each piece is sufficient: a `*` can absorb whatever is left.
-        for piece in self._others[:-1]:
+        for piece in others[:-1]:
             found = piece.search(raw, at)
             if found is None:
                 return False
             at = found.end()
-        last = self._others[-1]
+        last = others[-1]
         size = _length(last)
         return len(raw) - at >= size and last.fullmatch(raw, len(raw) - size) is not None
 

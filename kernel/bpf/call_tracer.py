@@ -13,7 +13,7 @@ from kernel.target import RingMap, Target
 from probes.bpf.instructions import Instruction, MapRole, encode
 from probes.bpf.program import CONTROL_BYTES, AttachPoint, ProgramMode
 from probes.bpf.registers import SavedRegisters
-from probes.bpf.tracing.call_tracer import SIZE, follow_forks, trace_calls
+from probes.bpf.tracing.call_tracer import SIZE, SessionFunctions, follow_forks, trace_calls
 
 PATH: Final = "ftrace/funcgraph_exit"
 """Name of the counts of all programs."""
@@ -32,8 +32,8 @@ class TracerPlan(NamedTuple):
     roots: tuple[str, ...]
     inside: tuple[str, ...]
     """Functions whose calls inside a root are recorded."""
-    is_return: int
-    """BTF id of `probes.bpf.tracing.call_tracer.IS_RETURN`."""
+    kfuncs: SessionFunctions
+    """Functions of the kernel that the programs call."""
     pid_offset: int
     """Bytes of `pid` in struct task_struct."""
     levels: int = 0
@@ -105,7 +105,7 @@ class LoadedTracer:
             self._program(
                 trace_calls(
                     plan.registers,
-                    plan.is_return,
+                    plan.kfuncs,
                     own,
                     is_root=is_root,
                     limited=bool(plan.tasks),

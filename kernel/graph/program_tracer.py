@@ -21,7 +21,7 @@ from kernel.session.session import Session
 from kernel.session.start import open_session
 from probes.attaching.entry_points import entry_points
 from probes.bpf.registers import SAVED_REGISTERS
-from probes.bpf.tracing.call_tracer import ENTRY, ENTRY_ID, EXIT, EXIT_ID, IS_RETURN, SIZE
+from probes.bpf.tracing.call_tracer import COOKIE, ENTRY, ENTRY_ID, EXIT, EXIT_ID, IS_RETURN, SIZE, SessionFunctions
 from probes.bpf.tracing.traced_functions import traced_functions
 from probes.functions.function_index import index_of
 from probes.plans.graph_plan import GraphPlan
@@ -34,7 +34,7 @@ def tracing_obstacle(info: KernelInfo) -> str:
         return "the kernel has no BTF"
     if facts.machine not in SAVED_REGISTERS or facts.byteorder != "little":
         return f"programs are not made for {facts.machine}"
-    if info.btf.function(IS_RETURN) is None:
+    if _session_functions(info.btf) is None:
         return "BPF programs can't stand at both ends of functions (kprobe.session, Linux 6.10)"
     if not info.program_support.multi:
         return "BPF programs can't be attached to many functions (CONFIG_FPROBE)"
@@ -93,8 +93,8 @@ class ProgramSource:
         """Return the functions to trace. Raises TargetUnusable."""
         info, facts = self._info, self._info.facts
         btf, symbols = info.btf, info.symbols
-        kfunc = btf.function(IS_RETURN) if btf is not None else None
-        if btf is None or kfunc is None:
+        kfuncs = _session_functions(btf) if btf is not None else None
+        if btf is None or kfuncs is None:
             raise TargetUnusable(f"{info.target.name}: {tracing_obstacle(info)}")
         if symbols is None:
             raise TargetUnusable(f"{info.target.name}: the kernel hides the addresses of its functions")
@@ -107,7 +107,13 @@ class ProgramSource:
         lone += [name for name in chosen if modules[name] and len(symbols.named(name)) == 1]
         inside = traced_functions(facts, btf, frozenset(roots), lone)
         registers, levels = SAVED_REGISTERS[facts.machine], self._plan.max_depth
-        return TracerPlan(registers, roots, inside, kfunc.id, _pid_offset(btf), levels, self._plan.pids)
+        return TracerPlan(registers, roots, inside, kfuncs, _pid_offset(btf), levels, self._plan.pids)
+
+
+def _session_functions(btf: Btf) -> SessionFunctions | None:
+    """Return the kfuncs of programs at both ends of functions; None: the kernel has none."""
+    is_return, cookie = btf.function(IS_RETURN), btf.function(COOKIE)
+    return SessionFunctions(is_return.id, cookie.id) if is_return is not None and cookie is not None else None
 
 
 def _pid_offset(btf: Btf) -> int:

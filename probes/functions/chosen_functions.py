@@ -40,6 +40,8 @@ class ChosenFunctions:
 
 _found: list[tuple[tuple[str, ...], str, ChosenFunctions]] = []
 """The last few results, each with its list of functions and its text, which is looked up at each key that follows."""
+_of_files: list[tuple[tuple[str, ...], str, Sequence[str], tuple[tuple[str, ...], list[str]]]] = []
+"""The last few results of files, each with its list of functions, its text and the file's lines."""
 _uses: WeakKeyDictionary[Btf, dict[str, ExactUses]] = WeakKeyDictionary()
 
 
@@ -115,7 +117,7 @@ def names_meant(
 def _patterns_of(choice: FunctionChoice, lines: Iterable[str]) -> list[NamePattern]:
     """Return the names and patterns of a file, in its lines. Raises ChoiceError."""
     patterns = list[NamePattern]()
-    for line in lines:
+    for line in dict.fromkeys(lines):
         parts = FunctionChoice.parse(line)
         if not parts.is_list:
             raise ChoiceError(f"{choice.file}: no name or pattern: {line}")
@@ -272,14 +274,30 @@ def _of_file(choice: FunctionChoice, facts: TargetFacts, environment: Environmen
         lines = environment.function_list(choice.file)
     except InputRefusal as error:
         raise CannotLower(own_refusal("no_choice", choice.text, column, str(error))) from None
-    modules, patterns = index_of(facts).modules, _patterns_of(choice, lines)
+    patterns = _patterns_of(choice, lines)
     if any(one.address for one in patterns):
         return _of_addresses(FunctionChoice(choice.text, (*patterns, *choice.patterns)), facts, environment, column)
-    missing = [one.text for one in patterns if one.name and not one.excluded and not _is_there(one, modules)]
-    names = _matching([*patterns, *choice.patterns], modules) if patterns else ()
+    names, missing = _of_lines(choice, lines, patterns, facts)
     told = counted(len(missing), "name is no traceable function", "names are no traceable functions")
     note = f"{choice.text}: {told}: {shortened(missing)}"
     if not names:
         hint = note if missing else f"{choice.file} has no names"
         raise CannotLower(own_refusal("not_traceable", choice.text, column, hint))
     return ChosenFunctions(names, (note,) if missing else ())
+
+
+def _of_lines(
+    choice: FunctionChoice, lines: Sequence[str], patterns: Sequence[NamePattern], facts: TargetFacts
+) -> tuple[tuple[str, ...], list[str]]:
+    """Return the functions of a file's lines, and the names of none. Raises ChoiceError.
+
+    Each of several patterns is tried on each function: the last few results are kept.
+    """
+    for functions, text, known, result in tuple(_of_files):
+        if functions is facts.functions and text == choice.text and known is lines:
+            return result
+    modules = index_of(facts).modules
+    missing = [one.text for one in patterns if one.name and not one.excluded and not _is_there(one, modules)]
+    names = _matching([*patterns, *choice.patterns], modules) if patterns else ()
+    _of_files[:] = [*_of_files[-_MOST_STORED + 1 :], (facts.functions, choice.text, lines, (names, missing))]
+    return names, missing

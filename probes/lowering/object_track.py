@@ -76,6 +76,8 @@ def lower_track(probe: Probe, btf: Btf | None, facts: TargetFacts, event: str | 
     if found.when is ProbeEnds.ENTRY:  # its own call is recorded where the object is found
         rest = [(shape, [one for one in shape.functions if one != probe.place.symbol]) for shape in shapes]
         shapes = [replace(shape, functions=tuple(names)) for shape, names in rest if names]
+    if not shapes:
+        raise _refused(probe, probe.place.symbol, f"No other function of this kernel takes {text}")
     touches = [(lowered(touching, name, shape.signature), shape.functions) for shape in shapes]
     ends = [
         (lowered(touching, name, shape.signature), shape.functions)

@@ -61,7 +61,11 @@ def _tracking(probe: Probe, given: LoweringInput) -> Plan:
     def lowered(one: Probe, name: str, shared: Signature | None) -> Plan:
         return lower_to_events(one, given._replace(event=name), shared)
 
-    return lower_track(probe, given.btf, given.facts, given.event, lowered)
+    try:
+        return lower_track(probe, given.btf, given.facts, given.event, lowered)
+    except CannotLower as error:  # tracefs, the way out elsewhere, tracks nothing
+        refusal = error.refusal
+        raise CannotLower(replace(refusal, hint=refusal.hint.removesuffix(f"; {BY_TRACEFS}"))) from None
 
 
 def _fentry_obstacle(refused: Mapping[str, str]) -> str:

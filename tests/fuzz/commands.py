@@ -10,7 +10,7 @@ import os
 import sys
 import tempfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from random import Random
 
@@ -60,16 +60,19 @@ _ON_RECORDING: tuple[tuple[str, ...], ...] = (
 )
 
 
-def _runs(lines: tuple[tuple[str, ...], ...], ending: str) -> Callable[[bytes], str]:
+def feed_lines(lines: tuple[tuple[str, ...], ...], ending: str) -> Callable[[bytes], str]:
     """Give a file to one of some command lines; which one, the file says."""
+    return lambda data: feed_files(lines, {"FILE": data}, data, ending)
 
-    def feed(data: bytes) -> str:
-        words = lines[zlib.crc32(data) % len(lines)]
-        with _folder() as folder:
-            (folder / f"x{ending}").write_bytes(data)
-            return run([word.replace("FILE", f"x{ending}").replace("OUT", "out") for word in words])
 
-    return feed
+def feed_files(lines: tuple[tuple[str, ...], ...], files: Mapping[str, bytes], chooses: bytes, ending: str) -> str:
+    """Give files, by their words in some command lines, to one of these, which some bytes choose."""
+    words = list(lines[zlib.crc32(chooses) % len(lines)])
+    with _folder() as folder:
+        for name, data in files.items():
+            (folder / f"{name.lower()}{ending}").write_bytes(data)
+            words = [word.replace(name, f"{name.lower()}{ending}") for word in words]
+        return run([word.replace("OUT", "out") for word in words])
 
 
 def run(words: list[str]) -> str:
@@ -163,12 +166,12 @@ def _feed_words(data: bytes) -> str:
 
 
 KINDS: dict[str, Kind] = {
-    "command btf": Kind(_btf_of_recording, _runs(_ON_TARGET, ".pwr"), (), 5),
-    "command meta": Kind(damaged_meta, _runs(_ON_RECORDING, ".pwr"), (), 4),
-    "command blobs": Kind(damaged_blob, _runs(_ON_RECORDING, ".pwr"), (), 4),
-    "command chunks": Kind(damaged_chunks, _runs(_ON_RECORDING, ".pwr"), (), 2),
-    "command passes": Kind(damaged_passes, _runs(_ON_RECORDING, ".pwr"), (), 2),
-    "command tar": Kind(damaged_tar, _runs(_ON_TARGET, ".tar.xz"), (), 2),
+    "command btf": Kind(_btf_of_recording, feed_lines(_ON_TARGET, ".pwr"), (), 5),
+    "command meta": Kind(damaged_meta, feed_lines(_ON_RECORDING, ".pwr"), (), 4),
+    "command blobs": Kind(damaged_blob, feed_lines(_ON_RECORDING, ".pwr"), (), 4),
+    "command chunks": Kind(damaged_chunks, feed_lines(_ON_RECORDING, ".pwr"), (), 2),
+    "command passes": Kind(damaged_passes, feed_lines(_ON_RECORDING, ".pwr"), (), 2),
+    "command tar": Kind(damaged_tar, feed_lines(_ON_TARGET, ".tar.xz"), (), 2),
     "command preset": Kind(_preset, _feed_preset, (), 2),
     "command words": Kind(_words, _feed_words, (), 3),
     "btf words": Kind(damaged_words, CORE["btf"].feed, CORE["btf"].refusals, 3),

@@ -7,9 +7,9 @@ looked at. The depth of a task's calls is counted in a hash, as the tracer count
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
-from events.bpf_layout import COMM, EVENT_ID, FAULTS
+from events.bpf_layout import COMM, EVENT_ID, FAULTS, STAMP
 from probes.bpf.assembler import Assembler, JumpLabel
 from probes.bpf.fetch import CONTEXT, RECORD
 from probes.bpf.instructions import FRAME_POINTER, AluOperation, Helper, Instruction, JumpCondition, MapRole
@@ -23,12 +23,16 @@ ARGUMENTS: Final = 6
 """Registers that are recorded of each call (FTRACE_REGS_MAX_ARGS on x86-64)."""
 IS_RETURN: Final = "bpf_session_is_return"
 """Name of the kfunc that says at which end of a call a program runs."""
+COOKIE: Final = "bpf_session_cookie"
+"""Name of the kfunc that gives 8 bytes which both ends of a call share: the time of its beginning is kept there."""
 _FUNCTION = StoredType("unsigned long", 8, "%ps")
 _NUMBER = StoredType("unsigned long", 8, "%lu")
 _RESULT = StoredType("unsigned long", 8, "%lx")
 _ARGUMENTS = StoredType(f"unsigned long[{ARGUMENTS}]", 8, "%lx", elements=ARGUMENTS)
 ENTRY: Final = RecordLayout.of([("func", _FUNCTION), ("depth", _NUMBER), ("args", _ARGUMENTS)])
-EXIT: Final = RecordLayout.of([("func", _FUNCTION), ("depth", _NUMBER), ("retval", _RESULT)])
+EXIT: Final = RecordLayout.of(
+    [("func", _FUNCTION), ("depth", _NUMBER), ("retval", _RESULT), ("calltime", _RESULT), ("rettime", _RESULT)]
+)
 SIZE: Final = max(ENTRY.size, EXIT.size)
 """Bytes of a record."""
 _DEPTH: Final = 9
@@ -39,9 +43,18 @@ _IGNORED: Final = 1
 """Result at an entry: the return is not followed."""
 
 
+class SessionFunctions(NamedTuple):
+    """BTF ids of the kfuncs of programs that stand at both ends of a function."""
+
+    is_return: int
+    """Number of `IS_RETURN`."""
+    cookie: int
+    """Number of `COOKIE`."""
+
+
 def trace_calls(
     registers: SavedRegisters,
-    is_return: int,
+    kfuncs: SessionFunctions,
     own_processes: tuple[int, ...],
     *,
     is_root: bool,
@@ -52,13 +65,13 @@ def trace_calls(
 
     Args:
         registers: of the machine.
-        is_return: BTF id of the kfunc `IS_RETURN`.
+        kfuncs: functions of the kernel that it calls.
         own_processes: ids of thread groups whose calls are not traced.
         is_root: its functions begin a trace.
         limited: only the tasks of `MapRole.TASKS` are traced.
         levels: levels of calls that are recorded, the root's included; 0: all.
     """
-    return _Writer(registers, is_return, own_processes, is_root=is_root, limited=limited, levels=levels).write()
+    return _Writer(registers, kfuncs, own_processes, is_root=is_root, limited=limited, levels=levels).write()
 
 
 class _Writer:
@@ -67,7 +80,7 @@ class _Writer:
     def __init__(
         self,
         registers: SavedRegisters,
-        is_return: int,
+        kfuncs: SessionFunctions,
         own: tuple[int, ...],
         *,
         is_root: bool,
@@ -76,7 +89,7 @@ class _Writer:
     ) -> None:
         self._out = Assembler()
         self._registers = registers
-        self._is_return = is_return
+        self._kfuncs = kfuncs
         self._own = own
         self._is_root = is_root
         self._limited = limited
@@ -94,7 +107,7 @@ class _Writer:
         self._find(MapRole.DEPTHS)
         out.move(_DEPTH, 0)
         out.move(1, CONTEXT)
-        out.call_kernel_function(self._is_return)
+        out.call_kernel_function(self._kfuncs.is_return)
         out.alu(AluOperation.AND, 0, 1)
         out.jump_if(JumpCondition.NE, 0, 0, returned)
         self._entry(ignored)
@@ -129,6 +142,7 @@ class _Writer:
         out.store(_DEPTH, 0, 2, 8)
         out.move(_DEPTH, 1)
         out.place(counted)
+        self._note_beginning()
         full = self._record(ENTRY, ENTRY_ID, done)
         first = ENTRY.fields[2].offset
         for number in range(ARGUMENTS):
@@ -137,6 +151,20 @@ class _Writer:
         submit(out, done, full)
         out.place(done)
         out.exit()
+
+    def _note_beginning(self) -> None:
+        """Keep the time for the call's end, whether there is room for a record or not."""
+        out = self._out
+        out.call(Helper.KTIME_GET_NS)
+        out.store(FRAME_POINTER, _VALUE, 0, 8)
+        self._find_cookie()
+        out.load(1, FRAME_POINTER, _VALUE, 8)
+        out.store(0, 0, 1, 8)
+
+    def _find_cookie(self) -> None:
+        """Set register 0 to the address of the bytes that both ends of the call share."""
+        self._out.move(1, CONTEXT)
+        self._out.call_kernel_function(self._kfuncs.cookie)
 
     def _begin(self, ignored: JumpLabel) -> None:
         """Begin a trace in this task, if the tracer is on and the task is one of those wanted."""
@@ -172,7 +200,13 @@ class _Writer:
             out.place(inside)
         full = self._record(EXIT, EXIT_ID, done)
         out.load(1, CONTEXT, self._registers.result, 8)
-        out.store(RECORD, EXIT.fields[2].offset, 1, 8)
+        result, begin, end = (field.offset for field in EXIT.fields[2:])
+        out.store(RECORD, result, 1, 8)
+        out.load(1, RECORD, STAMP, 8)
+        out.store(RECORD, end, 1, 8)
+        self._find_cookie()
+        out.load(1, 0, 0, 8)
+        out.store(RECORD, begin, 1, 8)
         for at in range(EXIT.size, SIZE, 8):
             out.store_constant(RECORD, at, 0, 8)
         submit(out, done, full)

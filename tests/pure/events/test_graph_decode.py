@@ -205,5 +205,11 @@ def test_rows_that_were_dropped_are_counted() -> None:
     ],
 )
 def test_what_a_format_is(path: str, kind: EndKind, other: str) -> None:
-    fields = (("func", "Q"), ("vec", "I")) if other else (("func", "Q"),)
+    fields = (("func", "Q"), ("vec", "I")) if other else (("func", "Q"), ("depth", "Q"))
     assert role_of(format_of(5, path, fields)) == (kind, other)
+
+
+@pytest.mark.parametrize("fields", [(), (("func", "Q"),), (("depth", "Q"),)])
+def test_a_damaged_format_of_the_tracer_is_no_call(fields: tuple[tuple[str, str], ...]) -> None:
+    for path in ("ftrace/funcgraph_entry", "ftrace/funcgraph_exit"):
+        assert role_of(format_of(5, path, fields)) == (EndKind.COMMENT, "")

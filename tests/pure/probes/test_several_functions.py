@@ -7,19 +7,22 @@ from collections.abc import Sequence
 
 import pytest
 
+import events.names.glob
 from btf.layout import resolve
 from btf.types import Enum
 from btf.uses import functions_with
 from btf.walk import size_of
+from events.names.function_choice import FunctionChoice
 from foreign.refusal import InputRefusal
 from probes.bpf.program import BpfProgram
 from probes.command import has_own_syntax, parse_armable
 from probes.facts.lookups import Environment
+from probes.functions.chosen_functions import chosen_functions
 from probes.functions.signature import certain_signature_of
 from probes.lowering.lower import lower
 from probes.plans.json_values import plan_from_dict, plan_to_dict
 from probes.plans.plan import MAX_PATTERN, Plan, Via
-from probes.probe import Probe
+from probes.probe import Probe, ProbePlace
 from probes.refusal import CannotLower
 from probes.syntax.parse import ParseError
 from probes.verdict import Refusal
@@ -294,3 +297,25 @@ def test_types_are_found_by_their_spelling_in_c() -> None:
 
 def test_the_value_that_the_fewest_functions_have_is_blamed() -> None:
     assert refusal_of("f vfs_* file nobody").token == "nobody"
+
+
+def test_a_long_list_is_read_once_and_compiles_no_pattern_for_a_name(monkeypatch):
+    """A list of all functions of a kernel has 80,000 names: what each costs is waited for at each key."""
+    known = kernel("7.2")
+    there = tuple(dict.fromkeys(known.facts.functions[:20]))
+    lines = [f"none_{n}" for n in range(20_000)] + list(there) * 100
+    compiled: list[bytes] = []
+    monkeypatch.setattr(events.names.glob, "_segments", compiled.append)
+    around = Environment(function_list=lambda _: lines)
+    parsed: list[str] = []
+    parse = FunctionChoice.parse
+
+    def noted(text: str) -> FunctionChoice:
+        parsed.append(text)
+        return parse(text)
+
+    monkeypatch.setattr(FunctionChoice, "parse", noted)
+    for _ in range(3):
+        found = chosen_functions(ProbePlace("@list"), known.btf, known.facts, around, 2)
+        assert found.names == there and "20,000 names" in found.notes[0]
+    assert compiled == [] and len(parsed) == 20_000 + len(there) + 3

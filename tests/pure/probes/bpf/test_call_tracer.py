@@ -5,22 +5,32 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import count
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from events.bpf_layout import EVENT_ID, LOST, PID, event_shift
+from events.bpf_layout import EVENT_ID, LOST, PID, STAMP, event_shift
 from events.format import parse_format
 from probes.bpf.instructions import Helper, Instruction, MapRole
 from probes.bpf.program import COUNTER_NAMES, ProgramMode
 from probes.bpf.registers import SAVED_REGISTERS
-from probes.bpf.tracing.call_tracer import ENTRY, ENTRY_ID, EXIT, EXIT_ID, SIZE, follow_forks, trace_calls
+from probes.bpf.tracing.call_tracer import (
+    ENTRY,
+    ENTRY_ID,
+    EXIT,
+    EXIT_ID,
+    SIZE,
+    SessionFunctions,
+    follow_forks,
+    trace_calls,
+)
 from tests.bpf_machine import STACK, BpfMachine
 from tests.events_data import formats_of
 
 REGISTERS = SAVED_REGISTERS["x86_64"]
-IS_RETURN, PID_OFFSET, OURS = 4321, 1200, 77
-CONTEXT, CONTROL, COUNTERS, RECORD, VALUES = 0x10000, 0x20000, 0x30000, 0x50000, 0x60000
+KFUNCS, PID_OFFSET, OURS = SessionFunctions(4321, 4322), 1200, 77
+CONTEXT, CONTROL, COUNTERS, RECORD, VALUES, COOKIES = 0x10000, 0x20000, 0x30000, 0x50000, 0x60000, 0x70000
 TASK = 0x90000
 Record = tuple[int, int, int, int, tuple[int, ...]]
 """Thread, event, function, depth, and arguments or the return value."""
@@ -51,12 +61,16 @@ class Kernel:
         self.tasks: set[int] = set()
         self.records: list[Record] = []
         self.lost: list[int] = []
+        self.times: list[tuple[int, int, int]] = []
+        """Of each recorded end: time of the record, and begin and end of the call; of a beginning 0."""
+        self.clock = count(1)
+        self.cookie = COOKIES
         self.room = room
         self.thread, self.process, self.is_return, self.function = 0, 0, False, 0
         helpers: dict[Helper, Callable[[BpfMachine], int]] = {
             Helper.GET_CURRENT_PID_TGID: lambda _: self.process << 32 | self.thread,
             Helper.GET_SMP_PROCESSOR_ID: lambda _: 0,
-            Helper.KTIME_GET_NS: lambda _: 5,
+            Helper.KTIME_GET_NS: lambda _: next(self.clock),
             Helper.GET_CURRENT_COMM: self._comm,
             Helper.GET_FUNC_IP: lambda _: 0xF000 + self.function,
             Helper.MAP_LOOKUP_ELEM: self._look_up,
@@ -66,12 +80,13 @@ class Kernel:
             Helper.RINGBUF_SUBMIT: self._submit,
             Helper.PROBE_READ_KERNEL: self._read,
         }
-        self.machine = BpfMachine(helpers, {IS_RETURN: lambda _: 0xF00 | self.is_return})
+        kfuncs = {KFUNCS.is_return: lambda _: 0xF00 | self.is_return, KFUNCS.cookie: lambda _: self.cookie}
+        self.machine = BpfMachine(helpers, kfuncs)
         self.machine.write(COUNTERS, bytes(8 * len(COUNTER_NAMES)))
         self.switch(ProgramMode.RECORD)
         self._programs = {
             is_root: self._placed(
-                trace_calls(REGISTERS, IS_RETURN, (OURS,), is_root=is_root, limited=limited, levels=levels)
+                trace_calls(REGISTERS, KFUNCS, (OURS,), is_root=is_root, limited=limited, levels=levels)
             )
             for is_root in (False, True)
         }
@@ -91,13 +106,16 @@ class Kernel:
 
     def make(self, call: Call, thread: int, process: int) -> None:
         """Let a task call a function: the return is seen if the program at the entry says so."""
-        program = self._programs[call.function in ROOTS]
+        program, cookie = self._programs[call.function in ROOTS], self.cookie
+        self.machine.write(cookie, bytes(8 * [0xEE]))
         self._at(call, thread, process, is_return=False)
         for number, offset in enumerate(REGISTERS.arguments):
             self.machine.write(CONTEXT + offset, struct.pack("<Q", 100 * call.function + number))
         is_followed = not self._run(program)
         for one in call.inside:
+            self.cookie += 8
             self.make(one, thread, process)
+        self.cookie = cookie
         if is_followed:
             self._at(call, thread, process, is_return=True)
             self.machine.write(CONTEXT + REGISTERS.result, struct.pack("<Q", call.result))
@@ -159,7 +177,9 @@ class Kernel:
         event = machine.read(RECORD + EVENT_ID, 4)
         layout = ENTRY if event == ENTRY_ID else EXIT
         words = [machine.read(RECORD + at, 8) for at in range(layout.fields[0].offset, layout.size, 8)]
-        self.records.append((machine.read(RECORD + PID, 4), event, words[0] - 0xF000, words[1], tuple(words[2:])))
+        own = tuple(words[2:]) if event == ENTRY_ID else (words[2],)
+        self.records.append((machine.read(RECORD + PID, 4), event, words[0] - 0xF000, words[1], own))
+        self.times.append((machine.read(RECORD + STAMP, 8), *([0, 0] if event == ENTRY_ID else words[3:])))
         self.lost.append(machine.read(RECORD + LOST, 4))
         return 0
 
@@ -194,6 +214,22 @@ def test_all_calls_inside_a_root_are_recorded_with_their_depth(made: list[tuple[
     assert kernel.records == [one for call, thread in made for one in expected(call, thread)]
     assert kernel.depths == {}
     assert kernel.counter("recorded") == kernel.counter("hits") == len(kernel.records)
+
+
+@given(calls, st.integers(0, 4))
+def test_an_end_has_the_time_of_its_beginning_whether_that_had_room_or_not(call: Call, room: int) -> None:
+    whole, kernel = Kernel(), Kernel(room=room)
+    for one in (whole, kernel):
+        one.make(Call(0, 0, [call]), 5, 5)
+        one.room = 1 << 30
+        one.make(Call(1, 0), 5, 5)
+    begun: list[int] = []
+    for (_, event, *_), (stamp, begin, end) in zip(whole.records, whole.times, strict=True):
+        if event == ENTRY_ID:
+            begun.append(stamp)
+        else:
+            assert (begin, end) == (begun.pop() - 1, stamp)  # the clock of the test counts how often it is read
+    assert all(0 < begin < end for begin, end in (times[1:] for times in kernel.times if times[2]))
 
 
 @given(calls, st.integers(1, 3))
@@ -247,7 +283,7 @@ def test_the_formats_say_what_the_tracers_do() -> None:
     leave = parse_format(EXIT.format_text("funcgraph_exit", EXIT_ID, SIZE), "ftrace")
     assert (entry.path, leave.path) == ("ftrace/funcgraph_entry", "ftrace/funcgraph_exit")
     assert [one.name for one in entry.fields] == ["func", "depth", "args"]
-    assert [one.name for one in leave.fields] == ["func", "depth", "retval"]
+    assert [one.name for one in leave.fields] == ["func", "depth", "retval", "calltime", "rettime"]
     assert entry.fields[0].offset == ENTRY.fields[0].offset + event_shift(SIZE)
 
 

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from btf.btf import Btf
 from probes.bpf.program import AttachPoint, BpfProgram, ObjectRole
+from probes.facts.lookups import Environment
 from probes.lowering.lower import lower
 from probes.plans.plan import Plan, Via
 from probes.refusal import CannotLower
 from probes.syntax.parse import parse_probe
+from tests.btf_writer import every_kind
 from tests.probes_data import kernel
-from tests.pure.probes.bpf.test_programs import Hit, plan_of
+from tests.pure.probes.bpf.test_programs import MULTI, Hit, plan_of
 
 TEXT = 'f vfs_read%track file name=file->f_mode $comm if comm == "cat"'
 FILE, OTHER, ERROR = 0xFFFF888004CDF000, 0xFFFF888004CDF180, 2**64 - 2
@@ -115,3 +120,21 @@ def test_an_object_that_is_returned_is_found_at_the_exit() -> None:
     begin = program_of(plan, ObjectRole.BEGIN)
     assert begin.point is AttachPoint.EXIT and plan.events[0].at_exit is False
     assert [one.name for one in begin.layout.fields] == ["__probe_ip", "ret", "f_mode"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("f vfs_read%track file x=file->f_pos:symstr", "No program computes symstr"),
+        ('f vfs_read%track file $comm if comm ~ "[ab]*"', "No program computes"),
+        ("f record_read%track record->inner.value", "No other function of this kernel takes struct record *"),
+    ],
+)
+def test_a_refusal_does_not_send_to_tracefs_which_tracks_nothing(text: str, said: str) -> None:
+    known, small = kernel("7.2"), "record" in text
+    facts = replace(known.facts, functions=("record_read",)) if small else known.facts
+    btf = Btf.load(every_kind()) if small else known.btf
+    with pytest.raises(CannotLower) as caught:
+        lower(parse_probe(text), btf, facts, "pw", environment=Environment(programs=MULTI), via=Via.BPF)
+    hint = caught.value.refusal.hint
+    assert hint.startswith(said) and "tracefs" not in hint
