@@ -16,7 +16,7 @@ from events.references.reference import Reference, Role
 
 _MOST_HELD: Final = 512
 """Gets and puts since no reference was held that are kept; then those that match are forgotten."""
-_CACHED: Final = frozenset({"dentry", "inode"})
+CACHED_KINDS: Final = frozenset({"dentry", "inode"})
 """Kinds of objects that are kept without references, to be taken again."""
 _MOST_EVENTS: Final = 256
 """Latest events of an object that are kept to be looked at."""
@@ -95,7 +95,7 @@ class TrackedObject:
         """Return whether nobody had a reference when one was dropped, or taken without a cache that keeps objects."""
         if reference.before is None or reference.before > 0:
             return False
-        return reference.role is Role.PUT or (reference.role is Role.GET and self.kind not in _CACHED)
+        return reference.role is Role.PUT or (reference.role is Role.GET and self.kind not in CACHED_KINDS)
 
     def _see_count(self, reference: Reference) -> None:
         """Compare the counts of two events: what lies between was not recorded."""

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from events.references.matching import PlacePairs
 from events.references.reference import Reference, Role
-from events.references.tracked_object import TrackedObject
+from events.references.tracked_object import CACHED_KINDS, TrackedObject
 
 MOST_OBJECTS: Final = 1 << 16
 """Objects that are kept; then those seen longest ago without a held reference are forgotten."""
@@ -18,7 +18,7 @@ class State(enum.Enum):
     """Judgement on an object."""
 
     LEAKED = "leaked"
-    """A reference is held whose taker has ended."""
+    """A reference is held whose taker has ended, and did not hand it on to a keeper or a cache."""
     HELD_AT_FREE = "freed while held"
     """References were held when it was freed."""
     USED_AFTER_END = "used after end"
@@ -26,7 +26,7 @@ class State(enum.Enum):
     UNPROVEN = "not provable"
     """Events were lost that may disprove one of the states above."""
     OPEN = "open"
-    """References are held, by tasks that live or that are unknown."""
+    """References are held, by tasks that live or that are unknown: taken by a get that was not seen, by the count."""
     BALANCED = "balanced"
     """Each recorded get may have its put."""
 
@@ -41,7 +41,7 @@ class Judgement(NamedTuple):
     leaked: int = 0
     """Number of references held for sure whose takers have all ended."""
     unmatched: tuple[Reference, ...] = ()
-    """Gets without a put, those of ended tasks first."""
+    """Gets without a put, those that are leaked first."""
     is_ambiguous: bool = False
     """True if other gets than these may be the ones without a put."""
 
@@ -50,13 +50,18 @@ class ReferenceTracker:
     """Objects by address, each from its first event to its free, and those freed with a fault."""
 
     def __init__(
-        self, made_kinds: Container[str] = (), lost_between: Callable[[int, int], bool] | None = None
+        self,
+        made_kinds: Container[str] = (),
+        lost_between: Callable[[int, int], bool] | None = None,
+        keepers: frozenset[str] = frozenset(),
     ) -> None:
         """Set what is recorded.
 
         Args:
             made_kinds: kinds of objects whose making is recorded always: an event of a freed one is a use after free.
             lost_between: returns whether events may have been lost between two times in ns; None: none were.
+            keepers: functions that hand references on to what outlives their task, as a list or a cache: those taken
+                by them, or inside them, are not leaked when the task ends.
         """
         self.made_kinds = made_kinds
         self.objects: dict[int, TrackedObject] = {}
@@ -71,6 +76,7 @@ class ReferenceTracker:
         """Number of objects forgotten for others, or whose address another one got before their free was seen."""
         self.pairs = PlacePairs()
         self._lost_between = lost_between or (lambda _start, _end: False)
+        self._keepers = keepers
         self._ended: dict[int, int] = {}
         """Time of the end of each task."""
         self.latest = 0
@@ -109,10 +115,11 @@ class ReferenceTracker:
             found = self._sorted(tracked.unmatched(self.pairs))
             return self._proven(tracked, Judgement(State.HELD_AT_FREE, 0, found, tracked.is_ambiguous(self.pairs)))
         certain = tracked.certain if tracked.count is None else min(tracked.certain, max(0, tracked.count))
-        if not certain:
-            return Judgement(State.BALANCED)
+        if not certain:  # the count tells of references that no recorded get took
+            is_held = tracked.is_new and (tracked.count or 0) > 0
+            return Judgement(State.OPEN if is_held else State.BALANCED)
         unmatched = self._sorted(tracked.unmatched(self.pairs))
-        leaked = max(0, certain - sum(not self.has_ended(one) for one in tracked.held))
+        leaked = max(0, certain - sum(not self._is_abandoned(one) for one in tracked.held))
         is_ambiguous = tracked.is_ambiguous(self.pairs)
         state = State.LEAKED if leaked else State.OPEN
         return self._proven(tracked, Judgement(state, leaked, unmatched, is_ambiguous))
@@ -130,6 +137,13 @@ class ReferenceTracker:
         """Return whether the task that took a reference has ended since."""
         return self._ended.get(reference.task, -1) >= reference.ts
 
+    def _is_abandoned(self, reference: Reference) -> bool:
+        """Return whether the taker of a reference has ended, and was the one to drop it."""
+        if reference.role is Role.NEW and reference.kind in CACHED_KINDS:
+            return False
+        functions = (reference.function, *(frame.partition("+")[0] for frame in reference.stack))
+        return self.has_ended(reference) and self._keepers.isdisjoint(functions)
+
     def _proven(self, tracked: TrackedObject, judgement: Judgement) -> Judgement:
         """Return a judgement, or that it is not provable where events of the object may have been lost."""
         is_lossy = tracked.is_out_of_order or self._lost_between(tracked.first.ts, self.latest)
@@ -138,7 +152,7 @@ class ReferenceTracker:
         return judgement
 
     def _sorted(self, gets: tuple[Reference, ...]) -> tuple[Reference, ...]:
-        return tuple(sorted(gets, key=lambda one: (not self.has_ended(one), one.ts)))
+        return tuple(sorted(gets, key=lambda one: (not self._is_abandoned(one), one.ts)))
 
     def _begins_anew(self, tracked: TrackedObject, reference: Reference) -> bool:
         """Return whether an event is the first of another object at the address of one."""

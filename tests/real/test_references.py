@@ -44,9 +44,24 @@ def test_each_planted_leak_is_found_and_no_other(guest: Guest, tmp_path: Path) -
     assert summary["objects"] > 10 * len(PLANTED)
     again = run("refs", "-t", str(file), "--json")
     assert (again.status, again.objects) == (1, done.objects)
+    kept = run("refs", "-t", str(file), "--json", "--keeper", "__scm_send")
+    assert (kept.status, kept.objects[-1]["faults"]) == (0, 0)
     shown = run("refs", "-t", str(file))
     assert [line.split()[0] for line in shown.out.splitlines() if " planted-" in line] == ["leaked"] * len(PLANTED)
     assert "fget_raw < __scm_send < " in shown.out
+
+
+@on("6.1")
+def test_a_reference_that_is_handed_on_by_an_inlined_get_is_open(guest: Guest, tmp_path: Path) -> None:
+    """This kernel copies the files of a message (scm_fp_dup), and puts the first ones: only the count tells."""
+    done = track(guest, tmp_path, "file", "--json")
+    assert done.status == 0, done
+    *objects, summary = done.objects
+    planted = [one for one in objects if one["name"] in PLANTED]
+    assert sorted(one["name"] for one in planted) == PLANTED, done
+    for one in planted:
+        assert (one["state"], one["count"], one["balance"], one["unseen_gets"]) == ("open", 1, 0, 1)
+    assert summary["faults"] == 0, done
 
 
 @on("7.2")

@@ -101,7 +101,7 @@ def test_a_reference_that_no_event_tells_of_may_be_the_one_that_is_held(write: W
     write(Role.PUT, task=7)
     write.end(7)
     found = write.judge()
-    assert (found.state, write.tracker.objects[A].unseen_gets) == (State.BALANCED, 1)
+    assert (found.state, found.unmatched, write.tracker.objects[A].unseen_gets) == (State.OPEN, (), 1)
     assert write.tracker.objects[A].count == 1
 
 
@@ -162,6 +162,21 @@ def test_without_counts_it_is_proven_only_where_each_making_is_recorded(made: tu
     write(Role.FREE)
     write(Role.PUT)
     assert write.judge().state is state
+
+
+def test_what_was_handed_to_a_keeper_is_not_leaked() -> None:
+    write = Writer(ReferenceTracker(keepers=frozenset({"list_add"})))
+    write(Role.NEW, task=7, place="list_add+0x1/0x9")
+    write(Role.GET, task=7, place="other+0x1/0x9")
+    write(Role.GET, task=7, place="list_add+0x1/0x9")
+    write(Role.NEW, B, task=7, kind="inode")
+    write.end(7)
+    found = write.judge()
+    assert (found.state, found.leaked, found.unmatched[0].stack[0]) == (State.LEAKED, 1, "other+0x1/0x9")
+    assert write.judge(B).state is State.OPEN  # the cache of dentries has it
+    write(Role.GET, B, task=8, kind="inode")
+    write.end(8)
+    assert write.judge(B)[:2] == (State.LEAKED, 1)
 
 
 def test_nothing_is_proven_across_a_loss() -> None:

@@ -301,6 +301,15 @@ def _refs(parser: argparse.ArgumentParser) -> None:
         "GET,PUT[,FREE] (fget,fput); none of a recording",
     )
     parser.add_argument(
+        "--keeper",
+        dest="keepers",
+        type=types.name,
+        action="append",
+        default=[],
+        metavar="FUNCTION",
+        help="references taken in this function outlive their task by intent: they are no leak; again for another",
+    )
+    parser.add_argument(
         "--limit", type=types.natural, metavar="N", help="print at most N objects of each state (default: 20; 0: all)"
     )
     add_rates(parser)

@@ -31,6 +31,7 @@ class ReferencePrinter:
 
     def __init__(self, watch: Watch, arguments: argparse.Namespace) -> None:
         self._watch = watch
+        self._keepers = frozenset(arguments.keepers)
         self._json = arguments.json
         self._most = _MOST_ROWS if arguments.limit is None else arguments.limit
         self._model: ReferenceModel | None = None
@@ -70,7 +71,7 @@ class ReferencePrinter:
         if self._model is None and store is not None:
             from tui.views.references.model import ReferenceModel
 
-            self._model = ReferenceModel(self._watch, store)
+            self._model = ReferenceModel(self._watch, store, self._keepers)
         if self._model is None:
             return 0
         self._model.tick(0.0)

@@ -42,10 +42,11 @@ _FAULT: Final = "(fault)"
 class ReferenceModel:
     """Objects of a store with their references; `tick` must always be called from the same thread."""
 
-    def __init__(self, watch: Watch, store: Store) -> None:
+    def __init__(self, watch: Watch, store: Store, keepers: frozenset[str] = frozenset()) -> None:
+        """Take the events of a store; `keepers` as for `ReferenceTracker`."""
         self.watch = watch
         self.store = store
-        self.tracker = ReferenceTracker(_MadeKinds(store), self._lost_between)
+        self.tracker = ReferenceTracker(_MadeKinds(store), self._lost_between, keepers)
         self.events = 0
         """Number of events that took or dropped references, made or freed objects."""
         self.skipped = 0

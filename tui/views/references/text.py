@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tui.views.references.model import ReferenceModel
 
 TITLES: Final = ("state", "leaked", "balance", "count", "gets", "puts", "unseen", "object", "taken by")
+UNSEEN: Final = "a get that was not seen"
 _MOST_FRAMES: Final = 12
 _SIGNS: Final = {Role.NEW: "+1 new", Role.GET: "+1 get", Role.PUT: "-1 put", Role.FREE: "   free"}
 
@@ -43,6 +44,8 @@ def object_text(tracked: TrackedObject, judgement: Judgement) -> ObjectText:
     unseen += [f"-{tracked.unseen_puts}"] * bool(tracked.unseen_puts)
     places = Counter(place_text(one) for one in judgement.unmatched)
     taken = ", ".join(f"{place} {number}" if number > 1 else place for place, number in places.most_common(2))
+    if judgement.state is State.OPEN and not taken:
+        taken = UNSEEN
     return ObjectText(
         judgement.state.value,
         grouped(judgement.leaked) if judgement.leaked else "",
