@@ -109,19 +109,33 @@ class LoadedPrograms:
         found = {}
         data = calls.read_element(self._target, self._counters, 0, self._stride * self._cpus.possible)
         for loaded in self._events:
-            rows = [
-                (
-                    cpu,
-                    COUNTERS.unpack_from(data, cpu * self._stride + LOST_BYTES + one.program.number * PROGRAM_BYTES),
-                )
-                for cpu in range(self._cpus.possible)
-                for one in loaded.programs
-            ]
+            rows = [row for one in loaded.programs for row in self._rows(data, one)]
             missed = sum(
                 calls.missed_calls(self._target, one.file, one.link, one.program.point) for one in loaded.programs
             )
             found[loaded.event.path] = ProgramCounts.of(rows, missed)
         return found
+
+    def rates_by_function(self, seconds: float) -> dict[str, float]:
+        """Return the calls a second of each of several functions with programs of their own, the most frequent first.
+
+        Empty: they share programs. Raises BpfRefused, TargetLost.
+
+        Args:
+            seconds: since the programs were switched on.
+        """
+        programs = self._events[0].programs
+        if len(programs) < 2 or any(len(one.program.functions) > 1 for one in programs):
+            return {}
+        data = calls.read_element(self._target, self._counters, 0, self._stride * self._cpus.possible)
+        hits = {one.program.functions[0]: sum(row[0] for _, row in self._rows(data, one)) for one in programs}
+        rates = {name: number / seconds for name, number in hits.items() if number}
+        return dict(sorted(rates.items(), key=lambda one: -one[1]))
+
+    def _rows(self, data: bytes, one: _LoadedProgram) -> list[tuple[int, tuple[int, ...]]]:
+        """Return the counters of a program, each with its CPU."""
+        at = LOST_BYTES + one.program.number * PROGRAM_BYTES
+        return [(cpu, COUNTERS.unpack_from(data, cpu * self._stride + at)) for cpu in range(self._cpus.possible)]
 
     def close(self) -> None:
         """Detach the programs, entries first, and close all files. Raises TargetLost."""
