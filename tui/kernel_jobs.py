@@ -34,6 +34,7 @@ def arm(
     probe: Armable,
     *,
     at_any_rate: bool = False,
+    rate_shown: bool = False,
     count_only: bool = False,
     triggers: Sequence[str] = (),
 ) -> ProbeArmed | ProbeRejected | ProbeTooFast:
@@ -46,13 +47,15 @@ def arm(
         armed = watch.armed.arm(
             probe,
             at_any_rate=at_any_rate or count_only,
+            rate_shown=rate_shown,
             mode=Mode.COUNT if count_only else Mode.RECORD,
             triggers=triggers,
         )
     except TooFast as error:
         found, plan = error.measured, error.plan
         most = found.most_frequent() if found.by_function else ""
-        return ProbeTooFast(probe, found.text(plan), percent(found.cost(plan, counting=True)), error.quieter, most)
+        counting = percent(found.cost(plan, counting=True))
+        return ProbeTooFast(probe, found.text(plan), counting, error.quieter, most, exceeds=error.exceeds)
     except CannotLower as error:
         return ProbeRejected(probe, Verdict(str(probe), error.refusal), str(error))
     except ProbeRefused as error:

@@ -145,19 +145,28 @@ class ProbeArmed(PartMessage):
 
 
 class ProbeTooFast(PartMessage):
-    """A probe was not armed: its rate exceeds the limit."""
+    """A probe is armed only after a question: its rate exceeds the limit, or it is on several functions."""
 
     def __init__(
-        self, probe: Armable, rate: str, cost_of_counting: str, quieter: Armable | None = None, most: str = ""
+        self,
+        probe: Armable,
+        rate: str,
+        cost_of_counting: str,
+        quieter: Armable | None = None,
+        most: str = "",
+        *,
+        exceeds: bool = True,
     ) -> None:
         super().__init__()
         self.probe = probe
         self.rate = rate
         self.cost_of_counting = cost_of_counting
         self.quieter = quieter
-        """The probe without its most frequent functions, which keeps the limit; None: there is none."""
+        """The probe without its most frequent functions; None: there is none."""
         self.most = most
         """The most frequent of several functions with their rates; empty: they were not counted."""
+        self.exceeds = exceeds
+        """True if the rate exceeds the limit, which the quieter probe keeps."""
 
 
 class Remedied(PartMessage):

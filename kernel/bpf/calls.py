@@ -216,6 +216,7 @@ def attach(
     point: AttachPoint = AttachPoint.ENTRY,
     *,
     numbered: bool = False,
+    cookies: Sequence[int] = (),
 ) -> int:
     """Attach a program to functions by name, or all by address, to all or to none, and return the link's file.
 
@@ -225,6 +226,7 @@ def attach(
         functions: names as available_filter_functions has them, or addresses: `0xffffffff81234560`.
         point: ends of the calls at which it runs.
         numbered: give it the number of each function in `functions` as a cookie.
+        cookies: cookie of each function.
     """
     head = struct.pack("<IIII", program, 0, _ATTACH_TYPES.get(point, _ATTACH_KPROBE_MULTI), 0)
     rest = struct.pack("<IIQQQ", _RETURN if point is AttachPoint.EXIT else 0, len(functions), 0, 0, 0)
@@ -232,8 +234,8 @@ def attach(
         parts = [BpfPart(32, struct.pack(f"<{len(functions)}Q", *(int(one, 16) for one in functions)))]
     else:
         parts = [BpfPart(24, b"".join(name.encode() + b"\0" for name in functions), bpf_calls.NAMES)]
-    if numbered:
-        parts.append(BpfPart(40, struct.pack(f"<{len(functions)}Q", *range(len(functions)))))
+    if numbered or cookies:
+        parts.append(BpfPart(40, struct.pack(f"<{len(functions)}Q", *(cookies or range(len(functions))))))
     step = f"attaching to {counted(len(functions), 'function')}"
     return _call(target, bpf_calls.LINK_CREATE, head + rest, parts, step)
 

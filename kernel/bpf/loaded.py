@@ -152,6 +152,22 @@ class LoadedPrograms:
                 found.setdefault(loaded.event.path, []).append(ProgramGroups(one.program, groups, counts))
         return found
 
+    def rates_by_function(self, seconds: float) -> dict[str, float]:
+        """Return the calls a second of each of several functions with programs of their own, the most frequent first.
+
+        Empty: they share programs. Raises BpfRefused, TargetLost.
+
+        Args:
+            seconds: since the programs were switched on.
+        """
+        programs = self._events[0].programs
+        if len(programs) < 2 or any(len(one.program.functions) > 1 for one in programs):
+            return {}
+        data = calls.read_element(self._target, self._counters, 0, self._stride * self._cpus.possible)
+        hits = {one.program.functions[0]: sum(row[0] for _, row in self._rows(data, one)) for one in programs}
+        rates = {name: number / seconds for name, number in hits.items() if number}
+        return dict(sorted(rates.items(), key=lambda one: -one[1]))
+
     def _rows(self, data: bytes, one: _LoadedProgram) -> list[tuple[int, Sequence[int]]]:
         """Return the counters of a program by CPU."""
         first = LOST_BYTES + one.program.number * PROGRAM_BYTES

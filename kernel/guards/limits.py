@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
+from events.names.function_choice import is_address
 from kernel.errors import KernelError
 from probes.plans.cost_estimate import EventRate, ReaderCost, cost_of, percent, reading_cost_of
 from probes.plans.plan import Plan
@@ -34,11 +35,24 @@ class Limits:
     """Highest rate armed without a question; 0: the rate is not measured."""
     storm: float = STORM
     """Highest rate of an armed probe before it is stopped."""
+    asks_about_several: bool = False
+    """True: a probe on several functions is armed only after a question that shows its rate, whatever that is."""
+
+    @classmethod
+    def of(cls, asked: Mapping[str, float], *, asks_about_several: bool = False) -> Limits:
+        """Return the limits that options ask for, by their names."""
+        return cls(asked.get("max_rate", MAX_RATE), asked.get("storm", STORM), asks_about_several)
 
 
 _MOST_NAMED = 4
 _MOST_LEFT_OUT = 16
 """Functions that a quieter probe leaves out at most."""
+_LOUD = 0.1
+"""Share of the calls of the loudest function from which on another one is loud, too."""
+_TIMES = 4
+"""Times that a loud function is called as often as the quietest one that is called."""
+_MOST_CALLS = 0.8
+"""Share of all calls that the loudest functions have."""
 UNLIMITED: Final = Limits(0, 0)
 
 
@@ -98,8 +112,9 @@ REMEDY: Final = TOO_FAST
 
 
 def too_fast_error(plan: Plan, measured: MeasuredRate, limits: Limits) -> TooFast:
-    """Return the error of a probe that exceeds the limits."""
-    quieter = without_most_frequent(plan, measured, limits)
+    """Return the error of a probe that is armed only after a question: it exceeds the limits, or is on several."""
+    exceeds = exceeds_limits(plan, measured, limits)
+    quieter = without_most_frequent(plan, measured, limits) if exceeds else without_loudest(plan, measured)
     most = f"; the most frequent: {measured.most_frequent()}" if measured.by_function else ""
     return TooFast(
         f"{plan.probe.subject}: {measured.text(plan)}; the limit is {limits.max_rate:,.0f} a second{most}",
@@ -107,6 +122,7 @@ def too_fast_error(plan: Plan, measured: MeasuredRate, limits: Limits) -> TooFas
         plan,
         measured,
         quieter,
+        exceeds=exceeds,
     )
 
 
@@ -125,9 +141,46 @@ def without_most_frequent(plan: Plan, measured: MeasuredRate, limits: Limits) ->
         share = 1 - sum(calls[each] for each in left_out) / total
         rates = {path: EventRate(rate.hits * share, rate.records * share) for path, rate in measured.rates.items()}
         if not exceeds_limits(plan, measured._replace(rates=rates), limits):
-            place = "".join([str(probe.place), *(f",!{each}" for each in left_out)])
-            return replace(probe, place=ProbePlace(place))
+            return _without(probe, left_out)
     return None
+
+
+def without_loudest(plan: Plan, measured: MeasuredRate) -> Probe | None:
+    """Return a probe without the functions that most of the calls are of; None: they were not counted."""
+    probe, names = plan.probe, loudest(measured.by_function)
+    return _without(probe, names) if isinstance(probe, Probe) and names else None
+
+
+def loudest(calls: Mapping[str, float]) -> list[str]:
+    """Return the functions that most of the calls are of; of functions that are called alike the first.
+
+    Args:
+        calls: calls a second of each function, the most frequent first.
+    """
+    if len(calls) < 2:
+        return []
+    (first, most), *others = calls.items()
+    least = max(_LOUD * most, _TIMES * min(calls.values()))
+    found, heard = [first], most
+    for name, rate in others[:-1]:
+        if rate < least or heard >= _MOST_CALLS * sum(calls.values()) or len(found) == _MOST_LEFT_OUT:
+            break
+        found.append(name)
+        heard += rate
+    return found
+
+
+def _without(probe: Probe, names: Sequence[str]) -> Probe | None:
+    """Return a probe that leaves functions out; None: one of them is known by its address only."""
+    if any(map(is_address, names)):
+        return None
+    return replace(probe, place=ProbePlace("".join([str(probe.place), *(f",!{name}" for name in names)])))
+
+
+def asks_before(plan: Plan, measured: MeasuredRate, limits: Limits) -> bool:
+    """Return whether a probe may be armed only after a question."""
+    is_several = any(event.function_field for event in plan.events)
+    return exceeds_limits(plan, measured, limits) or (limits.asks_about_several and is_several)
 
 
 def exceeds_limits(plan: Plan, measured: MeasuredRate, limits: Limits) -> bool:
@@ -148,13 +201,22 @@ def _figure(rate: float) -> str:
 
 
 class TooFast(KernelError):
-    """A probe was not armed: its events would exceed the rate limit."""
+    """A probe was not armed: its events would exceed the rate limit, or its rate is to be shown before."""
 
     def __init__(
-        self, message: str, remedy: str, plan: Plan, measured: MeasuredRate, quieter: Probe | None = None
+        self,
+        message: str,
+        remedy: str,
+        plan: Plan,
+        measured: MeasuredRate,
+        quieter: Probe | None = None,
+        *,
+        exceeds: bool = True,
     ) -> None:
         super().__init__(message, remedy)
         self.plan = plan
         self.measured = measured
+        self.exceeds = exceeds
+        """True if the events would exceed the rate limit."""
         self.quieter = quieter
         """The probe without its most frequent functions, which keeps the limit; None: there is none."""

@@ -12,7 +12,7 @@ import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 
-from events.summary.hist_text import sections
+from events.summary.hist_text import parse_hist, sections
 from kernel.cleanup.owner import GROUP_PREFIX
 from kernel.cleanup.undo import UndoList
 from kernel.errors import FileRefused, KernelError
@@ -26,6 +26,9 @@ KEYS = "keys=common_cpu"
 """Key of the histogram: an entry for each CPU, so that CPUs do not contend."""
 _OURS = re.compile(rf"hist:name={GROUP_PREFIX}\w+:{KEYS}(common_cpu)?:")
 """Pattern of our own triggers; Linux 6.16 to 7.3 print the key twice, as one word."""
+_BY_FUNCTION = re.compile(rf"hist:name={GROUP_PREFIX}\w+:keys=__probe_(?:ip|func)\.sym:")
+_MOST_MATCHED = 4096
+"""Functions of a pattern, which the kernel matches, that are counted apart."""
 LONGEST = 0.1
 """Longest measurement, in seconds."""
 STEP = 0.05
@@ -55,6 +58,8 @@ class RateMeter:
         self._clock = clock
         self._counted: dict[str, bool] = {}
         """Events with our trigger; True: a second one counts the hits that pass the filter."""
+        self._by_function = ""
+        """Event with a trigger that counts each function by itself; empty: none has one."""
 
     def start(self, events: Sequence[PlannedEvent], *, passing: bool = True) -> None:
         """Start counting. Raises FileRefused if the kernel has no hist triggers, TargetLost.
@@ -71,6 +76,24 @@ class RateMeter:
                 self._undo.do(*self._steps(event.path, text))
                 self._counted[event.path] = True
 
+    def count_functions(self, event: PlannedEvent, functions: int) -> None:
+        """Count the hits of an event on several functions by function, too. Raises FileRefused, TargetLost."""
+        size = next((size for size in (2**bits for bits in range(11, 17)) if size >= functions), 1 << 17)
+        text = f"hist:name={self._name}_functions:keys={event.function_address}.sym:size={size}"
+        self._undo.do(*self._steps(event.path, text))
+        self._by_function = event.path
+
+    def calls(self, rate: float) -> dict[str, float]:
+        """Return the calls a second of each function, the most frequent first; none are counted: an empty one.
+
+        `rate`: hits a second of all of them. Raises FileRefused, TargetLost.
+        """
+        if not self._by_function:
+            return {}
+        hits = hits_by_function(self._instance.read(f"events/{self._by_function}/hist"))
+        total = sum(hits.values())
+        return {name: number * rate / total for name, number in sorted(hits.items(), key=lambda one: -one[1])}
+
     def read(self) -> dict[str, tuple[int, int]]:
         """Return hits, and those of them that pass the filter, by `group/event`. Raises FileRefused, TargetLost."""
         counts_by_path = {}
@@ -79,17 +102,18 @@ class RateMeter:
             counts_by_path[path] = (counts.get(False, 0), counts.get(passing, 0))
         return counts_by_path
 
-    def measure(self, wait: Callable[[float], object] = time.sleep) -> MeasuredRate | None:
+    def measure(self, wait: Callable[[float], object] = time.sleep, *, patient: bool = False) -> MeasuredRate | None:
         """Read the counts twice or more within `LONGEST` seconds; None: that would take too long, or there is no
-        result.
+        result. `patient`: also over a slow connection.
         """
         begin = self._clock()
         started, first = self._timed_read()
         duration = self._clock() - begin
-        if duration > SLOW_LINE:
+        if duration > SLOW_LINE and not patient:
             return None
         step = STEP if duration < QUICK else max(STEP, LONGEST - duration)
         end, latest, last = started + LONGEST - step / 2, started, first
+        end = max(end, latest + step) if patient else end
         while latest < end and _max_hits(first, last) < ENOUGH:
             wait(step)
             latest, last = self._timed_read()
@@ -100,7 +124,11 @@ class RateMeter:
             path: EventRate((hits - first[path][0]) / seconds, (passed - first[path][1]) / seconds)
             for path, (hits, passed) in last.items()
         }
-        return MeasuredRate(rates, seconds)
+        found = MeasuredRate(rates, seconds)
+        if self._by_function:
+            with contextlib.suppress(FileRefused):
+                found = found._replace(by_function=self.calls(rates[self._by_function].hits))
+        return found
 
     def _timed_read(self) -> tuple[float, Mapping[str, tuple[int, int]]]:
         """Return the time in the middle of the reading, and the counts."""
@@ -112,8 +140,12 @@ class RateMeter:
         return self._instance.trigger(path, text), self._instance.trigger(path, f"!{text}")
 
 
-def measured(instance: Instance, events: Sequence[PlannedEvent], undo: UndoList, name: str) -> MeasuredRate | None:
+def measured(
+    instance: Instance, events: Sequence[PlannedEvent], undo: UndoList, name: str, *, patient: bool = False
+) -> MeasuredRate | None:
     """Measure the rate for a moment; None if impossible, which does not prevent arming. Raises TargetLost.
+
+    `patient`: also over a slow connection.
 
     The triggers stay until `undo` runs: an event that is enabled before that is not patched out of the kernel's code
     and in again.
@@ -121,11 +153,26 @@ def measured(instance: Instance, events: Sequence[PlannedEvent], undo: UndoList,
     meter = RateMeter(instance, undo, name)
     try:
         meter.start(events)
-        return meter.measure()
+        several = next((event for event in events if event.function_field), None)
+        if several is not None:
+            with contextlib.suppress(FileRefused):  # then all together are counted
+                meter.count_functions(several, max(len(several.lines), _MOST_MATCHED))
+        return meter.measure(patient=patient)
     except FileRefused:
         with contextlib.suppress(KernelError):
             undo.run()
         return None
+
+
+def hits_by_function(text: str) -> dict[str, int]:
+    """Return the hits of each function in our own histogram of an event's `hist` file."""
+    hits: dict[str, int] = {}
+    for found in parse_hist(text):
+        if _BY_FUNCTION.match(found.trigger):
+            for entry in found.entries:
+                name = entry.keys[0].label.partition(" ")[0]
+                hits[name] = hits.get(name, 0) + entry.hits
+    return hits
 
 
 def hits_of(text: str) -> dict[bool, int]:

@@ -12,7 +12,7 @@ from events.format import EventFormat
 from events.loss_counts import LossCounts
 from kernel.cleanup.undo import UndoFailure
 from kernel.errors import KernelError, TargetUnusable
-from kernel.guards.limits import UNLIMITED, Limits, MeasuredRate, exceeds_limits, too_fast_error
+from kernel.guards.limits import UNLIMITED, Limits, MeasuredRate, asks_before, too_fast_error
 from kernel.guards.loss_counts import LossCounter
 from kernel.guards.rate_meter import measured
 from kernel.pump import Pump
@@ -265,11 +265,12 @@ class ArmedProbes:
         # An event that another probe has too would count both.
         if not limits.max_rate or not events or any(event.path in taken for event in events):
             return None
-        found = measured(self._instance, events, holding.counted, holding.name)
+        patient = limits.asks_about_several and any(event.function_field for event in events)
+        found = measured(self._instance, events, holding.counted, holding.name, patient=patient)
         if found is not None:
             reader, slowdown = getattr(self._target, "reader", None), getattr(self._target, "slowdown", 1)
             found = found._replace(reader=reader, slowdown=slowdown)
-        if found is not None and exceeds_limits(plan, found, limits):
+        if found is not None and asks_before(plan, found, limits):
             raise too_fast_error(plan, found, limits)
         return found
 

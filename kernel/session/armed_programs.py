@@ -14,12 +14,12 @@ from events.format import EventFormat, FormatError, parse_format
 from events.loss_counts import LossCounts
 from kernel.bpf.call_tracer import LoadedTracer
 from kernel.bpf.calls import BpfRefused
-from kernel.bpf.hit_counts import count_calls
+from kernel.bpf.hit_counts import CallCounter
 from kernel.bpf.loaded import LoadedPrograms, ProgramCounts, ProgramGroups
 from kernel.bpf.refusals import refusal_of
 from kernel.bpf.rings import Cpus
 from kernel.errors import FileRefused, KernelError, TargetUnusable
-from kernel.guards.limits import UNLIMITED, Limits, MeasuredRate, exceeds_limits, too_fast_error
+from kernel.guards.limits import UNLIMITED, Limits, MeasuredRate, asks_before, too_fast_error
 from kernel.guards.rate_meter import ENOUGH, LONGEST, STEP
 from kernel.session.arm_steps import Mode
 from kernel.session.armed import Armed
@@ -221,30 +221,38 @@ class ArmedPrograms:
         """Count hits for a moment, if limits ask for it. Raises TooFast, BpfRefused, TargetLost."""
         if not limits.max_rate:
             return None
-        loaded.switch(ProgramMode.COUNT)
-        start = time.monotonic()
-        while True:
-            time.sleep(STEP)
-            counts, seconds = loaded.counts(), time.monotonic() - start
-            if seconds >= LONGEST or sum(one.hits for one in counts.values()) >= ENOUGH:
-                break
+        counter = self._call_counter(plan)
+        try:
+            loaded.switch(ProgramMode.COUNT)
+            start = time.monotonic()
+            while True:
+                time.sleep(STEP)
+                counts, seconds = loaded.counts(), time.monotonic() - start
+                if seconds >= LONGEST or sum(one.hits for one in counts.values()) >= ENOUGH:
+                    break
+            by_function = counter.rates() if counter is not None else loaded.rates_by_function(seconds)
+            # Of another time span, a little longer: what is said of each function adds up to what is said of all.
+            by_function = _scaled(by_function, counts[plan.events[0].path].hits / seconds)
+        finally:
+            if counter is not None:
+                counter.close()
         rates = {path: EventRate(one.hits / seconds, one.passed / seconds) for path, one in counts.items()}
         reader, slowdown = getattr(self._target, "reader", None), getattr(self._target, "slowdown", 1)
-        measured = MeasuredRate(rates, seconds, reader, slowdown)
-        if exceeds_limits(plan, measured, limits):
+        measured = MeasuredRate(rates, seconds, reader, slowdown, by_function)
+        if asks_before(plan, measured, limits):
             loaded.switch(ProgramMode.OFF)
-            raise too_fast_error(plan, measured._replace(by_function=self._count_calls(plan)), limits)
+            raise too_fast_error(plan, measured, limits)
         return measured
 
-    def _count_calls(self, plan: Plan) -> dict[str, float]:
-        """Return the calls a second of each of several functions; empty where they can't be counted."""
+    def _call_counter(self, plan: Plan) -> CallCounter | None:
+        """Return a counter of the calls of each of several functions that share programs; None: there is none."""
         functions = [name for program in plan.events[0].programs for name in program.functions]
-        if len(functions) < 2:
-            return {}
+        if len(functions) < 2 or plan.events[0].programs[0].point.on_one:
+            return None
         try:
-            return count_calls(self._target, functions, LONGEST)
+            return CallCounter(self._target, functions)
         except (BpfRefused, FileRefused):
-            return {}
+            return None
 
     def _read_cpus(self) -> Cpus:
         """Return the CPUs of the target, as read once. Raises FileRefused, TargetLost."""
@@ -253,6 +261,12 @@ class ArmedPrograms:
             online, possible = (self._target.read(f"{folder}/{name}").decode() for name in ("online", "possible"))
             self._cpus = Cpus(tuple(_numbers(online)), max(_numbers(possible)) + 1)
         return self._cpus
+
+
+def _scaled(rates: dict[str, float], total: float) -> dict[str, float]:
+    """Return rates in the same proportions with another sum; empty if that is 0."""
+    before = sum(rates.values())
+    return {name: rate * total / before for name, rate in rates.items()} if total else {}
 
 
 def _sum(earlier: ProgramCounts | None, later: ProgramCounts) -> ProgramCounts:

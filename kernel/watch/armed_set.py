@@ -89,6 +89,7 @@ class ArmedSet:
         probe: Armable,
         *,
         at_any_rate: bool = False,
+        rate_shown: bool = False,
         mode: Mode = Mode.RECORD,
         triggers: Sequence[str] = (),
         shape: Callable[[Plan], Plan] = lambda plan: plan,
@@ -98,11 +99,14 @@ class ArmedSet:
         Args:
             probe: probe as a person means it.
             at_any_rate: arm the probe even if its events come faster than the limit.
+            rate_shown: its rate was shown before: raise TooFast only where it exceeds the limit.
             mode: `Mode.COUNT`: the kernel counts hits and records nothing.
             triggers: more triggers for each of its events that takes them.
             shape: change of its plan before it is armed.
         """
         limits = Limits(0, self.limits.storm) if at_any_rate else self.limits
+        if rate_shown:
+            limits = replace(limits, asks_about_several=False)
         try:
             with self._queue.lock:
                 session = self._queue.open()

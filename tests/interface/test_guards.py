@@ -79,6 +79,28 @@ async def test_a_probe_on_several_functions_can_be_armed_without_the_most_freque
         await until(lambda: armed == [quieter], pilot)
 
 
+@pytest.mark.parametrize(("key", "answers"), [("w", "quieter"), ("enter", "probe"), ("n", "")])
+async def test_the_rate_of_several_functions_is_shown_before_they_are_armed(
+    monkeypatch: pytest.MonkeyPatch, key: str, answers: str
+) -> None:
+    probes = {"probe": parse_armable("f vfs_*"), "quieter": parse_armable("f vfs_*,!vfs_read")}
+    armed: list[object] = []
+    app = application(shipped_recording())
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(lambda: app.target.planner is not None, pilot)
+        monkeypatch.setattr(app.arming, "arm", lambda one, **_: armed.append(one))
+        most = "vfs_read 900 a second, vfs_open 20"
+        rate = "about 920 events a second"
+        app.post_message(ProbeTooFast(probes["probe"], rate, "1 %", probes["quieter"], most, exceeds=False))
+        await until(lambda: "Without (w)" in "\n".join(screen_text(app)), pilot)
+        text = "\n".join(screen_text(app))
+        assert rate in text and most in text and "f vfs_*,!vfs_read" in text and "limit" not in text
+        await pilot.pause(PAUSE)
+        await pilot.press(key)
+        await until(lambda: "Without (w)" not in "\n".join(screen_text(app)), pilot)
+        assert armed == ([probes[answers]] if answers else [])
+
+
 SHEET = LossSheet(
     LossTotals(lost=1_204_332, missed=17, dropped=0, unread=3),
     LossCounts({0: 1_204_000, 1: 300, 2: 0}, {0: 0, 1: 32, 2: 0}, {}, 0, 0, read_errors=4),

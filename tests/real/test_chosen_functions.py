@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Iterator
 
 import pytest
 
+from kernel.guards.limits import Limits, TooFast
 from kernel.lab.guest import Guest
 from kernel.watch.watch import Watch
 from probes.functions.function_index import index_of
 from probes.plans.plan import Via
 from probes.syntax.parse import parse_probe
 from tests.real.guest_watch import run_workload, watch_of
+from tests.real.processes import until
 
 ALL = pytest.mark.parametrize("guest", ["7.2", "6.12", "6.1", "arm64:6.12"], indirect=True)
 
@@ -62,3 +65,27 @@ def test_one_of_several_functions_of_a_name_is_hit_alone(guest: Guest, watch: Wa
         hits.append(functions_hit(watch, first))
         watch.armed.disarm(armed)
     assert sum("c_start" in one for one in hits) == 1, hits
+
+
+@ALL
+@pytest.mark.parametrize("via", [Via.TRACEFS, Via.BPF])
+def test_the_rate_of_several_functions_is_known_before_they_are_armed(guest: Guest, watch: Watch, via: Via) -> None:
+    watch.planner.via = via
+    watch.armed.limits = Limits(asks_about_several=True)
+    reads = "with open('/dev/zero', 'rb', 0) as zero:\n while zero.read(1): pass"
+    reader = subprocess.Popen([*guest.ssh_command, f'echo $$ >/tmp/reader; exec timeout 60 python3 -c "{reads}"'])
+    try:
+        assert until(lambda: b"dev/zero" in guest.run("ps -o args"))
+        with pytest.raises(TooFast) as caught:
+            watch.armed.arm(parse_probe("f vfs_read,vfs_statx,vfs_mkdir,vfs_fsync"))
+        assert watch.armed.probes == ()
+        calls = caught.value.measured.by_function
+        assert next(iter(calls)) == "vfs_read" and set(calls) <= {"vfs_read", "vfs_statx", "vfs_fsync", "vfs_mkdir"}
+        assert sum(calls.values()) == pytest.approx(caught.value.measured.hits, rel=1e-6)
+        if len(calls) > 1:
+            assert str(caught.value.quieter) == "f vfs_read,vfs_statx,vfs_mkdir,vfs_fsync,!vfs_read"
+        armed = watch.armed.arm(parse_probe("f vfs_read,vfs_statx,!vfs_read"), at_any_rate=True)
+        assert bool(armed.plan.programs) is (via is Via.BPF)
+    finally:
+        guest.run("kill $(cat /tmp/reader); rm /tmp/reader")
+        reader.wait()

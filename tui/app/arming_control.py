@@ -100,8 +100,13 @@ class ArmingControl:
 
         dialogs.ask_armed_already(self._app, again, others, answered)
 
-    def arm(self, probe: Armable, *, at_any_rate: bool = False, count_only: bool = False) -> None:
-        """Arm a probe, and go to its events; ask about one that is too fast."""
+    def arm(
+        self, probe: Armable, *, at_any_rate: bool = False, rate_shown: bool = False, count_only: bool = False
+    ) -> None:
+        """Arm a probe, and go to its events; ask about one that is too fast, or on several functions.
+
+        `rate_shown`: of several functions a person has seen the rates.
+        """
         watching = self._target.current_watch
         if watching is None:
             return
@@ -113,7 +118,14 @@ class ArmingControl:
         def arm() -> None:
             from tui import kernel_jobs
 
-            done = kernel_jobs.arm(watching, probe, at_any_rate=at_any_rate, count_only=count_only, triggers=triggers)
+            done = kernel_jobs.arm(
+                watching,
+                probe,
+                at_any_rate=at_any_rate,
+                rate_shown=rate_shown,
+                count_only=count_only,
+                triggers=triggers,
+            )
             self._app.post_message(done)
 
         self._app.run_worker(arm, thread=True, group="arm")
@@ -144,14 +156,14 @@ class ArmingControl:
         self._notices.forget(f"arm {probe}")
 
     def too_fast(self, event: ProbeTooFast) -> None:
-        """Ask whether a probe is to be armed that exceeds the limit of its rate."""
+        """Ask whether a probe is to be armed that exceeds the limit of its rate, or is on several functions."""
         self._no_longer_arming(event.probe)
 
         def chosen(answer: str) -> None:
             if answer == "filter":
                 self._places.edit_filter(event.probe)
             elif answer == "quieter" and event.quieter is not None:
-                self.arm(event.quieter)
+                self.arm(event.quieter, rate_shown=True)
             else:
                 self.arm(event.probe, at_any_rate=True, count_only=answer == "count")
 

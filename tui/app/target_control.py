@@ -170,7 +170,7 @@ class TargetControl:
 
         # Names and offsets stay as long as the target does: to walk through them at each collection takes 40 ms.
         gc.freeze()
-        self.current_watch = Watch(planner, limits=Limits(**self.asked_limits))
+        self.current_watch = Watch(planner, limits=Limits.of(self.asked_limits, asks_about_several=True))
         return self.current_watch
 
     def replay(self, watching: Watch) -> bool:

@@ -109,8 +109,8 @@ def offer_to_remove(app: App[None], leftovers: Sequence[Leftover], agreed: Calla
 
 
 def ask_too_fast(app: App[None], event: ProbeTooFast, chosen: Callable[[str], object]) -> None:
-    """Ask about a probe that would exceed the limit; `chosen` gets `arm`, `count`, `filter` or `quieter`, or is not
-    called.
+    """Ask about a probe that would exceed the limit, or show the rate of one on several functions before it is armed;
+    `chosen` gets `arm`, `count`, `filter` or `quieter`, or is not called.
     """
     from widgets.dialogs.choose import Answer, ChoiceDialog
 
@@ -118,11 +118,12 @@ def ask_too_fast(app: App[None], event: ProbeTooFast, chosen: Callable[[str], ob
         if answer in ("arm", "count", "filter", "quieter"):
             chosen(answer)
 
+    keeps = "Without the most frequent it keeps the limit" if event.exceeds else "Without the most frequent"
     details = [
         *([f"The most frequent: {event.most}."] if event.most else []),
-        *([f"Without the most frequent it keeps the limit: {event.quieter}"] if event.quieter is not None else []),
-        f"Counting only would take {event.cost_of_counting}.",
-        "A filter makes fewer events; each call still runs the probe.",
+        *([f"{keeps}: {event.quieter}"] if event.quieter is not None else []),
+        *([f"Counting only would take {event.cost_of_counting}."] if event.exceeds else []),
+        *(["A filter makes fewer events; each call still runs the probe."] if event.exceeds else []),
     ]
     answers = (
         Answer("leave", "n", "Don't"),
@@ -131,7 +132,8 @@ def ask_too_fast(app: App[None], event: ProbeTooFast, chosen: Callable[[str], ob
         Answer("count", "c", "Count only"),
         Answer("arm", "a", "Arm"),
     )
-    app.push_screen(ChoiceDialog(f"{event.probe.subject}: {event.rate}. Arm it?", details, answers), done)
+    question = f"{event.probe.subject}: {event.rate}. Arm it?"
+    app.push_screen(ChoiceDialog(question, details, answers, "" if event.exceeds else "arm"), done)
 
 
 def ask_armed_already(

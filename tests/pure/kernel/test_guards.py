@@ -9,8 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from events.names.function_choice import FunctionChoice
-from kernel.guards.limits import Limits, MeasuredRate, exceeds_limits, too_fast_error, without_most_frequent
-from kernel.guards.rate_meter import hits_of
+from kernel.guards.limits import (
+    Limits,
+    MeasuredRate,
+    asks_before,
+    exceeds_limits,
+    loudest,
+    too_fast_error,
+    without_loudest,
+    without_most_frequent,
+)
+from kernel.guards.rate_meter import hits_by_function, hits_of
 from kernel.guards.storm_rates import (
     COUNTING_FACTOR,
     IMMEDIATE_FACTOR,
@@ -295,3 +304,68 @@ def test_below_the_limit_nothing_is_ever_stopped(steps: list[tuple[float, int]])
         now += seconds
         total += int(rate * seconds)
         assert guard.look(look(now, total, a=total), [A]) == []
+
+
+@pytest.mark.parametrize(
+    ("calls", "names"),
+    [
+        ({"lock": 1600, "unlock": 1500, "read": 150, "open": 140}, ["lock", "unlock"]),
+        ({"a": 100, "b": 90, "c": 80, "d": 70}, ["a"]),  # all alike
+        ({"a": 1000, "b": 1}, ["a"]),
+        ({"a": 1000}, []),
+        ({}, []),
+    ],
+)
+def test_the_loudest_functions_have_most_of_the_calls(calls: dict[str, float], names: list[str]) -> None:
+    assert loudest(calls) == names
+    measured = MeasuredRate(of(sum(calls.values())), 0.2, by_function=calls)
+    quieter = without_loudest(CHOICE, measured)
+    place = "".join(["[struct file *]", *(f",!{name}" for name in names)])
+    assert quieter == (parse_probe(f"f {place} file if file != 0") if names else None)
+
+
+@given(st.dictionaries(st.text("abcdef", min_size=1), st.floats(0.1, 1e6), min_size=2))
+def test_a_function_is_left_when_the_loudest_are_left_out(calls: dict[str, float]) -> None:
+    ordered = dict(sorted(calls.items(), key=lambda one: -one[1]))
+    names = loudest(ordered)
+    assert names == list(ordered)[: len(names)] and 1 <= len(names) < len(ordered)
+
+
+def test_a_function_known_by_its_address_can_not_be_left_out() -> None:
+    calls = {"0xffffffff81000020": 1000.0, "vfs_read": 1.0}
+    assert without_loudest(CHOICE, MeasuredRate(of(1001), 0.2, by_function=calls)) is None
+
+
+def test_a_probe_on_several_functions_is_asked_about_at_any_rate_where_that_is_wanted() -> None:
+    several = replace(
+        CHOICE, events=(replace(ENTRY, columns=(PlanColumn("func", "func", functions="[struct file *]"),)),)
+    )
+    measured = MeasuredRate(of(10), 0.2, by_function={"fput": 9, "dput": 1})
+    asking = Limits(asks_about_several=True)
+    assert asks_before(several, measured, asking) and not asks_before(several, measured, Limits())
+    assert not asks_before(PLAN, measured, asking) and not exceeds_limits(several, measured, asking)
+    error = too_fast_error(several, measured, asking)
+    assert not error.exceeds and str(error.quieter) == "f [struct file *],!fput file if file != 0"
+    assert too_fast_error(several, measured, Limits(1)).exceeds
+    assert Limits.of({"max_rate": 3}, asks_about_several=True) == Limits(3, asks_about_several=True)
+
+
+FUNCTIONS = """# event histogram
+#
+# trigger info: hist:name=pw_1_2__0_functions:keys=__probe_ip.sym:vals=hitcount:sort=hitcount:size=4096 [active]
+#
+
+{ __probe_ip: [ffffffff812b3c40] vfs_open                                     } hitcount:          2
+{ __probe_ip: [ffffffff812b3d40] vfs_read                                     } hitcount:         40
+
+Totals:
+    Hits: 42
+    Entries: 2
+    Dropped: 0
+"""
+
+
+def test_hits_of_each_function_are_read_beside_those_of_all() -> None:
+    assert hits_by_function(f"{HIST}\n\n{FUNCTIONS}") == {"vfs_open": 2, "vfs_read": 40}
+    assert hits_of(f"{FUNCTIONS}\n\n{HIST}") == {False: 20049, True: 7}
+    assert hits_by_function(FUNCTIONS.replace("pw_1_2", "theirs")) == {}

@@ -214,6 +214,11 @@ def _about_the_kernel(printing: Callable[[str, str], argparse.ArgumentParser]) -
     sub.add_argument("--stdin", action="store_true", help="read specifications from standard input, one a line")
     add_via(sub)
     sub.add_argument("--matrix", action="store_true", help="also the lines for other kernels, by these types")
+    sub.add_argument(
+        "--rate",
+        action="store_true",
+        help="also count the calls for a tenth of a second, without recording: the rate, the loudest functions first",
+    )
 
 
 def _arming(printing: Callable[[str, str], argparse.ArgumentParser]) -> None:

@@ -77,7 +77,7 @@ def _fleet(arguments: argparse.Namespace | SimpleNamespace, asked: dict[str, flo
 
     first = [arguments.recording] if arguments.recording else []
     specs = selected_specs([*first, *targets], groups)
-    return Fleet(specs, limits=Limits(**asked), window=window_of(getattr(arguments, "window", None)))
+    return Fleet(specs, limits=Limits.of(asked), window=window_of(getattr(arguments, "window", None)))
 
 
 def _opening(fleet: Fleet | None, spec: str) -> Opening:

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterable, Mapping
 
 from kernel.connection.planner import Planner
+from kernel.guards.limits import MeasuredRate
 from probes.check import lowers_to_same_line
 from probes.command import Armable, parse_armable
 from probes.lowering.other_kernels import OtherKernelLines, lower_for_others
@@ -20,6 +21,7 @@ from probes.verdict import Refusal, Verdict
 from tui.cli.console.output import connect, emit, plain, require_connection, usage_error
 from tui.cli.console.verdict import error_object, show_verdict
 from tui.cli.specs.attach_text import with_corrections
+from tui.cli.specs.measured_rate import measure_rate, rate_lines
 from tui.cli.specs.translation import targets_of, translate_words
 from tui.cli.status import DONE, REFUSED
 from tui.compose.kernel_matrix import kernels
@@ -28,7 +30,7 @@ from tui.compose.kernel_matrix import kernels
 def run(arguments: argparse.Namespace) -> int:
     if arguments.stdin == bool(arguments.specs):
         return usage_error("give specifications, or --stdin to read them")
-    planner = Planner(connect(arguments.target), Via(arguments.via))
+    planner = Planner(connect(arguments.target, arming=arguments.rate), Via(arguments.via))
     try:
         refused = False
         specs, counting = _specs(arguments)
@@ -42,11 +44,14 @@ def run(arguments: argparse.Namespace) -> int:
                 verdict = Verdict(spec, of_trigger)
             refused |= not verdict.ok
             others = _elsewhere(planner, spec) if arguments.matrix else None
+            measured = measure_rate(planner, plan.probe) if arguments.rate and verdict.ok and plan.events else None
             if arguments.json:
-                emit(_object(spec, verdict, plan, others))
+                emit(_object(spec, verdict, plan, others) | (_rate_object(measured[1]) if measured else {}))
             else:
                 show_verdict(spec, verdict, plan.shown_lines, notes=plan.losses)
                 _show_others(others or {})
+                for line in rate_lines(*measured) if measured else ():
+                    print(f"    rate: {plain(line)}")
         require_connection(planner.info)
         return REFUSED if refused else DONE
     finally:
@@ -108,6 +113,13 @@ def _object(spec: str, verdict: Verdict, plan: Plan, others: dict[str, OtherKern
             for name, other in others.items()
         }
     return result
+
+
+def _rate_object(measured: MeasuredRate | None) -> dict[str, object]:
+    """Return a measured rate as keys of the object of a probe."""
+    if measured is None:
+        return {"rate": None}
+    return {"rate": {"hits": measured.hits, "records": measured.records, "by_function": dict(measured.by_function)}}
 
 
 def _show_others(others: dict[str, OtherKernelLines]) -> None:

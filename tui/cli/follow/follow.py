@@ -43,6 +43,7 @@ from tui.cli.follow.event_printer import EventPrinter
 from tui.cli.follow.reconnect import print_outages, reconnect, retry_after_reconnect
 from tui.cli.follow.signals import Forced, SignalStop, flush_output, print_forced_stop, signals_deferred
 from tui.cli.specs.attach_text import with_corrections
+from tui.cli.specs.measured_rate import rate_lines
 from tui.present.loss_totals import hit_lines, losses_of
 
 if TYPE_CHECKING:
@@ -143,9 +144,8 @@ def arm(
         except CannotLower as error:
             refused = Verdict(str(probe), error.refusal)
             raise ProbeRefused(rejection_with_corrections(str(probe), refused, watch.planner)) from None
-        if armed.measured is not None and armed.measured.hits:
-            text = armed.measured.text(armed.plan, counting=options.mode is Mode.COUNT)
-            print(f"probewright: {plain(probe.subject)}: {text}", file=sys.stderr)
+        for text in rate_lines(armed.plan, armed.measured, counting=options.mode is Mode.COUNT):
+            print(f"probewright: {plain(text)}", file=sys.stderr)
         notes = (*trigger_notes(armed.plan, options.triggers_of(probe)), *text_note(watch.info.target, armed))
         for loss in (*armed.plan.losses, *notes):
             print(f"probewright: {plain(loss)}", file=sys.stderr)
