@@ -274,10 +274,15 @@ def _of_file(choice: FunctionChoice, facts: TargetFacts, environment: Environmen
         lines = environment.function_list(choice.file)
     except InputRefusal as error:
         raise CannotLower(own_refusal("no_choice", choice.text, column, str(error))) from None
-    patterns = _patterns_of(choice, lines)
-    if any(one.address for one in patterns):
-        return _of_addresses(FunctionChoice(choice.text, (*patterns, *choice.patterns)), facts, environment, column)
-    names, missing = _of_lines(choice, lines, patterns, facts)
+    result = _known_of_file(choice, lines, facts)
+    if result is None:
+        patterns = _patterns_of(choice, lines)
+        if any(one.address for one in patterns):
+            every = FunctionChoice(choice.text, (*patterns, *choice.patterns))
+            return _of_addresses(every, facts, environment, column)
+        result = _of_patterns(choice, patterns, facts)
+        _of_files[:] = [*_of_files[-_MOST_STORED + 1 :], (facts.functions, choice.text, lines, result)]
+    names, missing = result
     told = counted(len(missing), "name is no traceable function", "names are no traceable functions")
     note = f"{choice.text}: {told}: {shortened(missing)}"
     if not names:
@@ -286,18 +291,20 @@ def _of_file(choice: FunctionChoice, facts: TargetFacts, environment: Environmen
     return ChosenFunctions(names, (note,) if missing else ())
 
 
-def _of_lines(
-    choice: FunctionChoice, lines: Sequence[str], patterns: Sequence[NamePattern], facts: TargetFacts
-) -> tuple[tuple[str, ...], list[str]]:
-    """Return the functions of a file's lines, and the names of none. Raises ChoiceError.
-
-    Each of several patterns is tried on each function: the last few results are kept.
-    """
+def _known_of_file(
+    choice: FunctionChoice, lines: Sequence[str], facts: TargetFacts
+) -> tuple[tuple[str, ...], list[str]] | None:
+    """Return what `_of_patterns` found for a file before; None: it was not asked, or is not kept."""
     for functions, text, known, result in tuple(_of_files):
         if functions is facts.functions and text == choice.text and known is lines:
             return result
+    return None
+
+
+def _of_patterns(
+    choice: FunctionChoice, patterns: Sequence[NamePattern], facts: TargetFacts
+) -> tuple[tuple[str, ...], list[str]]:
+    """Return the functions of a file's names and patterns, and the names of none. Raises ChoiceError."""
     modules = index_of(facts).modules
     missing = [one.text for one in patterns if one.name and not one.excluded and not _is_there(one, modules)]
-    names = _matching([*patterns, *choice.patterns], modules) if patterns else ()
-    _of_files[:] = [*_of_files[-_MOST_STORED + 1 :], (facts.functions, choice.text, lines, (names, missing))]
-    return names, missing
+    return _matching([*patterns, *choice.patterns], modules) if patterns else (), missing
