@@ -10,6 +10,7 @@ from collections.abc import Container
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from events.aggregates.aggregate import MOST_GROUPS, Aggregate, GroupKey
+from events.aggregates.groups import OTHERS
 from events.aggregates.request import AggregateError, AggregateRequest, Function, Statistic
 from events.stacks.call_tree import ROOT, CallTree, Comparison, Weights
 from events.stacks.stack import stack_frames
@@ -230,8 +231,13 @@ class StackModel:
         """Give new groups their paths and nodes."""
         for group in range(len(part.paths), len(part.aggregate.groups)):
             part.paths.append(self._path(part.aggregate.keys_of(group)))
-        for path in part.paths[len(part.nodes) :]:
-            part.nodes.append(None if path is None else self._tree.add(self.choice.shape.of(path)))
+        for group, path in enumerate(part.paths[len(part.nodes) :], len(part.nodes)):
+            part.nodes.append(None if path is None or group == OTHERS else self._node(path))
+        if part.nodes[OTHERS] is None and part.aggregate.groups.counts[OTHERS]:
+            part.nodes[OTHERS] = self._node(_MORE)
+
+    def _node(self, path: Path) -> int:
+        return self._tree.add(self.choice.shape.of(path))
 
     def _path(self, keys: tuple[GroupKey, ...]) -> Path | None:
         source, value = keys[0]
