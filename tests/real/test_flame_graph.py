@@ -127,7 +127,7 @@ def test_a_flame_graph_grows_on_the_screen_and_is_compared(guest_72: Guest, tmp_
         share = 100 * CALLS["write"] / sum(CALLS.values())
         assert f"ksys_write {share:.1f}%" in screen
         terminal.press("z")
-        terminal.wait(lambda screen: "since z against before" in screen)
+        terminal.wait(lambda screen: "from here on against before" in screen)
         guest_72.run(workload(PWRITES))
         terminal.wait(
             lambda screen: f"all: {CALLS['pwrite']} events" in screen and f"-{share:.1f}% ksys_write" in screen
