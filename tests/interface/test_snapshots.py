@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +14,9 @@ from textual.pilot import Pilot
 
 from kernel.connection.open_target import shipped_recording
 from tests.interface.test_app import application
+from tests.interface.test_stacks_view import settled, shown
 from tests.interface.widget_host import paste, until
+from tests.stack_recordings import stack_recording
 from widgets.fields.function_list import FunctionList
 from widgets.fields.probe_editor import ProbeEditor
 
@@ -65,6 +68,22 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str], None]:
 def test_picture(walk: Walk, snap_compare: Compare, terminal: Callable[[str, str], None]) -> None:
     terminal("xterm-256color", "truecolor")
     assert snap_compare(application(shipped_recording()), run_before=walk, terminal_size=(100, 30))
+
+
+@pytest.mark.snapshot
+@pytest.mark.parametrize("keys", [(), ("z",)], ids=["stacks", "compared"])
+def test_picture_of_stacks(
+    keys: tuple[str, ...], tmp_path: Path, snap_compare: Compare, terminal: Callable[[str, str], None]
+) -> None:
+    async def stacks(pilot: Pilot[Any]) -> None:
+        view = await shown(pilot.app, pilot)
+        await pilot.press(*keys)
+        await settled(view, pilot)
+        await pilot.press("down", "down")
+
+    terminal("xterm-256color", "truecolor")
+    app = application(stack_recording(tmp_path / "stacks.pwr"))
+    assert snap_compare(app, run_before=stacks, terminal_size=(100, 30))
 
 
 @pytest.mark.snapshot

@@ -235,12 +235,12 @@ async def test_two_halves_are_compared(recording):
     async with app.run_test(size=(120, 40)) as pilot:
         view = await shown(app, pilot)
         await pilot.press("z")
-        await until(lambda: view._comparison is not None, pilot)
+        await until(lambda: view._frames.comparison is not None, pilot)
         await settled(view, pilot)
         every = records(app)
         halves = every[: len(every) // 2], every[len(every) // 2 :]
         old, new = (prefixes((stack_of(app, record), 1) for record in half) for half in halves)
-        tree, compared = view._weighed.tree, view._comparison
+        tree, compared = view._weighed.tree, view._frames.comparison
         for node in range(len(tree)):
             path = tuple(one.name for one in tree.path(node))
             change = new[path] / len(halves[1]) - old[path] / len(halves[0])
@@ -251,7 +251,7 @@ async def test_two_halves_are_compared(recording):
         assert f"before {old[path]:,} events" in frame(app) and f"share {points:+.1f} points" in frame(app)
         assert f"{points:+.1f}% {path[-1]}" in text(app), "a sign is seen without colour"
         await pilot.press("z")
-        await until(lambda: view._comparison is None, pilot)
+        await until(lambda: view._frames.comparison is None, pilot)
         await settled(view, pilot)
         assert totals(view)[()] == len(every)
 

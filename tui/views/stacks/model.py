@@ -5,13 +5,15 @@ Equal stacks are one group of an `Aggregate`; only groups are put into the tree.
 
 from __future__ import annotations
 
+import operator
 from collections import Counter
 from collections.abc import Container
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from events.aggregates.aggregate import MOST_GROUPS, Aggregate, GroupKey
+from events.aggregates.groups import OTHERS
 from events.aggregates.request import AggregateError, AggregateRequest, Function, Statistic
-from events.stacks.call_tree import ROOT, CallTree, Comparison, Weights
+from events.stacks.call_tree import CallTree, Comparison, Weights
 from events.stacks.stack import stack_frames
 from events.stacks.stack_paths import FrameKind, Path, PathFrame, Shape, kernel_path, task_path
 from foreign.count_text import counted
@@ -22,6 +24,8 @@ from tui.views.aggregate.plan_columns import PlanColumns, check_request, choices
 from widgets.number_format import duration, grouped
 
 if TYPE_CHECKING:
+    from events.decode import Value
+    from events.names.kallsyms import Symbols
     from events.search.filtered_rows import FilteredRows
     from events.store.store import Store
     from kernel.watch.watch import Watch
@@ -122,6 +126,9 @@ class StackModel:
         self._most = most
         self._columns = PlanColumns(watch)
         self._labels = KeyLabels(watch, store)
+        self._kernel_paths: dict[tuple[int, Value], Path] = {}
+        """Paths of stacks by boot and addresses, with the names of `_resolved`."""
+        self._resolved = self._symbols()
         self._tree = CallTree()
         self._seen = (watch.event_fields.plans, len(watch.event_fields.with_stacks))
         self.is_stale = False
@@ -215,11 +222,22 @@ class StackModel:
         self._plant()
 
     def names_changed(self) -> None:
-        """Look up names of functions and tasks again."""
+        """Look up names again, of functions only if there are other symbols: those of tasks change all the time."""
+        symbols = self._symbols()
+        known = len(symbols) == len(self._resolved) and all(map(operator.is_, symbols, self._resolved))
+        if known and not self.choice.tasks:
+            return
+        if not known:
+            self._resolved = symbols
+            self._kernel_paths.clear()
         self._labels = KeyLabels(self.watch, self.store)
         for part in self.parts:
             part.paths = [_MORE]
         self._plant()
+
+    def _symbols(self) -> list[Symbols | None]:
+        info = self.watch.info
+        return [info.loaded_symbols_of(boot) for boot in (info.boot, *info.recorded_boots)]
 
     def _plant(self) -> None:
         self._tree = CallTree()
@@ -230,15 +248,23 @@ class StackModel:
         """Give new groups their paths and nodes."""
         for group in range(len(part.paths), len(part.aggregate.groups)):
             part.paths.append(self._path(part.aggregate.keys_of(group)))
-        for path in part.paths[len(part.nodes) :]:
-            part.nodes.append(None if path is None else self._tree.add(self.choice.shape.of(path)))
+        for group, path in enumerate(part.paths[len(part.nodes) :], len(part.nodes)):
+            part.nodes.append(None if path is None or group == OTHERS else self._node(path))
+        if part.nodes[OTHERS] is None and part.aggregate.groups.counts[OTHERS]:
+            part.nodes[OTHERS] = self._node(_MORE)
+
+    def _node(self, path: Path) -> int:
+        return self._tree.add(self.choice.shape.of(path))
 
     def _path(self, keys: tuple[GroupKey, ...]) -> Path | None:
         source, value = keys[0]
         if value is None:
             return None
         boot = source.fmt.boot if source.fmt is not None else 0
-        path = kernel_path(stack_frames(value, self.watch.info.loaded_symbols_of(boot))) or _NO_FUNCTION
+        path = self._kernel_paths.get((boot, value))
+        if path is None:
+            frames = stack_frames(value, self.watch.info.loaded_symbols_of(boot))
+            path = self._kernel_paths[boot, value] = kernel_path(frames) or _NO_FUNCTION
         return task_path(self._labels.label(keys[1])) + path if self.choice.tasks else path
 
     def weighed(self) -> WeighedTree:
@@ -322,31 +348,3 @@ def is_possible(watch: Watch, value: str) -> bool:
     except AggregateError:
         return False
     return True
-
-
-def share_text(weight: int, total: int) -> str:
-    """Return a share: `21.7%`; empty: there is nothing."""
-    return f"{100 * weight / total:.1f}%" if total else ""
-
-
-def change_text(change: float) -> str:
-    """Return the change of a share in hundredths: `+14.2%`, `-0.3%`; empty: none that is seen."""
-    points = round(100 * change, 1)
-    return f"{points:+.1f}%" if points else ""
-
-
-def node_text(model: StackModel, weighed: WeighedTree, node: int) -> str:
-    """Return what is known of a frame, in one line: its weight, its share, its own part, and the change."""
-    totals, before = weighed.totals, weighed.before
-    parts = [f"{model.weight_text(totals[node])}"]
-    if node != ROOT:
-        parts[0] += f" ({share_text(totals[node], totals[ROOT]) or '0%'})"
-        if weighed.own[node]:
-            parts.append(f"itself {share_text(weighed.own[node], totals[ROOT])}")
-    if before is not None:
-        share = f" ({share_text(before[node], before[ROOT]) or '0%'})" if node != ROOT else ""
-        parts.append(f"before {model.weight_text(before[node])}{share}")
-    comparison = weighed.comparison
-    if comparison is not None and node != ROOT and before is not None and before[ROOT] and totals[ROOT]:
-        parts.append(f"share {100 * comparison.change(node):+.1f} points")
-    return ", ".join(parts)

@@ -5,23 +5,20 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from events.stacks.call_tree import ROOT
 from events.stacks.stack_paths import FrameKind
 from foreign.count_text import counted
 from tui.dialogs import dialogs
 from tui.filter.filter import Filter, PassCount
 from tui.present.status import note_of
 from tui.present.ways_out import BY_TRACEFS_ELSEWHERE, GIVE_TRIGGER, RUNNING_KERNEL
+from tui.views.stacks.frame_texts import FrameTexts
 from tui.views.stacks.pane import StacksPane
 from tui.views.view import View, ViewPlace
-from widgets.safe_text import safe
-from widgets.stacks.flame_lines import FlamePicture
 
 if TYPE_CHECKING:
     from textual.timer import Timer
     from textual.widget import Widget
 
-    from events.stacks.call_tree import Comparison
     from events.store.store import Store
     from kernel.watch.watch import Watch
     from tui.output.view_table import ViewTable
@@ -34,15 +31,6 @@ _DRAWING: Final = 0.25
 """Seconds between two updates of the screen."""
 _SHARE: Final = 8
 """Greatest share of the time that making a picture takes: one part in so many."""
-_SEEN: Final = 0.005
-"""Least change of a share that has a colour."""
-_LOOKS: Final = {
-    FrameKind.KERNEL: "kernel",
-    FrameKind.MODULE: "module",
-    FrameKind.PROGRAM: "program",
-    FrameKind.TASK: "task",
-    FrameKind.UNKNOWN: "unknown",
-}
 _NONE: Final = f"no probe has the trigger stacktrace, which records stacks: {GIVE_TRIGGER}"
 _NONE_OF_PROGRAMS: Final = f"BPF programs record these probes, and no stacks: {BY_TRACEFS_ELSEWHERE}"
 _NONE_RECORDED: Final = f"no event of this recording has a stack: {RUNNING_KERNEL}, and takes the trigger stacktrace"
@@ -62,9 +50,10 @@ class StacksView(View):
         self._choice: StackChoice | None = None
         self._model: StackModel | None = None
         self._weighed: WeighedTree | None = None
-        self._comparison: Comparison | None = None
+        self._frames: FrameTexts | None = None
+        """Texts of the tree; None: there are no stacks."""
         self._text = ""
-        """Text that is searched, in small letters; empty: none."""
+        """Text that is searched; empty: none."""
         self._drawn = self._cost = 0.0
         self._next_picture: Timer | None = None
 
@@ -119,13 +108,8 @@ class StacksView(View):
             return
         began = time.monotonic()
         self._weighed = weighed = model.weighed()
-        self._comparison = weighed.comparison
-        picture = None
-        if model.stacked:
-            picture = FlamePicture(
-                weighed.tree, weighed.widths, self._name, self._share_text, self._change_text, self._look
-            )
-        self.pane.graph.show(picture, anew=anew)
+        self._frames = FrameTexts(model, weighed, self._text) if model.stacked else None
+        self.pane.graph.show(self._frames.picture if self._frames is not None else None, anew=anew)
         self.pane.show_texts(self._head(model))
         self._drawn = time.monotonic()
         self._cost = self._drawn - began
@@ -134,77 +118,23 @@ class StacksView(View):
         if not model.stacked:
             return ""
         parts = [model.title, f"{counted(model.stacked, model.unit)} in {counted(model.stack_count, 'stack')}"]
-        parts += ["since z against before" if model.watch.live else "against before"] if self._comparison else []
+        parts += ["from here on against before"] if model.choice.mark is not None else []
         return ", ".join(parts)
 
     # -- frames ----------------------------------------------------------------------------------------------------
 
-    def _name(self, node: int) -> str:
-        model, weighed = self._model, self._weighed
-        if model is None or weighed is None:
-            return ""
-        return (
-            f"all: {model.weight_text(weighed.totals[ROOT])}"
-            if node == ROOT
-            else safe(weighed.tree.frames[node].name)
-        )
-
-    def _share_text(self, node: int) -> str:
-        from tui.views.stacks.model import share_text
-
-        weighed = self._weighed
-        if weighed is None or node == ROOT or self._comparison is not None:
-            return ""
-        return share_text(weighed.totals[node], weighed.totals[ROOT])
-
-    def _change_text(self, node: int) -> str:
-        from tui.views.stacks.model import change_text
-
-        compared = self._comparison
-        if compared is None or node == ROOT or not (compared.before[ROOT] and compared.after[ROOT]):
-            return ""
-        return change_text(compared.change(node))
-
-    def _look(self, node: int) -> str:
-        weighed, compared = self._weighed, self._comparison
-        if weighed is None or node == ROOT:
-            return "root"
-        if self.matches(node):
-            return "match"
-        if compared is not None:
-            change = compared.change(node)
-            return "more" if change >= _SEEN else "less" if change <= -_SEEN else "equal"
-        return _LOOKS[weighed.tree.frames[node].kind]
-
     def about(self, node: int) -> str:
         """Return what is known of a frame, foreign text."""
-        from tui.views.stacks.model import node_text
-
-        model, weighed = self._model, self._weighed
-        if model is None or weighed is None or not model.stacked or node >= len(weighed.tree):
-            return ""
-        name = "all" if node == ROOT else weighed.tree.frames[node].name
-        return f"{name}: {node_text(model, weighed, node)}"
-
-    # -- search ----------------------------------------------------------------------------------------------------
+        return self._frames.about(node) if self._frames is not None else ""
 
     def matches(self, node: int) -> bool:
         """Tell whether a frame has the text that is searched."""
-        weighed = self._weighed
-        return bool(self._text) and weighed is not None and self._text in weighed.tree.frames[node].name.lower()
+        return self._frames is not None and self._frames.matches(node)
 
     def searched(self, text: str) -> str:
         """Mark the frames with a text; return the share of the stacks that have one, in words."""
-        from tui.views.stacks.model import share_text
-
-        self._text = text.lower()
-        model, weighed = self._model, self._weighed
-        if not text or model is None or weighed is None or not weighed.totals[ROOT]:
-            return ""
-        found = weighed.tree.matched(weighed.totals, lambda frame: self._text in frame.name.lower())
-        if not found:
-            return "in no stack"
-        return f"{share_text(found, weighed.totals[ROOT])}, {model.weight_text(found)}"
+        self._text = text
+        return self._frames.searched(text) if self._frames is not None else ""
 
     # -- keys ------------------------------------------------------------------------------------------------------
 
@@ -271,7 +201,7 @@ class StacksView(View):
 
     def forget(self) -> None:
         """Clear the graph; what was chosen stays."""
-        self._model = self._weighed = self._comparison = None
+        self._model = self._weighed = self._frames = None
         if self._choice is not None:
             self._choice = self._choice._replace(mark=None)
         self.pane.graph.show(None)
