@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import time
+from dataclasses import replace
+
 import pytest
 
+from events.references.tracker import State
+from kernel.connection.kernel_info import KernelInfo
+from kernel.connection.open_target import open_target
+from kernel.connection.planner import Planner
+from kernel.watch.watch import Watch
 from tests.json_reader import read_line
 from tests.reference_recording import LEAKED, OPEN, USED, reference_recording
 from tui.__main__ import main
 from tui.cli.args.parser import parse
+from tui.views.references.model import ReferenceModel
 
 
 def test_faults_are_printed_with_their_proof(tmp_path, capsys):
@@ -54,3 +63,25 @@ def test_a_recording_takes_no_kind_and_no_command(tmp_path, capsys, words):
 def test_words_behind_two_dashes_are_the_command():
     arguments = parse(["refs", "file", "fget,fput", "-t", "lab", "--", "ls", "--", "-p"])
     assert (arguments.kinds, arguments.program) == (["file", "fget,fput"], ("ls", "--", "-p"))
+
+
+def test_nothing_is_proven_of_the_time_before_the_last_probe(tmp_path):
+    """As on the screen, where one probe is armed after the other."""
+    watch = Watch(Planner(KernelInfo(open_target(str(reference_recording(tmp_path / "x.pwr"))))))
+    watch.begin()
+    while not watch.ended or watch.intake.has_backlog:
+        watch.tick(0.0)
+        time.sleep(0.01)
+    store = watch.store
+    assert store is not None
+    store.flush()
+    model = ReferenceModel(watch, store)
+    while model.tick(0.0):
+        pass
+    assert (model.states()[State.LEAKED], model.states()[State.USED_AFTER_END]) == (1, 1)
+    put = next(fmt for fmt in store.decoder.formats.values() if fmt.name == "file_put__fput")
+    store.use({905: replace(put, id=905, name="file_put__fput_close")})
+    model.tick(0.0)
+    assert (model.states()[State.LEAKED], model.states()[State.UNPROVEN]) == (0, 2)
+    watch.close()
+    watch.info.close()

@@ -55,6 +55,11 @@ class ReferenceModel:
         self.has_missed = False
         """True if a probe missed calls: nothing is proven then."""
         self._next = store.first_seq
+        self._formats = 0
+        self._events: frozenset[ReferenceEvent] = frozenset()
+        """Events of references that are recorded by now."""
+        self._complete_since = 0
+        """Time from which on all of these were."""
         self._stacks: dict[tuple[int, tuple[int, ...] | str], tuple[str, ...]] = {}
         """Functions of the stacks by boot and addresses: few places take most references."""
         self._names: dict[int, ReferenceEvent | str | None] = {}
@@ -67,6 +72,7 @@ class ReferenceModel:
 
     def tick(self, budget: float) -> bool:
         """Process new events for about `budget` seconds; return True if more remain."""
+        self._see_probes()
         store, deadline = self.store, time.monotonic() + budget
         self.has_missed = any(store.missed_calls.get(path) for path in store.missed_calls)
         while self._next < store.next_seq:
@@ -80,6 +86,17 @@ class ReferenceModel:
             if budget and time.monotonic() >= deadline:
                 break
         return self._next < store.next_seq
+
+    def _see_probes(self) -> None:
+        """Note when a function is probed that was not before: until then its gets and puts are missing."""
+        formats = self.store.decoder.formats
+        if len(formats) == self._formats:
+            return
+        self._formats = len(formats)
+        events = frozenset(filter(None, (parse_event_name(fmt.path) for fmt in formats.values())))
+        if events - self._events:
+            self._complete_since = self.tracker.latest + 1 if self._events else 0
+            self._events |= events
 
     def judged(self) -> Iterator[tuple[TrackedObject, Judgement]]:
         """Yield the objects that are not balanced, the faults first."""
@@ -151,7 +168,8 @@ class ReferenceModel:
 
     def _lost_between(self, start: int, end: int) -> bool:
         """Return whether events may have been lost, or were missed, between two times."""
-        return bool(self.skipped) or self.has_missed or self.store.loss_spans.may_lack_events(start, end)
+        is_partial = start < self._complete_since or self.store.loss_spans.may_lack_ends(start, end)
+        return is_partial or bool(self.skipped) or self.has_missed
 
 
 class _MadeKinds:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from typing import TYPE_CHECKING, ClassVar, Final
 
+from kernel.errors import KernelError
 from tui.filter.filter import Filter, PassCount
 from tui.present.hist_tables import TableLine
 from tui.present.status import note_of_gap, note_of_recording
@@ -16,6 +18,8 @@ from widgets.safe_text import safe
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from textual.worker import Worker
 
     from events.references.tracked_object import TrackedObject
     from events.references.tracker import Judgement
@@ -47,6 +51,8 @@ class ReferencesView(TableView):
         """Objects of the rows on the screen."""
         self._summary = ""
         self._next_judgement = 0.0
+        self._reading: Worker[None] | None = None
+        """Worker that reads the symbols of a running kernel."""
 
     def tick(self, watch: Watch, store: Store, fields: tuple[str, ...]) -> bool:  # noqa: ARG002 - of every view
         """Process new events; work that takes longer goes on in later ticks."""
@@ -54,14 +60,27 @@ class ReferencesView(TableView):
         if model is None or model.store is not store:
             model = self._model = ReferenceModel(watch, store)
             self._next_judgement = 0.0
-        if not watch.info.symbols_read:
-            return True  # stacks get names when their event is read
+        if model.has_events and not self._has_symbols(watch):
+            return True  # stacks get their names when their event is read
         more = model.tick(_BUDGET)
         if time.monotonic() >= self._next_judgement:
             self._show(model)
         elif not more:
             self.pane.set_timer(_EVERY, self._show_last)
         return more
+
+    def _has_symbols(self, watch: Watch) -> bool:
+        """Return whether symbols were read, or can't be; begin to read them on a running kernel."""
+        if watch.info.symbols_read:
+            return True
+        if self._reading is None and watch.info.target.is_kernel:
+
+            def read() -> None:
+                with contextlib.suppress(KernelError):  # stacks have addresses then
+                    watch.info.load_symbols(by_name=False)
+
+            self._reading = self.pane.run_worker(read, thread=True, group="symbols")
+        return self._reading is not None and self._reading.is_finished
 
     def _show_last(self) -> None:
         if self._model is not None and time.monotonic() >= self._next_judgement:
