@@ -89,6 +89,14 @@ COMMANDS = (
         footer=False,
     ),
     Command(
+        "view('references')",
+        "R",
+        "References",
+        "Show the objects whose references were taken and not put, of the probes that refs arms or records.",
+        "live",
+        footer=False,
+    ),
+    Command(
         "view('aggregate')",
         "y",
         "By key",

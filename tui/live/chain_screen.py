@@ -1,4 +1,4 @@
-"""The calls through which an error came, over the live place."""
+"""Lines about a row, over the live place: the calls through which an error came, the gets and puts of an object."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class ChainScreen(ModalScreen[None]):
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "dismiss", "Back", id="chain.leave", tooltip="Back to the failures"),
+        Binding("escape", "dismiss", "Back", id="chain.leave", tooltip="Back to the table"),
         Binding("f1,question_mark", "app.help", "Help", show=True, id="chain.help", tooltip="Explain this"),
         Binding("ctrl+q", "app.quit", "Quit", show=False, id="chain.quit", tooltip="Leave probewright"),
     ]

@@ -14,7 +14,13 @@ if TYPE_CHECKING:
 
 LABELS: Final = {"events": "events", "graph": "graph", "calls": "entry→exit", "summary": "summary"}
 """Name of each view, and its label in the line above the rows."""
-EXTRA_LABELS: Final = {"failures": "failures", "aggregate": "by key", "histograms": "histograms", "stacks": "stacks"}
+EXTRA_LABELS: Final = {
+    "failures": "failures",
+    "references": "references",
+    "aggregate": "by key",
+    "histograms": "histograms",
+    "stacks": "stacks",
+}
 """Views whose labels stand in that line only while they are shown."""
 _CLASSES: Final = {
     "events": "EventsView",
@@ -22,6 +28,7 @@ _CLASSES: Final = {
     "calls": "CallsView",
     "summary": "SummaryView",
     "failures": "FailuresView",
+    "references": "ReferencesView",
     "aggregate": "AggregateView",
     "histograms": "HistogramsView",
     "stacks": "StacksView",

@@ -11,10 +11,10 @@ from tui.present.status import note_of, note_of_gap, note_of_recording
 from tui.present.ways_out import RUNNING_KERNEL, TRACE_CALLS
 from tui.views.calls.call_text import CallTexts
 from tui.views.failures.model import FailureGroup, FailureModel, chooser
-from tui.views.failures.pane import FailureRow, FailuresPane
 from tui.views.failures.text import chain_lines, most_frequent, summary_line
 from tui.views.graph.names import GraphNames
 from tui.views.view import TableView, ViewPlace
+from widgets.lists.text_rows import TextRows, TextTablePane
 from widgets.safe_text import safe
 
 if TYPE_CHECKING:
@@ -25,19 +25,25 @@ if TYPE_CHECKING:
     from kernel.watch.watch import Watch
     from probes.plans.plan import Plan
 
+_TITLES: Final = ("failed", "error", "first failure", "calls", "processes")
+_LOOKS: Final = {1: "bad", 2: "name"}
+_LEAST: Final = {2: 18, 3: 12}
 _BUDGET: Final = 0.01
 """Seconds for processing new events at once."""
 
 
 class FailuresView(TableView):
-    """View with a `FailureTable`; the outermost calls of the graph are those whose failures count."""
+    """View with a table of first failures, the most frequent first.
+
+    The outermost calls of the graph are those whose failures count.
+    """
 
     name: ClassVar[str] = "failures"
     of_graph: ClassVar[bool] = True
 
     def __init__(self, chosen: Filter) -> None:
         super().__init__(chosen)
-        self.pane: FailuresPane = FailuresPane(id=self.name)
+        self.pane: TextTablePane = TextTablePane(TextRows(_TITLES, _LOOKS, _LEAST), id=self.name)
         self._model: FailureModel | None = None
         self._names: GraphNames | None = None
         self._watch: Watch | None = None
@@ -72,9 +78,9 @@ class FailuresView(TableView):
 
     def _show(self, model: FailureModel) -> None:
         self._groups = model.by_count()
-        self.pane.failures.show_failures(
+        self.pane.text_table.show_rows(
             [
-                FailureRow(
+                (
                     group.calls,
                     group.errno,
                     group.origin,
@@ -88,7 +94,7 @@ class FailuresView(TableView):
     def forget(self) -> None:
         """Clear the table."""
         self._model, self._groups = None, []
-        self.pane.failures.show_failures(())
+        self.pane.text_table.show_rows(())
 
     def names_changed(self) -> None:
         """Show new names of processes and functions."""
@@ -147,5 +153,5 @@ class FailuresView(TableView):
 
     def function_under_cursor(self) -> str:
         """Return the first failure under the cursor."""
-        at = self.pane.failures.cursor
+        at = self.pane.text_table.cursor
         return self._groups[at].origin.split(" ")[0] if 0 <= at < len(self._groups) else ""

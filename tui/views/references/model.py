@@ -19,7 +19,7 @@ from events.references.reference import (
     parse_event_name,
 )
 from events.references.tracker import FAULTS, ReferenceTracker, State
-from events.stacks.stack import kernel_frames
+from events.stacks.stack import KERNEL_STACKS, recorded_stack, stack_frames
 
 if TYPE_CHECKING:
     from events.record import Record
@@ -36,6 +36,7 @@ _IN_INTERRUPT: Final = 0x08 | 0x10 | 0x40
 _FLAGS: Final = 2
 """Offset of `common_flags` in a record."""
 _NO_TASK: Final = -1
+_MOST_STACKS: Final = 1 << 14
 _FAULT: Final = "(fault)"
 
 
@@ -54,6 +55,13 @@ class ReferenceModel:
         self.has_missed = False
         """True if a probe missed calls: nothing is proven then."""
         self._next = store.first_seq
+        self._formats = 0
+        self._events: frozenset[ReferenceEvent] = frozenset()
+        """Events of references that are recorded by now."""
+        self._complete_since = 0
+        """Time from which on all of these were."""
+        self._stacks: dict[tuple[int, tuple[int, ...] | str], tuple[str, ...]] = {}
+        """Functions of the stacks by boot and addresses: few places take most references."""
         self._names: dict[int, ReferenceEvent | str | None] = {}
         """Meaning of events by format id; None: another event."""
 
@@ -64,6 +72,7 @@ class ReferenceModel:
 
     def tick(self, budget: float) -> bool:
         """Process new events for about `budget` seconds; return True if more remain."""
+        self._see_probes()
         store, deadline = self.store, time.monotonic() + budget
         self.has_missed = any(store.missed_calls.get(path) for path in store.missed_calls)
         while self._next < store.next_seq:
@@ -77,6 +86,17 @@ class ReferenceModel:
             if budget and time.monotonic() >= deadline:
                 break
         return self._next < store.next_seq
+
+    def _see_probes(self) -> None:
+        """Note when a function is probed that was not before: until then its gets and puts are missing."""
+        formats = self.store.decoder.formats
+        if len(formats) == self._formats:
+            return
+        self._formats = len(formats)
+        events = frozenset(filter(None, (parse_event_name(fmt.path) for fmt in formats.values())))
+        if events - self._events:
+            self._complete_since = self.tracker.latest + 1 if self._events else 0
+            self._events |= events
 
     def judged(self) -> Iterator[tuple[TrackedObject, Judgement]]:
         """Yield the objects that are not balanced, the faults first."""
@@ -123,18 +143,33 @@ class ReferenceModel:
         before, after = counts_of(event.role, record.values)
         if len(record.raw) > _FLAGS and record.raw[_FLAGS] & _IN_INTERRUPT:
             task = _NO_TASK
-        frames = kernel_frames(record, self.watch.info.loaded_symbols_of) or ()
-        callers = frames[1:] if frames and frames[0].function.partition(" ")[0] == event.function else frames
-        stack = tuple(frame.text for frame in callers)
+        frames = self._frames(record)
+        is_own = bool(frames) and frames[0].partition("+")[0] == event.function
+        stack = frames[1:] if is_own else frames
         name = str(record.values.get(NAME, ""))
         label = "" if name == _FAULT else name
         return Reference(
             record.ts, record.seq, event.kind, event.role, event.function, address, task, before, after, stack, label
         )
 
+    def _frames(self, record: Record) -> tuple[str, ...]:
+        """Return the functions of the stack of an event, the innermost first; empty: none was recorded."""
+        stack = next((one for one in record.stacks if one.event in KERNEL_STACKS), None)
+        if stack is None:
+            return ()
+        key = record.boot, recorded_stack(stack)
+        frames = self._stacks.get(key)
+        if frames is None:
+            if len(self._stacks) >= _MOST_STACKS:
+                self._stacks.clear()
+            symbols = self.watch.info.loaded_symbols_of(record.boot)
+            frames = self._stacks[key] = tuple(frame.text for frame in stack_frames(key[1], symbols))
+        return frames
+
     def _lost_between(self, start: int, end: int) -> bool:
         """Return whether events may have been lost, or were missed, between two times."""
-        return bool(self.skipped) or self.has_missed or self.store.loss_spans.may_lack_events(start, end)
+        is_partial = start < self._complete_since or self.store.loss_spans.may_lack_ends(start, end)
+        return is_partial or bool(self.skipped) or self.has_missed
 
 
 class _MadeKinds:

@@ -1,10 +1,9 @@
-"""Table of first failures, the most frequent first."""
+"""Rows of texts and numbers for a table that is replaced as a whole."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
-from typing import Final, NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
 
 from widgets.columns import Columns
 from widgets.events.hot_rows import HotFound
@@ -16,30 +15,18 @@ from widgets.number_format import grouped
 from widgets.rows import Piece
 from widgets.safe_text import fit, safe
 
-TITLES: Final = ("failed", "error", "first failure", "calls", "processes")
-_LOOKS: Final = {1: "bad", 2: "name"}
-_LEAST: Final = {2: 18, 3: 12}
 
-
-class FailureRow(NamedTuple):
-    """Texts of the failures of one origin with one error."""
-
-    failed: int
-    error: str
-    origin: str
-    calls: str
-    processes: str
-
-
-class FailureRows:
-    """Rows of a `TopTable`."""
+class TextRows:
+    """Rows of a `TopTable`; each is a tuple of texts and numbers, as many as there are titles."""
 
     first = 0
 
-    def __init__(self) -> None:
+    def __init__(self, titles: Sequence[str], looks: Mapping[int, str], least: Mapping[int, int]) -> None:
+        """Set the titles, the looks of columns by their number, and least widths of some."""
         self.search = ""
-        self.columns = Columns(TITLES, _LEAST)
-        self.rows: Sequence[FailureRow] = ()
+        self.columns = Columns(titles, least)
+        self.rows: Sequence[tuple[str | int, ...]] = ()
+        self._looks = looks
 
     @property
     def next(self) -> int:
@@ -71,39 +58,41 @@ class FailureRows:
     def header(self, columns: int) -> Iterable[Piece]:
         """Return the titles above their columns."""
         for n, size in enumerate(self.columns.widths(columns)):
-            yield Piece(fit(TITLES[n], size, n == 0) + "  ")
+            yield Piece(fit(self.columns.titles[n], size, n == 0 and not isinstance(self._example(n), str)) + "  ")
 
     def pieces(self, row: int, columns: int) -> Iterable[Piece]:
         """Return the cells of a row."""
         pattern = self.search.lower()
         for n, (text, size) in enumerate(zip(self._cells(row), self.columns.widths(columns), strict=True)):
-            cell = fit(text, size, n == 0) + "  "
+            cell = fit(text, size, not isinstance(self.rows[row][n], str)) + "  "
             at = cell.lower().find(pattern) if pattern else -1
-            look = _LOOKS.get(n, "")
+            look = self._looks.get(n, "")
             yield from highlighted(cell, [(at, at + len(pattern))], look) if at >= 0 else (Piece(cell, look),)
 
+    def _example(self, column: int) -> str | int:
+        return self.rows[0][column] if self.rows else 0
+
     def _cells(self, row: int) -> tuple[str, ...]:
-        failed, *texts = self.rows[row]
-        return (grouped(failed), *map(safe, texts))
+        return tuple(safe(one) if isinstance(one, str) else grouped(one) for one in self.rows[row])
 
 
-class FailureTable(TopTable):
-    """Table of `FailureRows`."""
+class TextTable(TopTable):
+    """Table of `TextRows`."""
 
-    def __init__(self) -> None:
-        self.failures = FailureRows()
-        super().__init__(self.failures)
+    def __init__(self, rows: TextRows) -> None:
+        super().__init__(rows)
+        self.text_rows = rows
 
-    def show_failures(self, rows: Sequence[FailureRow]) -> None:
+    def show_rows(self, rows: Sequence[tuple[str | int, ...]]) -> None:
         """Show other rows; the cursor stays in its place."""
-        self.failures.rows = rows
+        self.text_rows.rows = rows
         self.rows_replaced(len(rows))
 
 
-class FailuresPane(TablePane):
-    """Pane of a `FailureTable` and its search."""
+class TextTablePane(TablePane):
+    """Pane of a `TextTable` and its search."""
 
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
+    def __init__(self, rows: TextRows, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id)
-        self.failures = FailureTable()
-        self.table: TailTable = self.failures
+        self.text_table = TextTable(rows)
+        self.table: TailTable = self.text_table
