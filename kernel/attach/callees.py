@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from events.names.kallsyms import Symbols
 from kernel.attach.kcore import Kcore
+from kernel.errors import FileRefused
 from kernel.target import Target
 from probes.attaching.attach import COLD
 from probes.attaching.branches import branch_targets, may_call_pointers
@@ -16,6 +18,9 @@ _LARGEST: Final = 1 << 16
 """Bytes of code that are read of a function."""
 _MARK_BYTES: Final = 4
 """Bytes of the mark for indirect calls at the beginning of a function, which direct calls skip (ENDBR64, BTI)."""
+_BLOCK: Final = 1 << 16
+"""Bytes that are read at once: each reading takes a slow connection, or an emulated guest, 20 ms."""
+_MOST_BLOCKS: Final = 256
 _THUNK: Final = "__x86_indirect_"
 """Beginning of the names of functions that calls through pointers go through (retpolines)."""
 _MOST_READ: Final = 2000
@@ -42,6 +47,8 @@ class CalleeSearch:
         self._machine = machine
         self._symbols = symbols
         self._callers_of_pointers: set[str] = set()
+        self._blocks: dict[int, bytes] = {}
+        """Code that was read, by its address; kept for one search."""
 
     def reached(
         self,
@@ -60,6 +67,8 @@ class CalleeSearch:
             most: number of functions.
             levels: levels of calls, that of the roots included; 0: all.
         """
+        self._callers_of_pointers.clear()
+        self._blocks.clear()
         waiting = deque((name, 1) for name in roots)
         seen, found = {name for name, _ in waiting}, list[str]()
         for _ in range(_MOST_READ):
@@ -83,6 +92,19 @@ class CalleeSearch:
                 waiting.append((name, level + 1))
         return self._callees(found, True)
 
+    def _code(self, address: int, size: int) -> bytes:
+        """Return bytes of code; fewer at the end of a segment. Raises FileRefused, TargetLost."""
+        start = address - address % _BLOCK
+        if address + size > start + _BLOCK:
+            return self._kcore.read(address, size)
+        if start not in self._blocks:
+            if len(self._blocks) >= _MOST_BLOCKS:
+                self._blocks.pop(next(iter(self._blocks)))
+            with contextlib.suppress(FileRefused):  # a part of it that nobody wants can't be read
+                self._blocks[start] = self._kcore.read(start, _BLOCK)
+        code = self._blocks.get(start, b"")[address - start : address - start + size]
+        return code if len(code) == size else self._kcore.read(address, size)
+
     def _callees(self, names: Sequence[str], is_cut: bool) -> Callees:
         return Callees(tuple(names), is_cut, frozenset(self._callers_of_pointers))
 
@@ -93,7 +115,7 @@ class CalleeSearch:
             place = self._symbols.find(part.address)
             if place is None or not part.code:
                 continue
-            code = self._kcore.read(part.address, min(place.size, _LARGEST))
+            code = self._code(part.address, min(place.size, _LARGEST))
             if may_call_pointers(code, part.address, self._machine):
                 self._callers_of_pointers.add(name)
             for target in sorted(branch_targets(code, part.address, self._machine)):

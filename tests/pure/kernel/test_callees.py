@@ -77,3 +77,9 @@ def test_no_more_levels_are_followed_than_were_asked_for() -> None:
 def test_code_that_can_not_be_read_is_an_error() -> None:
     with pytest.raises(FileRefused):
         CalleeSearch(FakeTarget(), "x86_64", Symbols(b""))
+
+
+def test_what_one_search_found_is_not_told_of_the_next() -> None:
+    both = search()
+    assert both.reached(["root"], lambda _: True, lambda _: True, 10).callers_of_pointers
+    assert both.reached(["in_cold"], lambda _: True, lambda _: True, 10) == ((), False, frozenset())
