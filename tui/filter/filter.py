@@ -9,7 +9,7 @@ import contextlib
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from events.search.comparison import COMM, LATENCY, Comparison, InCgroup, TextComparison
+from events.search.comparison import COMM, LATENCY, Comparison, InCgroup, SymbolComparison, TextComparison
 from events.search.condition_parser import ConditionError, FieldUnknown, ValueRefused, parse_condition
 from events.search.field_kinds import ValueKind, common_kind
 from foreign.count_text import counted
@@ -99,6 +99,11 @@ class Filter:
     def of_cgroups(self) -> bool:
         """True if the condition uses cgroups of tasks, which are looked up after the first events."""
         return any(isinstance(part, InCgroup) for part in self._parts)
+
+    @property
+    def of_functions(self) -> bool:
+        """True if the condition uses names of functions, which the kernel's symbols tell."""
+        return any(isinstance(part, SymbolComparison) for part in self._parts)
 
     @property
     def of_calls(self) -> bool:

@@ -52,7 +52,10 @@ def check_words(arguments: argparse.Namespace) -> None:
 
 
 def filter_of(watch: Watch, text: str) -> Filter:
-    """Return the filter on the events of a watch. Raises OptionRefused."""
+    """Return the filter on the events of a watch, with the symbols that it needs: events are tested as they come.
+
+    Raises OptionRefused.
+    """
     from events.search.condition_parser import ConditionError
     from tui.filter.filter import Filter
 
@@ -61,6 +64,8 @@ def filter_of(watch: Watch, text: str) -> Filter:
         chosen.choose(text, watch)
     except ConditionError as error:
         raise refusal(text, error) from None
+    if chosen.of_functions and not watch.info.symbols_read:
+        watch.info.load_symbols()
     if remark := chosen.function_remark(watch):
         with at_priority(Level.WARNING):
             print(f"probewright: --filter {plain(remark)}", file=sys.stderr)
