@@ -28,27 +28,23 @@ _SPREAD: Final = np.uint64(0xBF58476D1CE4E5B9)
 """Multiplier of splitmix64: addresses that differ in few bits differ in many after it."""
 
 
-class StackKeys(KeyColumns):
-    """Keys of the stacks of some events; an event without a stack has a key that stands for None."""
+class _StackValues:
+    """Stacks of some events by their keys; an event without a stack has a key that stands for None."""
 
     def __init__(self, keys: Keys, seqs: Ints, store: Store, paths: Sequence[str]) -> None:
         """Take the key of each event, its sequence number, and the names of the events that hold stacks."""
-        super().__init__(keys)
+        self._keys = keys
         self._seqs = seqs
         self._store = store
         self._paths = paths
 
     def values(self, wanted: Keys) -> dict[int, Value]:
         """Return the addresses that some of the keys stand for, the innermost first; None: no stack."""
-        places = np.flatnonzero(np.isin(self.keys, wanted))
-        found, first = np.unique(self.keys[places], return_index=True)
+        places = np.flatnonzero(np.isin(self._keys, wanted))
+        found, first = np.unique(self._keys[places], return_index=True)
         return {
             key: self._stack(seq) for key, seq in zip(found.tolist(), self._seqs[places[first]].tolist(), strict=True)
         }
-
-    def taken(self, rows: NDArray[np.intp]) -> KeyColumns:
-        """Return the keys of some of the events."""
-        return StackKeys(self.keys[rows], self._seqs[rows], self._store, self._paths)
 
     def _stack(self, seq: int) -> Value:
         record = self._store.record(seq)
@@ -62,7 +58,7 @@ def stack_keys(table: FormatTable, store: Store, paths: Sequence[str]) -> KeyCol
     places, columns = store.stacks(table.keys, paths)
     for stacks in columns.tables.values():
         keys[places[stacks.places]] = _hashes(stacks)
-    return StackKeys(keys, table.seqs, store, paths)
+    return KeyColumns(keys, parts=[_StackValues(keys, table.seqs, store, paths)])
 
 
 def _hashes(stacks: FormatTable) -> Keys:

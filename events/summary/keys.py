@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,10 +24,17 @@ Keys = NDArray[np.uint64]
 _MISSING = np.uint64(0x9E3779B97F4A7C15)
 
 
+class KeyValues(Protocol):
+    """Values that keys stand for."""
+
+    def values(self, wanted: Keys) -> dict[int, Value]:
+        """Return the values that some of the keys stand for."""
+
+
 class KeyColumns:
     """Keys of a run of events; `values` returns the values that keys stand for.
 
-    `parts`: the columns that the keys were taken from, where these have the values.
+    `parts`: what has the values, where they are not here: the columns that the keys were taken from.
     """
 
     def __init__(
@@ -35,7 +42,7 @@ class KeyColumns:
         keys: Keys,
         texts: StringBytes | None = None,
         values: list[Value] | None = None,
-        parts: Sequence[KeyColumns] = (),
+        parts: Sequence[KeyValues] = (),
     ) -> None:
         self.keys = keys
         self._texts = texts

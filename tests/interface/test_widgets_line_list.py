@@ -26,7 +26,7 @@ class Numbers:
 
 
 def host(count=100, header=False, **options):
-    return Host(lambda: LineList(Numbers(count, **options), header=header), LineList.Highlighted)
+    return Host(lambda: LineList(Numbers(count, **options), header=header), LineList.RowMessage)
 
 
 async def test_only_what_is_seen_is_formatted_of_a_million_rows():
@@ -55,7 +55,7 @@ async def test_keys_move_the_cursor_and_scroll():
         assert app.widget.cursor == 0
         await pilot.press("up")
         assert app.widget.cursor == 0
-        rows = [m.row for m in app.heard if type(m) is LineList.Highlighted]
+        rows = [m.row for m in app.heard if isinstance(m, LineList.Highlighted)]
         assert rows[-1] == 0
         assert rows[1:25] == list(range(1, 25))
 

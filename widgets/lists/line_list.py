@@ -59,8 +59,8 @@ class LineList(ScrollView, can_focus=True):
     cursor: reactive[int] = reactive(0, repaint=False)
     """Number of the row under the cursor."""
 
-    class Highlighted(Message):
-        """The cursor came to a row, or another row came under it."""
+    class RowMessage(Message):
+        """Message about a row."""
 
         def __init__(self, control: LineList, row: int) -> None:
             super().__init__()
@@ -73,7 +73,10 @@ class LineList(ScrollView, can_focus=True):
             """The list."""
             return self._control
 
-    class Selected(Highlighted):
+    class Highlighted(RowMessage):
+        """The cursor came to a row, or another row came under it."""
+
+    class Selected(RowMessage):
         """A row was taken: by Enter or a double click."""
 
     def __init__(
