@@ -46,7 +46,7 @@ def model_of(watch: Watch, choice: StackChoice) -> StackModel:
     return model
 
 
-@pytest.mark.parametrize("guest", ["7.2", "6.12", "6.1", "arm64:6.12"], indirect=True)
+@pytest.mark.parametrize("guest", ["7.2", "6.12", "6.1"], indirect=True)
 def test_weights_are_those_of_the_workload_and_of_a_hist_trigger(guest: Guest) -> None:
     probe = parse_probe(SPEC)
     request = AggregateRequest(("kstack",), (Statistic(Function.SUM, "count"),))

@@ -118,7 +118,8 @@ class StacksView(View):
         if not model.stacked:
             return ""
         parts = [model.title, f"{counted(model.stacked, model.unit)} in {counted(model.stack_count, 'stack')}"]
-        parts += ["from here on against before"] if model.choice.mark is not None else []
+        compared = "from here on against before" if model.watch.live else "second half against the first"
+        parts += [compared] if model.choice.mark is not None else []
         return ", ".join(parts)
 
     # -- frames ----------------------------------------------------------------------------------------------------
