@@ -63,9 +63,10 @@ def chosen_probes(word: str, btf: Btf | None, facts: TargetFacts) -> ChosenProbe
 
 def _kind_of_functions(word: str, btf: Btf) -> ReferenceKind:
     """Return the kind of functions that are named. Raises NoReferences."""
-    get, put, free, *more = *(tuple(filter(None, part.split("+"))) for part in word.split(",")), ()
-    if more or not get or not put:
+    parts = [tuple(filter(None, part.split("+"))) for part in word.split(",")]
+    if len(parts) not in (2, 3) or not all(parts):
         raise NoReferences(f"{word}: two or three parts are wanted: GET,PUT or GET,PUT,FREE", _KINDS)
+    get, put, free = (*parts, ())[:3]
     text = object_type(put[0], btf)
     if not text:
         raise NoReferences(f"{put[0]}: BTF knows no structure that this function takes", "name it as GET,PUT")
