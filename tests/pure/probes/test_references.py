@@ -69,6 +69,11 @@ def test_what_cannot_be_tracked_says_why(info, word, why):
         chosen(info, word)
 
 
+def test_a_get_that_allocates_makes_the_object(info):
+    found = chosen(info, "alloc_empty_file+fget,fput").probes
+    assert (found.of(Role.NEW), found.of(Role.GET)) == (("alloc_empty_file",), ("fget",))
+
+
 def test_without_types_nothing_is_tracked(info):
     with pytest.raises(NoReferences, match="no BTF"):
         chosen_probes("file", None, info.facts)
