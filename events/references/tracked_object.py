@@ -25,7 +25,9 @@ _MOST_EVENTS: Final = 256
 class TrackedObject:
     """References of one object since its first event."""
 
-    def __init__(self, first: Reference) -> None:
+    def __init__(self, first: Reference, *, is_made: bool = True) -> None:
+        """Take the first event; `is_made`: the making of each object of the kind is recorded."""
+        self._is_made = is_made
         self.address = first.address
         self.kind = first.kind
         self.first = first
@@ -95,19 +97,21 @@ class TrackedObject:
         """Return whether nobody had a reference when one was dropped, or taken without a cache that keeps objects."""
         if reference.before is None or reference.before > 0:
             return False
-        return reference.role is Role.PUT or (reference.role is Role.GET and self.kind not in CACHED_KINDS)
+        if reference.role is Role.GET:  # where its making is not recorded, this may be it
+            return self._is_made and self.kind not in CACHED_KINDS
+        return reference.role is Role.PUT
 
     def _see_count(self, reference: Reference) -> None:
         """Compare the counts of two events: what lies between was not recorded."""
         if self.count is not None and reference.before is not None:
-            unseen = reference.before - self.count
+            unseen = max(0, reference.before) - self.count  # a dead count is far below zero
             self.unseen_gets += max(0, unseen)
             self.unseen_puts += max(0, -unseen)
             self.certain = max(0, self.certain - max(0, -unseen))
             if not self.certain:
                 self._changes.clear()
         if reference.after is not None:
-            self.count = reference.after
+            self.count = max(0, reference.after)
 
     def unmatched(self, pairs: PlacePairs) -> tuple[Reference, ...]:
         """Return the gets that have no put, as likely as can be told; at most `certain` of them are proven."""

@@ -92,7 +92,9 @@ class ReferenceTracker:
         if tracked is None:
             if len(self.objects) >= MOST_OBJECTS:
                 self._forget()
-            tracked = self.objects[reference.address] = TrackedObject(reference)
+            tracked = self.objects[reference.address] = TrackedObject(
+                reference, is_made=reference.kind in self.made_kinds
+            )
             self.seen += 1
         was_freed = tracked.freed is not None
         tracked.take(reference, self.pairs)
@@ -162,7 +164,8 @@ class ReferenceTracker:
             return False
         if reference.before is not None and reference.before > 0:
             return True  # it has references again: its making was not recorded
-        return reference.before is None and reference.kind not in self.made_kinds
+        is_first_get = reference.role is Role.GET and reference.before == 0
+        return (reference.before is None or is_first_get) and reference.kind not in self.made_kinds
 
     def _drop(self, tracked: TrackedObject) -> None:
         """Drop an object whose address has another one; keep those with a fault."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from btf.btf import Btf
 from btf.kinds import Kind
@@ -15,6 +15,9 @@ from probes.references.functions import ReferenceProbes, object_type, reference_
 from probes.references.kinds import KINDS, ReferenceKind
 
 _KINDS = f"a kind ({', '.join(KINDS)}), a structure with functions as X_get and X_put, or GET,PUT[,FREE]"
+
+_MAKES: Final = re.compile(r"alloc|create|(?:^|_)(?:new|init)(?:_|$)")
+"""Part of the name of a function that makes an object with its first reference."""
 
 
 class NoReferences(Exception):
@@ -63,9 +66,10 @@ def chosen_probes(word: str, btf: Btf | None, facts: TargetFacts) -> ChosenProbe
 
 def _kind_of_functions(word: str, btf: Btf) -> ReferenceKind:
     """Return the kind of functions that are named. Raises NoReferences."""
-    get, put, free, *more = *(tuple(filter(None, part.split("+"))) for part in word.split(",")), ()
-    if more or not get or not put:
+    parts = [tuple(filter(None, part.split("+"))) for part in word.split(",")]
+    if len(parts) not in (2, 3) or not all(parts):
         raise NoReferences(f"{word}: two or three parts are wanted: GET,PUT or GET,PUT,FREE", _KINDS)
+    get, put, free = (*parts, ())[:3]
     text = object_type(put[0], btf)
     if not text:
         raise NoReferences(f"{put[0]}: BTF knows no structure that this function takes", "name it as GET,PUT")
@@ -74,7 +78,9 @@ def _kind_of_functions(word: str, btf: Btf) -> ReferenceKind:
     ids = [one for one in btf.find_all(bare) if btf.kind(one) == Kind.STRUCT]
     counts = known.counts if known is not None else counts_in(btf, ids[0]) if ids else ()
     short = known.name if known is not None else re.sub(r"[^a-z0-9]", "", bare.lower())
-    return ReferenceKind(short, text, (), get, put, free, counts, known.label if known is not None else "")
+    new = tuple(one for one in get if _MAKES.search(one))
+    gets = tuple(one for one in get if one not in new)
+    return ReferenceKind(short, text, new, gets, put, free, counts, known.label if known is not None else "")
 
 
 def _check(word: str, kind: ReferenceKind, probes: ReferenceProbes, *, is_named: bool) -> None:

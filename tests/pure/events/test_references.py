@@ -144,6 +144,7 @@ def test_use_after_free_is_told_from_an_address_that_is_given_again(write: Write
 
 @pytest.mark.parametrize(("kind", "state"), [("file", State.USED_AFTER_END), ("inode", State.OPEN)])
 def test_only_cached_objects_are_taken_without_a_reference(write: Writer, kind: str, state: State) -> None:
+    write.tracker.made_kinds = (kind,)
     write(Role.NEW, kind=kind)
     write(Role.PUT, kind=kind)
     write(Role.GET, kind=kind)
@@ -152,6 +153,17 @@ def test_only_cached_objects_are_taken_without_a_reference(write: Writer, kind: 
     write(Role.PUT, B, kind=kind)
     write(Role.PUT, B, kind=kind)
     assert write.judge(B).state is State.USED_AFTER_END
+
+
+def test_a_get_from_zero_makes_an_object_where_no_making_is_recorded(write: Writer) -> None:
+    for _ in range(2):
+        write(Role.GET)
+        write(Role.PUT)
+        write.counts[A] = -(1 << 61)  # as a dead `file_ref_t`
+        write(Role.FREE)
+        write.counts[A] = 0
+    tracked = write.tracker.objects[A]
+    assert (write.judge().state, tracked.count, tracked.unseen_puts) == (State.BALANCED, 0, 0)
 
 
 @pytest.mark.parametrize(("made", "state"), [((), State.BALANCED), (("file",), State.USED_AFTER_END)])
