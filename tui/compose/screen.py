@@ -240,13 +240,11 @@ class ComposeScreen(Screen[None]):
         event.stop()
         self._pasted.judge(event)
 
-    def on_probe_editor_arm_requested(self, event: ProbeEditor.ArmRequested) -> None:
+    def on_probe_editor_arm_requested(self, event: ProbeEditor.ArmRequested | SpecPane.ArmRequested) -> None:
         event.stop()
         self.action_arm()
 
-    def on_spec_pane_arm_requested(self, event: SpecPane.ArmRequested) -> None:
-        event.stop()
-        self.action_arm()
+    on_spec_pane_arm_requested = on_probe_editor_arm_requested
 
     def on_probe_editor_left(self, event: ProbeEditor.Left) -> None:
         event.stop()
