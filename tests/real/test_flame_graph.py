@@ -115,8 +115,10 @@ def test_a_flame_graph_grows_on_the_screen_and_is_compared(guest_72: Guest, tmp_
         time.sleep(2 * PAUSE)
         terminal.press("T")
         terminal.wait(lambda screen: "triggers of vfs_write" in screen)
+        time.sleep(2 * PAUSE)  # what is typed while the screen changes is text, and Enter nothing
         terminal.press("stacktrace")
-        terminal.wait(lambda screen: "✓ this kernel takes it" in screen)
+        terminal.wait(lambda screen: "traceoff" not in screen and "✓ this kernel takes it" in screen)
+        time.sleep(2 * PAUSE)
         terminal.press("Enter")
         terminal.wait(lambda screen: "vfs_write__entry  stacktrace" in screen)
         terminal.press("Escape")
