@@ -28,7 +28,8 @@ class Inflow:
         self._merger = Merger()
         self._last_ts = 0
         self._gap_start: int | None = None
-        """Latest time before dropped passes, until the time of the next event is known."""
+        """Time after the last event before dropped passes, until that of the next event is known; None: none were. A
+        call that ends with the last event is complete."""
 
     @property
     def held_events(self) -> int:
@@ -93,7 +94,7 @@ class Inflow:
         elif batch.after_gap and not batch.chunks:
             self.loss_spans.gaps.add(self._merger.latest + 1, self._merger.latest + 1)
         elif batch.after_gap and self._gap_start is None:
-            self._gap_start = self._merger.latest
+            self._gap_start = self._merger.latest + 1
         if self._gap_start is not None and ends:
             self.loss_spans.gaps.add(self._gap_start, max(ends.values()))
             self._gap_start = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -18,6 +19,7 @@ from events.format import HeaderPage, parse_format
 from events.graph.live_tree import LiveTree
 from events.graph.tree import CallRowFlag
 from events.losses import Loss
+from events.store.outage_mark import Outage
 from events.store.store import Store
 from events.subbuffer import MISSED_EVENTS
 from tests.events_data import entry, event, page
@@ -372,6 +374,20 @@ def test_nothing_is_paired_over_the_time_in_which_a_probe_was_away() -> None:
     store.feed(Batch((Chunk(0, page(30, data, HEADER)),), drained=True))
     store.flush()
     assert _all(store)[1] == [Call(0, None, UnpairedReason.LOST), Call(None, 1, UnpairedReason.LOST), Call(2, 3)]
+
+
+def test_a_call_that_ends_with_the_last_event_before_an_outage_is_complete() -> None:
+    """However late it is paired: as events come, or all at once as those of a recording."""
+    store = Store(Decoder(dict(FORMATS), HEADER))
+    for n in range(2):
+        data = b"".join(event(_record(5, number, 0, 0), 1) for number in (0, 1))
+        store.feed(Batch((Chunk(0, page(1000 * n + 10, data, HEADER)),), drained=True))
+        if n == 0:
+            store.feed(Outage.between(store.latest, 1000).batch(store.latest))
+    store.flush()
+    assert _all(store)[1][0] == Call(0, 1)
+    stamps = np.array([store.row(seq).ts for seq in (0, 1, 3)])
+    assert store.loss_spans.lacks_ends_before(stamps).tolist() == [False, False, True]
 
 
 @pytest.mark.parametrize("pieces", [1, 300])
