@@ -29,6 +29,8 @@ async def test_a_condition_that_nothing_can_pass_says_why(living, condition, tol
         await ask_for(app, pilot)
         await until(lambda: app.current_watch and app.current_watch.armed.probes, pilot)
         app.arming.arm_all([parse_armable("f vfs_*")])
+        await until(lambda: says(app, "Arm it?"), pilot)  # the rate of several functions is shown before
+        await pilot.press("a")
         await until(lambda: len(app.current_watch.armed.probes) == 2 and app.places.live.is_current, pilot)
         await pilot.press("f", *condition)
         await until(lambda: says(app, told), pilot, 10)

@@ -343,6 +343,8 @@ async def filter_shown(app: Any, pilot: Any, way: Way) -> None:
         app.places.compose.panes.spec.editor.put('f vfs_* if func ~ "vfs_r*"', 26)
     elif way is ways_out.FILTER_SHOWN_BEHIND:
         app.arming.arm_all([parse_armable("f id_sho*")])
+        await until(lambda: says(app, "Arm it?"), pilot)  # the rate of several functions is shown before
+        await pilot.press("a")
         await until(lambda: len(app.current_watch.armed.probes) == 2, pilot)
         app.push_screen(TriggerScreen(app, app.current_watch, app.current_watch.armed.probes[1]))
         await until(shows(app, TriggerScreen), pilot)
