@@ -242,6 +242,9 @@ def test_the_function_that_returned_most_errors_is_found_in_a_few_keys(guest_72:
         terminal.press("f tcp_*%return $retval:s32 if ret < 0 && ret > -4096")
         terminal.wait(lambda screen: "✓ this kernel" in screen)
         press("Enter")
+        terminal.wait(lambda screen: "Arm it?" in screen)  # the rate of so many functions is shown before
+        time.sleep(2 * PAUSE)
+        press("a")
         terminal.wait(lambda screen: "[events]" in screen and "armed 1" in screen)
         time.sleep(2 * PAUSE)  # a letter that is typed while the screen changes is no command
         press("y")

@@ -319,13 +319,13 @@ def test_a_probe_that_is_too_fast_names_its_most_frequent_functions(guest: Guest
     watch.planner.via = Via.AUTO
     watch.armed.limits = Limits(1, 0)
     reads = "with open('/dev/zero', 'rb', 0) as zero:\n while zero.read(1): pass"
-    reader = subprocess.Popen([*guest.ssh_command, f'timeout 60 python3 -c "{reads}"'])
+    reader = subprocess.Popen([*guest.ssh_command, f'echo $$ > /tmp/reader; exec timeout 60 python3 -c "{reads}"'])
     try:
         assert until(lambda: b"python3" in guest.run("ps"))
         with pytest.raises(TooFast) as caught:
             watch.armed.arm(parse_probe("f [struct file *] file"))
     finally:
-        guest.run("pkill -f dev/zero || true")
+        guest.run("kill $(cat /tmp/reader)")
         reader.wait()
     error = caught.value
     calls = error.measured.by_function
