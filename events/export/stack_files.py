@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import BinaryIO, Final, NamedTuple
 from xml.sax.saxutils import escape
 
 from events.export.escape import clean_frame
+from events.json_text import EXACT, json_line
 from events.stacks.call_tree import ROOT, CallTree, Weights
 from events.stacks.stack_paths import FrameKind, Path
 
@@ -74,11 +74,11 @@ def _speedscope(file: StackFile) -> Iterator[str]:
         "name": file.title,
         "unit": "nanoseconds" if file.is_time else "none",
         "startValue": 0,
-        "endValue": sum(file.stacks.values()),
+        "endValue": _double(sum(file.stacks.values())),
         "samples": [[frames[frame] for frame in path] for path, _ in stacks],
-        "weights": [weight for _, weight in stacks],
+        "weights": [_double(weight) for _, weight in stacks],
     }
-    yield json.dumps(
+    yield json_line(
         {
             "$schema": "https://www.speedscope.app/file-format-schema.json",
             "shared": {"frames": [{"name": clean_frame(frame.name)} for frame in frames]},
@@ -88,6 +88,11 @@ def _speedscope(file: StackFile) -> Iterator[str]:
             "exporter": "probewright",
         }
     )
+
+
+def _double(number: int) -> int | float:
+    """Return a number that is one in JSON: those that a double does not hold would be texts, and are rounded."""
+    return number if abs(number) < EXACT else float(number)
 
 
 def _flame_graph(file: StackFile) -> Iterator[str]:

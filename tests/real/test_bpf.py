@@ -360,11 +360,14 @@ def test_every_call_is_recorded_or_counted_as_lost(guest: Guest, watch: Watch, p
     recorded = watch.intake.stored_counts()
     assert set(recorded) == {event.path for event in armed.plan.events}
     ends = len(armed.plan.events)
-    assert sum(recorded.values()) + sum(counts.full.values()) + counts.dropped == ends * CALLS
-    assert counts.written == ends * CALLS
+    told = sum(recorded.values()) + sum(counts.full.values()) + counts.dropped
+    # Where a reader takes the CPU from the other within a program, the kernel misses a call, and counts it.
+    missed = sum(number or 0 for number in counts.nmissed.values())
+    assert told <= ends * CALLS <= told + missed, counts
+    assert counts.written == told
     assert sum(counts.full.values()) > 0
     assert counts.full.get(0, 0) + counts.full.get(1, 0) >= store.lost_events
-    assert all(counts.hits[event.path] >= CALLS for event in armed.plan.events)
+    assert all(counts.hits[event.path] + (counts.nmissed[event.path] or 0) >= CALLS for event in armed.plan.events)
     assert not counts.read_errors
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -21,7 +22,7 @@ from tests.real.held import bring_in
 from tests.real.test_terminal import READY
 from tests.real.tmux import Tmux
 from tui.app.typed_ahead import PAUSE
-from tui.views.aggregate.hist_triggers import triggers_of
+from tui.views.aggregate.hist_triggers import read_triggers, triggers_of
 from tui.views.aggregate.kernel_table import KernelTable
 from tui.views.stacks.model import StackChoice, StackModel
 
@@ -58,7 +59,8 @@ def test_weights_are_those_of_the_workload_and_of_a_hist_trigger(guest: Guest) -
         run_workload(watch, guest, workload(WRITES, PWRITES))
         assert watch.store is not None and not watch.store.lost_events
         (event,) = watch.armed.probes[0].plan.events
-        table = KernelTable(watch, watch.store, request, [trigger._replace(event=event)])
+        read = partial(read_triggers, watch, [trigger._replace(event=event)])
+        table = KernelTable(watch, watch.store, request, read)
         table.read()
         in_kernel = {
             tuple(reversed(table.labels.frames(row.keys[0]))): (row.hits, row.totals["count"].sum)

@@ -102,8 +102,8 @@ def test_a_recording_that_was_not_ended_has_the_names(target: Target, watch: Wat
     watch.intake.know_names(watch.names())
 
     def named(pid: int) -> bool:
-        killed.write_bytes(path.read_bytes())
-        return pid in Recording.open(killed).cmdlines
+        killed.write_bytes(path.read_bytes())  # empty until its writer begins
+        return killed.stat().st_size > 0 and pid in Recording.open(killed).cmdlines
 
     assert eventually(lambda: named(812))
     replayed = replay_of(killed)

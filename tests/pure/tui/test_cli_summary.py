@@ -14,8 +14,8 @@ from probes.hist.kept import TASK, WatchedHistogram
 from probes.plans.plan import PlannedEvent
 from tests.pure.commands import command
 from tui.__main__ import main
-from tui.cli.follow import summary_printer
 from tui.cli.follow.follow import follow
+from tui.cli.tables import summary_printer
 from tui.present.summary_objects import objects_of_kernel
 
 __all__ = ["command"]
