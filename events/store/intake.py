@@ -69,6 +69,8 @@ class Intake:
         self.losses = RingLosses()
         """Individual losses reported by the ring buffer."""
         self.owners = StackOwners(decoder, blocks, self.lines)
+        self._awaiting: set[int] = set()
+        """CPUs whose last event may still get its stack."""
         self._read_to: dict[tuple[int, int], int] = {}
         """Time of the last event by CPU and number of its ring buffer."""
         self._missing: list[tuple[int, int]] = []
@@ -118,8 +120,14 @@ class Intake:
         self._renumbered = {raw: own for raw, own in self._renumbered.items() if own not in of_group}
         formats |= of_group
 
+    @property
+    def awaits_stack(self) -> bool:
+        """True if the last event of a CPU has a trigger whose stack did not come with it."""
+        return bool(self._awaiting)
+
     def begin_anew(self, boot: int) -> None:
         """Handle a reboot: later input uses a new clock, and formats of this boot."""
+        self._awaiting.clear()
         self._read_to.clear()
         self.lines.begin_anew()
         self.gaps.begin_anew()
@@ -170,6 +178,8 @@ class Intake:
             ends.append(int(run.stamps[-1]) if len(run.stamps) else -1)
         cpus = [-1 if chunk.text else chunk.cpu for chunk in chunks]
         remaining, waiting = self.owners.take(cpus, contents)
+        heard = {cpu for cpu, own in zip(cpus, contents, strict=True) if len(own.ids)}
+        self._awaiting = (self._awaiting - heard) | waiting
         last = {cpu: place for place, cpu in enumerate(cpus) if cpu in waiting and len(contents[place].ids)}
         finals = list(ends)
         for place in last.values():

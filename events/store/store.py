@@ -200,6 +200,11 @@ class Store:
         return self._inflow.held_events
 
     @property
+    def awaits_stack(self) -> bool:
+        """True if an event that is held back may still get its stack, which the kernel writes behind it."""
+        return bool(self.held_events) and self._inflow.intake.awaits_stack
+
+    @property
     def late_events(self) -> int:
         """Number of events that arrived after later ones had been added."""
         return self._inflow.late_events

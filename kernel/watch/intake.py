@@ -36,6 +36,8 @@ from kernel.watch.tasks.task_names import TaskNames
 if TYPE_CHECKING:
     from events.store.store import Store
 
+_STACK_PATIENCE = 1.0
+"""Seconds that an event waits for its stack while nothing comes."""
 Kept = Batch | Mapping[int, EventFormat] | Armed
 """Entry of a recording."""
 
@@ -83,6 +85,8 @@ class Intake:
         self._bounds = bounds
         self._info = info
         self._replayed = info.holds_events
+        self._stack_awaited_since: float | None = None
+        """Time by time.monotonic() since when nothing came but an event's stack is to come; None: none is."""
         self._forgotten: list[Store] = []
         """Stores before each `forget`, the oldest first: they have the same rows, and those of before."""
 
@@ -122,6 +126,7 @@ class Intake:
             if not arrived:
                 break
             before = True
+            self._stack_awaited_since = None
             store = self.store
             self.lacks_newest_task = store is not None and store.loss_spans.gaps.lacks_newest_task(
                 store.dropped_until
@@ -132,8 +137,20 @@ class Intake:
                 break
         if self.has_backlog or before or self.store is None:
             return new
+        if self._is_stack_to_come(self.store):
+            return new
         # Nothing came since the last tick: what was held back for older events of other CPUs is final.
         return self.store.flush()
+
+    def _is_stack_to_come(self, store: Store) -> bool:
+        """Return whether an event is to wait for its stack: a slow connection may bring that much later."""
+        if self._replayed or not store.awaits_stack:
+            self._stack_awaited_since = None
+            return False
+        now = time.monotonic()
+        if self._stack_awaited_since is None:
+            self._stack_awaited_since = now
+        return now - self._stack_awaited_since < _STACK_PATIENCE
 
     def _next(self) -> Sequence[Entry]:
         """Return some of the received entries, the oldest first."""
