@@ -96,8 +96,9 @@ class RecordConverter:
         first = (RING_HEADER + COMM) // 4
         for pid, place in zip(found.tolist(), last[places].tolist(), strict=True):
             comm = rows[place, first : first + 4].tobytes().partition(b"\0")[0]
-            self.comms.pop(pid, None)  # the newest stand last
-            self.comms[pid] = comm.decode("utf-8", "replace")
+            if comm:  # records that others make have none
+                self.comms.pop(pid, None)  # the newest stand last
+                self.comms[pid] = comm.decode("utf-8", "replace")
         self.comms.pop(0, None)  # the idle tasks of all CPUs
         for pid in list(islice(self.comms, max(0, len(self.comms) - _MOST_COMMS))):
             del self.comms[pid]

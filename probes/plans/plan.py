@@ -6,10 +6,14 @@ import enum
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from probes.bpf.disassembly import listing
 from probes.bpf.program import BpfProgram
 from probes.command import Armable
+
+if TYPE_CHECKING:
+    from probes.objects.plan import ObjectPlan
 
 DEFAULT_GROUP = "probewright"
 """Group of events whose probe names none."""
@@ -103,6 +107,13 @@ class Plan:
     events: tuple[PlannedEvent, ...]
     losses: tuple[str, ...] = ()
     """Losses of lowering, each a line."""
+    object: ObjectPlan | None = None
+    """Compiled BPF object whose programs make the events; None: it is another probe, or of a recording."""
+
+    @property
+    def by_programs(self) -> bool:
+        """True if BPF programs make the events, ours or those of an object."""
+        return self.object is not None or bool(self.programs)
 
     @property
     def lines(self) -> tuple[str, ...]:
@@ -112,6 +123,8 @@ class Plan:
     @property
     def shown_lines(self) -> tuple[str, ...]:
         """Lines for a person: those that are written, or the instructions of the programs that are loaded."""
+        if self.object is not None:
+            return self.object.lines
         return self.lines or tuple(line for program in self.programs for line in listing(program))
 
     @property

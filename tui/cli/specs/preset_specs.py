@@ -11,6 +11,7 @@ from kernel.connection.planner import Planner
 from kernel.errors import ProbeRefused
 from kernel.preset_files import Origin, Presets
 from probes.command import parse_armable
+from probes.objects.request import is_object
 from probes.presets.errors import PresetError
 from probes.presets.judge import judge
 from probes.presets.schema import Preset, PresetChoice, PresetView
@@ -37,7 +38,7 @@ class ArmPlan(NamedTuple):
 
 def is_name(word: str) -> bool:
     """Tell whether a word may name a preset: a specification has at least a kind and a place."""
-    return len(word.split()) == 1
+    return len(word.split()) == 1 and not is_object(word)
 
 
 def requested_probes(arguments: argparse.Namespace) -> tuple[PresetChoice | str, ...]:

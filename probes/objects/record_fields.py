@@ -1,0 +1,229 @@
+"""Lay out the records of a ring or perf buffer as fields of an event: a struct of the object's BTF, or a declaration.
+
+Members of inner structs become fields `outer_inner`. A record has a fixed length in the store: it is padded with zeros
+and cut at MAX_BYTES.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from btf.btf import Btf
+from btf.kinds import MAX_DEPTH, Kind
+from btf.layout import fields
+from btf.render import c_type
+from btf.types import Array, Enum, Enum64, Float, Int, Ptr, Struct
+from btf.walk import size_of, strip, stripped
+from events.bpf_layout import RECORD_DATA
+from probes.bpf.record import ADDRESS, RecordLayout, StoredField, StoredType
+from probes.objects.elf_object import ObjectError
+from probes.objects.object_file import BpfObject, ObjectMap
+
+MAX_BYTES: Final = 2048
+"""Bytes of a record that are kept: an event has to fit into a sub-buffer of 4 KB."""
+_MAX_FIELDS = 200
+_DECLARED = re.compile(r"\s*([A-Za-z_][\w ]*?[ *]+)([A-Za-z_]\w*)\s*(?:\[\s*(\d{1,5})\s*\])?\s*")
+_SIZES: Final = {
+    **{
+        f"{prefix}{sign}{bits}": (bits // 8, sign == "s")
+        for prefix in ("", "__")
+        for sign in "us"
+        for bits in (8, 16, 32, 64)
+    },
+    **{f"{sign}int{bits}_t": (bits // 8, not sign) for sign in ("u", "") for bits in (8, 16, 32, 64)},
+    "char": (1, True),
+    "signed char": (1, True),
+    "unsigned char": (1, False),
+    "bool": (1, False),
+    "short": (2, True),
+    "unsigned short": (2, False),
+    "int": (4, True),
+    "unsigned int": (4, False),
+    "unsigned": (4, False),
+    "pid_t": (4, True),
+    "long": (8, True),
+    "unsigned long": (8, False),
+    "long long": (8, True),
+    "unsigned long long": (8, False),
+    "size_t": (8, False),
+}
+"""Bytes and sign of the types that a declaration may use."""
+
+
+class RecordChoice(NamedTuple):
+    """Fields of the records of one map."""
+
+    layout: RecordLayout
+    struct: str
+    """Name of the struct, or the declaration; empty: nobody says, and the record is shown as bytes."""
+    payload: int
+    """Bytes of a record that are kept."""
+    note: str = ""
+    """Reason why it is cut or shown as bytes, in a line; empty: it is shown as a whole."""
+
+
+def likely_structs(found: BpfObject, one: ObjectMap) -> list[str]:
+    """Return the names of the structs that the records of a map may be, the likeliest first.
+
+    The type of the map's values where it is a struct; else those of the length of its records that describe neither
+    another map nor its keys or values only by chance: structs of the kernel's own names come last.
+    """
+    names: dict[str, None] = {}
+    btf = found.btf
+    value = stripped(btf, one.value_type) if one.value_type else None
+    if isinstance(value, Struct) and value.name:
+        names[value.name] = None
+    for name in sorted(btf.names_of(Kind.STRUCT), key=lambda name: ("event" not in name, name)):
+        number = btf.find(name, Kind.STRUCT)
+        outer = btf.type(number) if number is not None else None
+        if isinstance(outer, Struct) and outer.size in one.record_sizes:
+            names[name] = None
+    return list(names)
+
+
+def choose_record(found: BpfObject, one: ObjectMap, wanted: str = "") -> RecordChoice:
+    """Return the fields of the records of a map.
+
+    Args:
+        found: the object.
+        one: a ring or perf buffer of it.
+        wanted: name of a struct, or a declaration of its members: `u64 ts; u32 pid; char comm[16]`. Empty: choose.
+
+    Raises ObjectError: the struct is not there, or the declaration can't be read.
+    """
+    if wanted and re.search(r"[\s;,\[]", wanted.strip().removeprefix("struct ")):
+        return _laid_out(list(_declared(wanted)), wanted, 0)
+    name = wanted.strip().removeprefix("struct ")
+    likely = likely_structs(found, one)
+    if not name and likely:
+        name = likely[0]
+    if not name:
+        size = min(max(one.record_sizes, default=64), MAX_BYTES)
+        raw = StoredType(f"u8[{size}]", 1, "%u", elements=size)
+        layout = _layout([StoredField("record", raw, RECORD_DATA)], size)
+        return RecordChoice(layout, "", size, _nameless(one))
+    number = found.btf.find(name, Kind.STRUCT)
+    if number is None:
+        near = f": {', '.join(likely[:4])}" if likely else ""
+        raise ObjectError(f"{one.name}: the object's BTF has no struct {name}{near}")
+    note = ""
+    if one.record_sizes and size_of(found.btf, number) not in one.record_sizes and wanted:
+        sizes = ", ".join(map(str, sorted(one.record_sizes)))
+        note = f"{one.name}: struct {name} has {size_of(found.btf, number)} bytes, the records {sizes}"
+    choice = _laid_out(list(_members(found.btf, number)), name, size_of(found.btf, number))
+    return choice._replace(note=choice.note or note)
+
+
+def _nameless(one: ObjectMap) -> str:
+    sizes = ", ".join(map(str, sorted(one.record_sizes)))
+    length = f" of {sizes} bytes" if sizes else ""
+    return f"{one.name}: nothing in the object's BTF names the fields of its records{length}"
+
+
+def _laid_out(found: list[StoredField], struct: str, size: int) -> RecordChoice:
+    end = max((one.offset + one.type.size * one.type.elements for one in found), default=RECORD_DATA) - RECORD_DATA
+    payload = min(max(size, end), MAX_BYTES)
+    kept, note = [], ""
+    for one in found:
+        length = one.type.size * one.type.elements
+        room = RECORD_DATA + payload - one.offset
+        if length <= room:
+            kept.append(one)
+            continue
+        note = f"{struct}: the records are cut at {MAX_BYTES} bytes"
+        if one.type.declared.startswith("char[") and room > 0:
+            kept.append(one._replace(type=StoredType(f"char[{room}]", room, one.type.conversion)))
+    return RecordChoice(_layout(kept, payload), struct, payload, note)
+
+
+def _layout(found: list[StoredField], payload: int) -> RecordLayout:
+    names: dict[str, int] = {}
+    unique = []
+    for one in found[:_MAX_FIELDS]:
+        names[one.name] = number = names.get(one.name, 0) + 1
+        unique.append(one._replace(name=f"{one.name}_{number}") if number > 1 else one)
+    return RecordLayout(tuple(unique), -(-(RECORD_DATA + payload) // 8) * 8)
+
+
+def _members(btf: Btf, struct: int, base: int = 0, prefix: str = "", depth: int = 0) -> Iterator[StoredField]:
+    """Yield the fields of a struct; bit-fields are left out."""
+    if depth > MAX_DEPTH:
+        raise ObjectError("a struct that contains itself")
+    for member in fields(btf, struct):
+        if member.bit_size or member.bit_offset % 8:
+            continue
+        name, at = f"{prefix}{member.name}", base + member.byte_offset
+        inner = stripped(btf, member.type_id)
+        if isinstance(inner, Struct):
+            yield from _members(btf, strip(btf, member.type_id), at, f"{name}_", depth + 1)
+        elif (kind := _stored(btf, member.type_id)) is not None:
+            yield StoredField(_field_name(name), kind, RECORD_DATA + at)
+
+
+def _field_name(name: str) -> str:
+    """Return a name that no field of the kernel's own has."""
+    return f"{name}_" if name.startswith(("common_", "__probe_")) else name
+
+
+def _stored(btf: Btf, type_id: int) -> StoredType | None:
+    """Return the type by which a member is stored; None: it has no bytes."""
+    match stripped(btf, type_id):
+        case Int() as number if number.size in (1, 2, 4, 8):
+            return StoredType("bool", 1, "%d") if number.is_bool else _number(number.size, number.is_signed)
+        case Enum() | Enum64() as named if named.size in (1, 2, 4, 8):
+            return _number(named.size, named.is_signed)
+        case Ptr():
+            return ADDRESS
+        case Array() as several:
+            return _array(btf, several)
+        case Int() | Float() as other:
+            return StoredType(f"u8[{other.size}]", 1, "%u", elements=other.size)
+        case _:
+            return None
+
+
+def _array(btf: Btf, array: Array) -> StoredType | None:
+    if not array.nelems:  # a text without an end of its own, up to the end of the record
+        return StoredType(f"char[{MAX_BYTES}]", MAX_BYTES, '\\"%s\\"') if _is_char(btf, array.type_id) else None
+    if _is_char(btf, array.type_id):
+        return StoredType(f"char[{array.nelems}]", array.nelems, '\\"%s\\"')
+    element = _stored(btf, array.type_id)
+    if element is None or element.elements > 1 or element.declared.startswith("char["):
+        size = size_of(btf, array.type_id) * array.nelems
+        return StoredType(f"u8[{size}]", 1, "%u", elements=size) if size else None
+    return element._replace(declared=f"{element.declared}[{array.nelems}]", elements=array.nelems)
+
+
+def _is_char(btf: Btf, type_id: int) -> bool:
+    return c_type(btf, strip(btf, type_id)) == "char"
+
+
+def _number(size: int, signed: bool) -> StoredType:
+    conversion = f"%{'L' if size == 8 else ''}{'d' if signed else 'u'}"
+    return StoredType(f"{'s' if signed else 'u'}{size * 8}", size, conversion, signed=signed)
+
+
+def _declared(text: str) -> Iterator[StoredField]:
+    """Yield the fields of a declaration, each at its natural alignment. Raises ObjectError."""
+    at = 0
+    parts = [part for part in re.split(r"[;,]", text) if part.strip()]
+    if len(parts) > _MAX_FIELDS:
+        raise ObjectError(f"{len(parts)} members are more than a record has")
+    for part in parts:
+        match = _DECLARED.fullmatch(part)
+        words = " ".join(match[1].split()) if match else ""
+        known = (8, False) if words.endswith("*") else _SIZES.get(words)
+        if match is None or known is None:
+            raise ObjectError(f"{part.strip()}: no member of a record, as u32 pid or char comm[16]")
+        size, signed = known
+        count = int(match[3] or 1)
+        at = -(-at // size) * size
+        kind = ADDRESS if words.endswith("*") else _number(size, signed)
+        if match[3] and words == "char":
+            kind = StoredType(f"char[{count}]", count, '\\"%s\\"')
+        elif match[3]:
+            kind = kind._replace(declared=f"{kind.declared}[{count}]", elements=count)
+        yield StoredField(_field_name(match[2]), kind, RECORD_DATA + at)
+        at += size * count
