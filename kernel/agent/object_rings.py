@@ -40,8 +40,8 @@ class RecordForm:
     def row(self, now: int, pid: int, lost: int, data: bytes) -> bytes:
         """Return a record with its head; fields of its own tell thread and time where they are known."""
         data = data[: self.payload]
-        if self.pid >= 0 and not pid:
-            pid = int.from_bytes(data[self.pid : self.pid + 4], "little")
+        if not self.is_perf:
+            pid = int.from_bytes(data[self.pid : self.pid + 4], "little") if self.pid >= 0 else -1
         comm = data[self.comm : self.comm + 16] if self.comm >= 0 else b""
         if self.stamp >= 0:
             own = int.from_bytes(data[self.stamp : self.stamp + 8], "little")

@@ -17,7 +17,7 @@ from events.batch import Batch, Chunk
 from events.format import FormatError, HeaderPage
 from kernel.agent.bpf_calls import BpfCalls
 from kernel.agent.journal import Journal, folders, open_own, own_name
-from kernel.agent.object_rings import AnyRing, ring_reader
+from kernel.agent.object_rings import ring_reader
 from kernel.cleanup.owner import owner_name
 from kernel.errors import FileRefused, StreamClosed
 from kernel.facts import gather
@@ -27,6 +27,7 @@ from probes.facts.facts import TargetFacts
 
 if TYPE_CHECKING:
     from kernel.agent.journal import Entry
+    from kernel.agent.object_rings import AnyRing
 
 _PASS_BYTES = 1 << 20
 """Bytes read from one CPU in one pass: a probe that our own reading hits must not prevent a pass from ending."""

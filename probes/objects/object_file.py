@@ -19,7 +19,43 @@ MAX_BYTES: Final = 64 << 20
 """Largest file."""
 _MAX_PROGRAMS = 1 << 10
 _MAX_MAPS = 1 << 9
-MAP_TYPES: Final = ["unspec", "hash", "array", "prog_array", "perf_event_array", "percpu_hash", "percpu_array", "stack_trace", "cgroup_array", "lru_hash", "lru_percpu_hash", "lpm_trie", "array_of_maps", "hash_of_maps", "devmap", "sockmap", "cpumap", "xskmap", "sockhash", "cgroup_storage", "reuseport_sockarray", "percpu_cgroup_storage", "queue", "stack", "sk_storage", "devmap_hash", "struct_ops", "ringbuf", "inode_storage", "task_storage", "bloom_filter", "user_ringbuf", "cgrp_storage", "arena", "insn_array"]
+MAP_TYPES: Final = [
+    "unspec",
+    "hash",
+    "array",
+    "prog_array",
+    "perf_event_array",
+    "percpu_hash",
+    "percpu_array",
+    "stack_trace",
+    "cgroup_array",
+    "lru_hash",
+    "lru_percpu_hash",
+    "lpm_trie",
+    "array_of_maps",
+    "hash_of_maps",
+    "devmap",
+    "sockmap",
+    "cpumap",
+    "xskmap",
+    "sockhash",
+    "cgroup_storage",
+    "reuseport_sockarray",
+    "percpu_cgroup_storage",
+    "queue",
+    "stack",
+    "sk_storage",
+    "devmap_hash",
+    "struct_ops",
+    "ringbuf",
+    "inode_storage",
+    "task_storage",
+    "bloom_filter",
+    "user_ringbuf",
+    "cgrp_storage",
+    "arena",
+    "insn_array",
+]
 """Names by number (enum bpf_map_type in include/uapi/linux/bpf.h)."""
 RINGBUF, PERF_EVENT_ARRAY = MAP_TYPES.index("ringbuf"), MAP_TYPES.index("perf_event_array")
 _TABLES = frozenset(("hash", "array", "percpu_hash", "percpu_array", "lru_hash", "lru_percpu_hash"))

@@ -18,11 +18,11 @@ from btf.types import Array, Enum, Enum64, Float, Int, Ptr, Struct
 from btf.walk import size_of, strip, stripped
 from events.bpf_layout import RECORD_DATA
 from probes.bpf.record import ADDRESS, RecordLayout, StoredField, StoredType
+from probes.objects.debug_structs import debug_structs
 from probes.objects.elf_object import ObjectError
 from probes.objects.object_file import BpfObject, ObjectMap
+from probes.objects.stored_types import MAX_BYTES, bytes_type, number_type, text_type
 
-MAX_BYTES: Final = 2048
-"""Bytes of a record that are kept: an event has to fit into a sub-buffer of 4 KB."""
 _MAX_FIELDS = 200
 _DECLARED = re.compile(r"\s*([A-Za-z_][\w ]*?[ *]+)([A-Za-z_]\w*)\s*(?:\[\s*(\d{1,5})\s*\])?\s*")
 _SIZES: Final = {
@@ -67,20 +67,18 @@ class RecordChoice(NamedTuple):
 def likely_structs(found: BpfObject, one: ObjectMap) -> list[str]:
     """Return the names of the structs that the records of a map may be, the likeliest first.
 
-    The type of the map's values where it is a struct; else those of the length of its records that describe neither
-    another map nor its keys or values only by chance: structs of the kernel's own names come last.
+    The type of the map's values where it is a struct; then structs of the object's BTF of the length of its records;
+    where there are none those of its debug information.
     """
-    names: dict[str, None] = {}
-    btf = found.btf
-    value = stripped(btf, one.value_type) if one.value_type else None
+    value = stripped(found.btf, one.value_type) if one.value_type else None
     if isinstance(value, Struct) and value.name:
-        names[value.name] = None
-    for name in sorted(btf.names_of(Kind.STRUCT), key=lambda name: ("event" not in name, name)):
-        number = btf.find(name, Kind.STRUCT)
-        outer = btf.type(number) if number is not None else None
-        if isinstance(outer, Struct) and outer.size in one.record_sizes:
-            names[name] = None
-    return list(names)
+        return [value.name]
+    named = {name: size for name in found.btf.names_of(Kind.STRUCT) if (size := _size_in_btf(found, name))}
+    likely = [name for name, size in named.items() if size in one.record_sizes]
+    if not likely and one.record_sizes:
+        structs = debug_structs(found.data).values()
+        likely = [struct.name for struct in structs if struct.size in one.record_sizes]
+    return sorted(likely, key=lambda name: ("event" not in name, name))
 
 
 def choose_record(found: BpfObject, one: ObjectMap, wanted: str = "") -> RecordChoice:
@@ -96,30 +94,48 @@ def choose_record(found: BpfObject, one: ObjectMap, wanted: str = "") -> RecordC
     if wanted and re.search(r"[\s;,\[]", wanted.strip().removeprefix("struct ")):
         return _laid_out(list(_declared(wanted)), wanted, 0)
     name = wanted.strip().removeprefix("struct ")
-    likely = likely_structs(found, one)
-    if not name and likely:
-        name = likely[0]
+    likely = likely_structs(found, one) if not name else []
+    name = name or (likely[0] if likely else "")
     if not name:
         size = min(max(one.record_sizes, default=64), MAX_BYTES)
-        raw = StoredType(f"u8[{size}]", 1, "%u", elements=size)
-        layout = _layout([StoredField("record", raw, RECORD_DATA)], size)
+        layout = _layout([StoredField("record", bytes_type(size), RECORD_DATA)], size)
         return RecordChoice(layout, "", size, _nameless(one))
-    number = found.btf.find(name, Kind.STRUCT)
-    if number is None:
-        near = f": {', '.join(likely[:4])}" if likely else ""
-        raise ObjectError(f"{one.name}: the object's BTF has no struct {name}{near}")
-    note = ""
-    if one.record_sizes and size_of(found.btf, number) not in one.record_sizes and wanted:
+    size, fields_of = _struct(found, one, name)
+    choice = _laid_out(fields_of, name, size)
+    note = choice.note
+    if len(likely) > 1:
+        note = note or f"{one.name}: read as struct {name}; {', '.join(likely[1:5])} would fit, too"
+    if one.record_sizes and size not in one.record_sizes:
         sizes = ", ".join(map(str, sorted(one.record_sizes)))
-        note = f"{one.name}: struct {name} has {size_of(found.btf, number)} bytes, the records {sizes}"
-    choice = _laid_out(list(_members(found.btf, number)), name, size_of(found.btf, number))
-    return choice._replace(note=choice.note or note)
+        note = note or f"{one.name}: struct {name} has {size} bytes, the records {sizes}"
+    return choice._replace(note=note)
+
+
+def _size_in_btf(found: BpfObject, name: str) -> int:
+    """Return the bytes of a struct of the object's BTF; 0: there is none of the name."""
+    number = found.btf.find(name, Kind.STRUCT)
+    outer = found.btf.type(number) if number is not None else None
+    return outer.size if isinstance(outer, Struct) else 0
+
+
+def _struct(found: BpfObject, one: ObjectMap, name: str) -> tuple[int, list[StoredField]]:
+    """Return bytes and fields of a struct, from BTF or debug information. Raises ObjectError."""
+    number = found.btf.find(name, Kind.STRUCT)
+    if number is not None:
+        return size_of(found.btf, number), list(_members(found.btf, number))
+    if (known := debug_structs(found.data).get(name)) is not None:
+        return known.size, [field._replace(name=_field_name(field.name)) for field in known.fields]
+    likely = likely_structs(found, one)
+    near = f" (of that length: {', '.join(likely[:4])})" if likely else ""
+    raise ObjectError(f"{one.name}: the object has no struct {name}{near}")
 
 
 def _nameless(one: ObjectMap) -> str:
     sizes = ", ".join(map(str, sorted(one.record_sizes)))
     length = f" of {sizes} bytes" if sizes else ""
-    return f"{one.name}: nothing in the object's BTF names the fields of its records{length}"
+    return (
+        f"{one.name}: nothing in the object names the fields of its records{length}: MAP=STRUCT, or its members, does"
+    )
 
 
 def _laid_out(found: list[StoredField], struct: str, size: int) -> RecordChoice:
@@ -171,38 +187,38 @@ def _stored(btf: Btf, type_id: int) -> StoredType | None:
     """Return the type by which a member is stored; None: it has no bytes."""
     match stripped(btf, type_id):
         case Int() as number if number.size in (1, 2, 4, 8):
-            return StoredType("bool", 1, "%d") if number.is_bool else _number(number.size, number.is_signed)
+            return (
+                StoredType("bool", 1, "%d") if number.is_bool else number_type(number.size, signed=number.is_signed)
+            )
         case Enum() | Enum64() as named if named.size in (1, 2, 4, 8):
-            return _number(named.size, named.is_signed)
+            return number_type(named.size, signed=named.is_signed)
         case Ptr():
             return ADDRESS
         case Array() as several:
             return _array(btf, several)
         case Int() | Float() as other:
-            return StoredType(f"u8[{other.size}]", 1, "%u", elements=other.size)
+            return bytes_type(other.size)
         case _:
             return None
 
 
 def _array(btf: Btf, array: Array) -> StoredType | None:
-    if not array.nelems:  # a text without an end of its own, up to the end of the record
-        return StoredType(f"char[{MAX_BYTES}]", MAX_BYTES, '\\"%s\\"') if _is_char(btf, array.type_id) else None
     if _is_char(btf, array.type_id):
-        return StoredType(f"char[{array.nelems}]", array.nelems, '\\"%s\\"')
+        return text_type(array.nelems)
     element = _stored(btf, array.type_id)
-    if element is None or element.elements > 1 or element.declared.startswith("char["):
+    if (
+        element is None
+        or not array.nelems
+        or element.elements > 1
+        or element.declared.startswith(("char[", "struct"))
+    ):
         size = size_of(btf, array.type_id) * array.nelems
-        return StoredType(f"u8[{size}]", 1, "%u", elements=size) if size else None
+        return bytes_type(size) if size else None
     return element._replace(declared=f"{element.declared}[{array.nelems}]", elements=array.nelems)
 
 
 def _is_char(btf: Btf, type_id: int) -> bool:
     return c_type(btf, strip(btf, type_id)) == "char"
-
-
-def _number(size: int, signed: bool) -> StoredType:
-    conversion = f"%{'L' if size == 8 else ''}{'d' if signed else 'u'}"
-    return StoredType(f"{'s' if signed else 'u'}{size * 8}", size, conversion, signed=signed)
 
 
 def _declared(text: str) -> Iterator[StoredField]:
@@ -220,10 +236,11 @@ def _declared(text: str) -> Iterator[StoredField]:
         size, signed = known
         count = int(match[3] or 1)
         at = -(-at // size) * size
-        kind = ADDRESS if words.endswith("*") else _number(size, signed)
+        kind = ADDRESS if words.endswith("*") else number_type(size, signed=signed)
         if match[3] and words == "char":
-            kind = StoredType(f"char[{count}]", count, '\\"%s\\"')
-        elif match[3]:
+            kind = text_type(count)
+        elif match[3] and kind is not None:
             kind = kind._replace(declared=f"{kind.declared}[{count}]", elements=count)
-        yield StoredField(_field_name(match[2]), kind, RECORD_DATA + at)
+        if kind is not None:
+            yield StoredField(_field_name(match[2]), kind, RECORD_DATA + at)
         at += size * count

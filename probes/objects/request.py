@@ -1,8 +1,8 @@
-"""Represent a compiled BPF object that is to be attached, as a value with a text: `FILE.bpf.o programs=a,b MAP=STRUCT`.
+"""Represent a compiled BPF object that is to be attached, with its text: `FILE.bpf.o programs=a,b MAP=STRUCT`.
 
 The first word is the file, as a shell would take it; with `object:` before it, of any name. `programs` names
 those that are attached (else: all that can be, and that are not marked as optional). `MAP=STRUCT` says what the
-records of a ring or perf buffer are: a struct of the object's BTF, or its members: `events='u64 ts, u32 pid, char comm[16]'`.
+records of a ring or perf buffer are: a struct of the object, or its members: `events='u64 ts, char comm[16]'`.
 """
 
 from __future__ import annotations

@@ -116,6 +116,11 @@ class Plan:
         return self.object is not None or bool(self.programs)
 
     @property
+    def counts_only(self) -> bool:
+        """True for an object without ring and perf buffers: all that it shows is in its maps."""
+        return self.object is not None and not self.object.records
+
+    @property
     def lines(self) -> tuple[str, ...]:
         """All lines, in the order of writing."""
         return tuple(line for event in self.events for line in event.lines)

@@ -168,6 +168,11 @@ def _form(choice: RecordChoice, number: int, *, is_perf: bool) -> RecordForm:
     """Return the form of the records of a map: fields that tell thread, its name and the time are found by name."""
     places = {one.name: one for one in choice.layout.fields}
 
+    def ends(word: str) -> list[str]:
+        """Return the one field of an inner struct with a word; none where there are several."""
+        found = [name for name in places if name.endswith(f"_{word}")]
+        return found if len(found) == 1 else []
+
     def offset(names: Sequence[str] | frozenset[str], size: int, text: bool = False) -> int:
         for name in names:
             one = places.get(name)
@@ -176,5 +181,10 @@ def _form(choice: RecordChoice, number: int, *, is_perf: bool) -> RecordForm:
         return -1
 
     return RecordForm(
-        choice.payload, number, offset(_THREADS, 4), offset(_NAMES, 16, True), offset(sorted(_STAMPS), 8), is_perf
+        choice.payload,
+        number,
+        offset([*_THREADS, *(name for word in _THREADS for name in ends(word))], 4),
+        offset(_NAMES, 16, True),
+        offset(sorted(_STAMPS), 8),
+        is_perf,
     )

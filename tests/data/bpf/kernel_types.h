@@ -7,6 +7,7 @@ typedef unsigned long long u64;
 typedef int s32;
 typedef long long s64;
 
+#define __VMLINUX_H__ /* the members of pt_regs have the names that the kernel gives them */
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
@@ -25,6 +26,13 @@ struct task_struct {
 	int pid;
 	struct task_struct *real_parent;
 	char comm[16];
+};
+struct pt_regs {
+	unsigned long di, ax;
+	unsigned long regs[31];
+};
+struct user_pt_regs {
+	unsigned long long regs[31];
 };
 struct inode;
 struct mnt_idmap;

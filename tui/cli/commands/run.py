@@ -135,6 +135,10 @@ def _arm_and_follow(
             print_hit_counts(watch)
         if arguments.view != "histograms" and aggregate_request is None:
             print_tables(watch, as_json=arguments.json, aside=export_request is not None)
+        if arguments.maps or any(armed.plan.counts_only for armed in watch.armed.probes):
+            from tui.cli.tables.object_printer import print_maps
+
+            print_maps(watch, as_json=arguments.json)
         print_losses(watch, unprinted, unshown=watch.evicted)
     except OptionRefused as error:
         print_filter_error(error)
