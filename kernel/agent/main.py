@@ -1,8 +1,8 @@
 """Run the agent on the remote host: its source is sent through standard input to python3 (>= 3.6); no file is
 written.
 
-The sent source is frames.py, bpf_calls.py, object_rings.py, ring_reader.py, journal.py, steps.py and this file, concatenated
-(`kernel.remote.bootstrap`). At the end of standard input, at a signal, at a malformed frame or after too long a
+The sent source is frames.py, bpf_calls.py, object_rings.py, ring_reader.py, journal.py, steps.py and this file,
+concatenated (`kernel.remote.bootstrap`). At the end of standard input, at a signal, at a malformed frame or after too long a
 silence, the guarded steps are undone, newest first, each step tried. Effects that would outlive this process are in
 its journal.
 """

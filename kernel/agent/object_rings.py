@@ -10,13 +10,6 @@ import time
 
 from kernel.agent.bpf_calls import RecordRing
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Union
-
-    AnyRing = Union["RecordRing", "ObjectRing", "PerfRing"]
-
-
 _ROW_HEAD = struct.Struct("<IIQIIII16s")
 """Length and place in a ring buffer; time, thread, number of lost records, faults, id, name of the thread."""
 _PERF_SAMPLE, _PERF_LOST = 9, 2
@@ -159,3 +152,8 @@ def ring_reader(fd: int, size: int, record: bytes) -> "AnyRing":
         return RecordRing(fd, size, int(record))
     form = RecordForm(record)
     return PerfRing(fd, size, form) if form.is_perf else ObjectRing(fd, size, form)
+
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    AnyRing = RecordRing | ObjectRing | PerfRing

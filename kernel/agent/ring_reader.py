@@ -5,10 +5,11 @@ import errno
 import os
 import select
 
+from kernel.agent.frames import PASS, frame, pack, squeeze
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from kernel.agent.object_rings import AnyRing
-from kernel.agent.frames import PASS, frame, pack, squeeze
 
 MOST_LINES = 1024  # IOV_MAX
 PERIOD = 0.03

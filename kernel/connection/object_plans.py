@@ -74,7 +74,7 @@ class ObjectPlanner:
     def plan(self, probe: ObjectProbe, group: str, taken: Container[str] = ()) -> Plan:
         """Return the plan of an object. Raises CannotLower."""
         from probes.objects.elf_object import ObjectError
-        from probes.objects.plan import plan_object
+        from probes.objects.plan_object import plan_object
 
         found = self.files.read(probe.path)
         local = self._info.target.kind.value == "local"
@@ -82,7 +82,7 @@ class ObjectPlanner:
             settings = ", ".join(found.kconfig[:4])
             raise refusal_of(
                 probe.path,
-                f"{probe.path} asks for settings of the kernel ({settings}), which libbpf knows of this machine alone",
+                f"{probe.path} asks for settings of the kernel ({settings}), which libbpf knows here alone",
             )
         index = index_of(self._info.facts)
         try:

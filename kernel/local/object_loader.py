@@ -1,10 +1,10 @@
 """Turn a compiled BPF object into a program that loads it: libbpf's loader generator, through ctypes.
 
-bpf_object__gen_loader (the light skeleton of `bpftool gen skeleton -L`) writes one program of BPF_PROG_TYPE_SYSCALL and
-its data. Run on a kernel, it makes the maps and loads the programs there; the kernel itself relocates them by its own
-BTF (CO-RE, Linux 5.17). So libbpf is needed on this machine alone, a remote host needs bpf(2) and nothing else, and what
-is relocated is never a copy of its types. The other ways ask more: a custom BTF file needs the target's whole BTF here
-and each relocated instruction back, and the instructions of an object that is not loaded can't be had from libbpf 1.1.
+bpf_object__gen_loader (the light skeleton of `bpftool gen skeleton -L`) writes one program of BPF_PROG_TYPE_SYSCALL
+and its data. Run on a kernel, it makes the maps and loads the programs there; the kernel itself relocates them by its
+own BTF (CO-RE, Linux 5.17). So libbpf is needed on this machine alone, a remote host needs bpf(2) alone, and its
+types are no copy. The other ways ask more: a custom BTF file needs all of the target's types here and each
+relocated instruction back, and libbpf 1.1 gives the instructions of no object that is not loaded.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Find structs in an object's debug information (DWARF), where its BTF lacks them: records that lie on a stack alone.
 
-clang's BTF has the types of maps, of variables and of arguments; the struct of a local variable is in DWARF only, which
-`clang -g` writes and `llvm-strip -g` removes.
+clang's BTF has the types of maps, of variables and of arguments; the struct of a local variable is in DWARF alone,
+which `clang -g` writes and `llvm-strip -g` removes.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ def decode(btf: Btf, type_id: int, data: bytes, depth: int = 0) -> Decoded:
         case Ptr():
             return f"0x{int.from_bytes(data[:8], 'little'):x}"
         case Struct() if depth < _DEEPEST:
-            return {name: value for name, value in _members(btf, strip(btf, type_id), data, depth)}
+            return dict(_members(btf, strip(btf, type_id), data, depth))
         case Array() if depth < _DEEPEST:
             return _array(btf, kind, data, depth)
         case _:

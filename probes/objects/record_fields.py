@@ -1,7 +1,7 @@
 """Lay out the records of a ring or perf buffer as fields of an event: a struct of the object's BTF, or a declaration.
 
-Members of inner structs become fields `outer_inner`. A record has a fixed length in the store: it is padded with zeros
-and cut at MAX_BYTES.
+Members of inner structs become fields `outer_inner`. A record has a fixed length in the store: it gets zeros behind,
+and is cut at MAX_BYTES.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from probes.objects.object_file import BpfObject, ObjectMap
 from probes.objects.stored_types import MAX_BYTES, bytes_type, number_type, text_type
 
 _MAX_FIELDS = 200
+_MOST_NAMES = 200
 _DECLARED = re.compile(r"\s*([A-Za-z_][\w ]*?[ *]+)([A-Za-z_]\w*)\s*(?:\[\s*(\d{1,5})\s*\])?\s*")
 _SIZES: Final = {
     **{
@@ -60,6 +61,8 @@ class RecordChoice(NamedTuple):
     """Name of the struct, or the declaration; empty: nobody says, and the record is shown as bytes."""
     payload: int
     """Bytes of a record that are kept."""
+    names: dict[str, str]
+    """Names of the numbers of an enum by field, as `PlanColumn.names`."""
     note: str = ""
     """Reason why it is cut or shown as bytes, in a line; empty: it is shown as a whole."""
 
@@ -99,7 +102,7 @@ def choose_record(found: BpfObject, one: ObjectMap, wanted: str = "") -> RecordC
     if not name:
         size = min(max(one.record_sizes, default=64), MAX_BYTES)
         layout = _layout([StoredField("record", bytes_type(size), RECORD_DATA)], size)
-        return RecordChoice(layout, "", size, _nameless(one))
+        return RecordChoice(layout, "", size, {}, _nameless(one))
     size, fields_of = _struct(found, one, name)
     choice = _laid_out(fields_of, name, size)
     note = choice.note
@@ -108,7 +111,9 @@ def choose_record(found: BpfObject, one: ObjectMap, wanted: str = "") -> RecordC
     if one.record_sizes and size not in one.record_sizes:
         sizes = ", ".join(map(str, sorted(one.record_sizes)))
         note = note or f"{one.name}: struct {name} has {size} bytes, the records {sizes}"
-    return choice._replace(note=note)
+    number = found.btf.find(name, Kind.STRUCT)
+    names = dict(_enumerators(found.btf, number)) if number is not None else {}
+    return choice._replace(note=note, names=names)
 
 
 def _size_in_btf(found: BpfObject, name: str) -> int:
@@ -151,7 +156,7 @@ def _laid_out(found: list[StoredField], struct: str, size: int) -> RecordChoice:
         note = f"{struct}: the records are cut at {MAX_BYTES} bytes"
         if one.type.declared.startswith("char[") and room > 0:
             kept.append(one._replace(type=StoredType(f"char[{room}]", room, one.type.conversion)))
-    return RecordChoice(_layout(kept, payload), struct, payload, note)
+    return RecordChoice(_layout(kept, payload), struct, payload, {}, note)
 
 
 def _layout(found: list[StoredField], payload: int) -> RecordLayout:
@@ -176,6 +181,17 @@ def _members(btf: Btf, struct: int, base: int = 0, prefix: str = "", depth: int 
             yield from _members(btf, strip(btf, member.type_id), at, f"{name}_", depth + 1)
         elif (kind := _stored(btf, member.type_id)) is not None:
             yield StoredField(_field_name(name), kind, RECORD_DATA + at)
+
+
+def _enumerators(btf: Btf, struct: int, prefix: str = "", depth: int = 0) -> Iterator[tuple[str, str]]:
+    """Yield the fields of a struct that are enums, each with the names of its numbers."""
+    for member in fields(btf, struct) if depth < MAX_DEPTH else ():
+        inner = stripped(btf, member.type_id)
+        if isinstance(inner, Struct):
+            yield from _enumerators(btf, strip(btf, member.type_id), f"{prefix}{member.name}_", depth + 1)
+        elif isinstance(inner, Enum | Enum64):
+            names = ",".join(f"{one.value}={one.name}" for one in inner.values[:_MOST_NAMES])
+            yield _field_name(f"{prefix}{member.name}"), names
 
 
 def _field_name(name: str) -> str:

@@ -13,7 +13,7 @@ from probes.bpf.program import BpfProgram
 from probes.command import Armable
 
 if TYPE_CHECKING:
-    from probes.objects.plan import ObjectPlan
+    from probes.objects.object_plan import ObjectPlan
 
 DEFAULT_GROUP = "probewright"
 """Group of events whose probe names none."""
@@ -47,6 +47,8 @@ class PlanColumn:
     """True for an argument with its value at the entry: at the exit the field has the same value."""
     is_call: bool = False
     """True for the number of a system call."""
+    names: str = ""
+    """Names of numbers that the target's BTF does not have: `0=IDLE,1=BUSY`."""
     functions: str = ""
     """Pattern of the probed functions, for the field with the one that a record is from; empty: another field."""
 

@@ -19,7 +19,7 @@ from probes.facts.facts import TargetFacts
 from probes.functions.function_index import index_of
 from probes.objects.attach_kinds import ObjectAttach
 from probes.objects.object_file import ObjectProgram
-from probes.objects.plan import attaches_to
+from probes.objects.object_plan import attaches_to
 
 _KPROBES: Final = "/sys/bus/event_source/devices/kprobe"
 _TRACEPOINT_EVENT, _SOFTWARE_EVENT, _BPF_OUTPUT = 2, 1, 10
@@ -52,10 +52,8 @@ def attach_program(target: Target, facts: TargetFacts, one: ObjectProgram, file:
         return [_done(target, bpf_calls.RAW_TRACEPOINT_OPEN, attributes, parts, one)]
     if kind in _MULTI:
         return [calls.attach(target, file, functions_like(where, facts), _MULTI[kind])]
-    if kind is ObjectAttach.TRACEPOINT:
-        event = _tracepoint(target, facts, where, one)
-    else:
-        event = _kprobe(target, facts, one)
+    open_event = _tracepoint if kind is ObjectAttach.TRACEPOINT else _kprobe
+    event = open_event(target, facts, one)
     try:
         link = struct.pack("<IIIIQ", file, event, _PERF_LINK, 0, 0)
         return [_done(target, bpf_calls.LINK_CREATE, link, (), one), event]
@@ -88,7 +86,8 @@ def open_perf_buffer(target: Target, cpu: int) -> int:
     return answer.result
 
 
-def _tracepoint(target: Target, facts: TargetFacts, where: str, one: ObjectProgram) -> int:
+def _tracepoint(target: Target, facts: TargetFacts, one: ObjectProgram) -> int:
+    where = one.place.target
     path = f"{facts.tracefs}/events/{where}/id"
     try:
         number = int(target.read(path))

@@ -20,7 +20,7 @@ from kernel.target import RecordForm, RingMap, Target
 from probes.bpf.program import AttachPoint, ProgramMode
 from probes.facts.facts import TargetFacts
 from probes.objects.object_file import RINGBUF, ObjectMap
-from probes.objects.plan import ObjectPlan
+from probes.objects.object_plan import ObjectPlan
 from probes.objects.record_fields import RecordChoice
 from probes.plans.plan import Plan
 

@@ -31,7 +31,7 @@ class LoadedFiles(NamedTuple):
 
     @property
     def all(self) -> tuple[int, ...]:
-        """All of them, programs last."""
+        """Files of maps, then those of programs."""
         return (*self.maps, *self.programs)
 
 

@@ -55,7 +55,4 @@ def read_table(target: Target, one: ObjectMap, made: LoaderMap, file: int, cpus:
 
 def _array(target: Target, file: int, count: int, size: int) -> list[tuple[bytes, bytes]]:
     """Return the elements of an array."""
-    found = []
-    for number in range(count):
-        found.append((struct.pack("<I", number), calls.read_element(target, file, number, size)))
-    return found
+    return [(struct.pack("<I", number), calls.read_element(target, file, number, size)) for number in range(count)]

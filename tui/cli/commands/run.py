@@ -188,7 +188,8 @@ def _print(
         )
     number = (lambda: calls.printed) if calls else None
     follow(watch, arguments, events, calls.show if calls else show, passing=passing, chosen=chosen, number=number)
-    if not passing.of and not arguments.count_only:
+    counting = bool(watch.armed.probes) and all(one.plan.counts_only for one in watch.armed.probes)
+    if not passing.of and not arguments.count_only and not counting:
         print_no_events(watch)
     elif calls and passing.filtered:
         print(f"probewright: {calls.printed:,} of {counted(calls.of, 'call')} pass the filter", file=sys.stderr)

@@ -30,7 +30,7 @@ _USES = 8
 
 def run(arguments: argparse.Namespace) -> int:
     if is_object(arguments.name):
-        from tui.cli.commands.show_object import show_object
+        from tui.cli.tables.object_text import show_object
 
         return show_object(arguments)
     info = connect(arguments.target)

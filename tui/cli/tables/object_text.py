@@ -11,7 +11,7 @@ from foreign.count_text import counted
 from kernel.connection.object_plans import ObjectFiles
 from probes.objects.elf_object import ObjectError
 from probes.objects.object_file import BpfObject, ObjectMap, ObjectProgram
-from probes.objects.plan import attaches_to
+from probes.objects.object_plan import attaches_to
 from probes.objects.record_fields import RecordChoice, choose_record, likely_structs
 from probes.objects.request import ObjectProbe, parse_object
 from probes.refusal import CannotLower

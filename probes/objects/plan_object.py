@@ -3,37 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container
-from dataclasses import dataclass, field
 
 from probes.names import check_name
-from probes.objects.attach_kinds import ObjectAttach
 from probes.objects.elf_object import ObjectError
-from probes.objects.object_file import BpfObject, ObjectMap, ObjectProgram
+from probes.objects.object_file import BpfObject, ObjectProgram
+from probes.objects.object_plan import ObjectPlan
 from probes.objects.record_fields import RecordChoice, choose_record
 from probes.objects.request import ObjectProbe
 from probes.plans.plan import Plan, PlanColumn, PlannedEvent
 
-
-@dataclass(frozen=True)
-class ObjectPlan:
-    """Object with the programs of it that are attached, and the form of the records of its buffers."""
-
-    object: BpfObject
-    programs: tuple[ObjectProgram, ...]
-    records: tuple[tuple[ObjectMap, RecordChoice], ...] = field(compare=False)
-    """Ring and perf buffers, in the order of the events of the plan."""
-    name: str = field(default="", compare=False)
-    """Name of the file."""
-
-    @property
-    def lines(self) -> tuple[str, ...]:
-        """Lines for a person: where each program is attached, and the fields of each buffer."""
-        attached = [f"{one.name}: {attaches_to(one)}" for one in self.programs]
-        fields = [
-            f"{one.name} ({one.type_name}): {' '.join(field.name for field in choice.layout.fields)}"
-            for one, choice in self.records
-        ]
-        return (*attached, *fields)
+_RESULTS = frozenset(("ret", "retval", "err", "error"))
+"""Names of fields whose negative numbers are errors."""
 
 
 def plan_object(
@@ -103,14 +83,16 @@ def _obstacle(one: ObjectProgram, has_function: Callable[[str], bool]) -> str:
     return ""
 
 
-def attaches_to(one: ObjectProgram) -> str:
-    """Return where a program is attached, in words: `fentry do_unlinkat`."""
-    kind: ObjectAttach | None = one.place.kind
-    return f"{kind.value} {one.place.target}" if kind is not None else one.section
-
-
 def _columns(choice: RecordChoice) -> tuple[PlanColumn, ...]:
-    return tuple(PlanColumn(one.name, one.name) for one in choice.layout.fields)
+    return tuple(
+        PlanColumn(
+            one.name,
+            one.name,
+            is_retval=one.type.signed and one.name in _RESULTS,
+            names=choice.names.get(one.name, ""),
+        )
+        for one in choice.layout.fields
+    )
 
 
 def _free_stem(stem: str, group: str, taken: Container[str], maps: list[str]) -> str:
