@@ -45,6 +45,10 @@ class RecordConverter:
         self._room = np.zeros((0, header.page_size // 4), np.uint32)
         """Sub-buffers that are made; fresh memory for each would cost more than all that is written."""
 
+    def lost(self, ring: int) -> dict[int, int]:
+        """Return the records of a ring buffer that were lost, by CPU, as far as later records tell."""
+        return {cpu: lost for (number, cpu), (_, lost) in self._state.items() if number == ring and lost}
+
     def forget(self, ring: int) -> None:
         """Forget a ring buffer that is gone."""
         self.sizes.pop(ring, None)

@@ -2,7 +2,7 @@
 written.
 
 The sent source is frames.py, bpf_calls.py, object_rings.py, ring_reader.py, journal.py, steps.py and this file,
-concatenated (`kernel.remote.bootstrap`). At the end of standard input, at a signal, at a malformed frame or after too long a
+concatenated (`kernel.remote.bootstrap`). At the end of standard input, at a signal, at a bad frame or after a long
 silence, the guarded steps are undone, newest first, each step tried. Effects that would outlive this process are in
 its journal.
 """

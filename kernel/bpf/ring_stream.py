@@ -37,6 +37,10 @@ class ConvertedStream:
         batch = self._stream.read(timeout)
         return self._converter.converted(batch) if batch is not None and self._converter is not None else batch
 
+    def lost(self, number: int) -> dict[int, int]:
+        """Return the records of a ring buffer that were lost, by CPU, as far as later records tell."""
+        return self._converter.lost(number) if self._converter is not None else {}
+
     def require_answer(self) -> bool:
         return self._stream.require_answer()
 

@@ -19,13 +19,14 @@ from kernel.bpf.loaded import LoadedPrograms, ProgramCounts, ProgramGroups
 from kernel.bpf.objects.loaded import LoadedObject
 from kernel.bpf.objects.tables import MapTable
 from kernel.bpf.refusals import refusal_of
+from kernel.bpf.ring_stream import ConvertedStream
 from kernel.bpf.rings import Cpus
 from kernel.errors import FileRefused, KernelError, TargetUnusable
 from kernel.guards.limits import UNLIMITED, Limits, MeasuredRate, asks_before, too_fast_error
 from kernel.guards.rate_meter import ENOUGH, LONGEST, STEP
 from kernel.session.arm_steps import Mode
 from kernel.session.armed import Armed
-from kernel.target import RecordForm, RingMap, Stream, Target
+from kernel.target import RecordForm, RingMap, Target
 from probes.bpf.program import ProgramMode
 from probes.plans.cost_estimate import EventRate
 from probes.plans.plan import Plan
@@ -48,7 +49,7 @@ class _Entry:
 class ArmedPrograms:
     """Armed probes with programs, and all changes to them; the session's lock is held around each."""
 
-    def __init__(self, target: Target, stream: Stream, settle: Callable[[], object]) -> None:
+    def __init__(self, target: Target, stream: ConvertedStream, settle: Callable[[], object]) -> None:
         """Take the kernel, the reader of its ring buffers, and what waits until they are read."""
         self._target = target
         self._stream = stream
@@ -147,7 +148,7 @@ class ArmedPrograms:
         """Switch programs off, let what they recorded be read, and close them."""
         with contextlib.suppress(KernelError):
             entry.loaded.switch(ProgramMode.OFF)
-            for path, counts in entry.loaded.counts().items():
+            for path, counts in self._counts(entry):
                 self._removed[path] = _sum(self._removed.get(path), counts)
         self._settle()
         self._forget_rings(entry.rings)
@@ -209,9 +210,7 @@ class ArmedPrograms:
         """Return the losses of a session with those of its programs. Raises TargetLost."""
         full, missed = dict(counts.full), dict(counts.nmissed)
         hits, passed, written = dict(counts.hits), dict(counts.passed), counts.written
-        present = [
-            (path, one, entry.mode) for entry in self._entries.values() for path, one in entry.loaded.counts().items()
-        ]
+        present = [(path, one, entry.mode) for entry in self._entries.values() for path, one in self._counts(entry)]
         if self._tracer is not None:
             present += [(path, one, Mode.RECORD) for path, one in self._tracer.loaded.counts().items()]
         removed = [(path, one, Mode.OFF) for path, one in self._removed.items()]
@@ -225,6 +224,13 @@ class ArmedPrograms:
             if mode is Mode.COUNT:
                 passed[path] = one.passed
         return replace(counts, full=full, nmissed=missed, hits=hits, passed=passed, written=written)
+
+    def _counts(self, entry: _Entry) -> list[tuple[str, ProgramCounts]]:
+        """Return the counts of programs by path; those of an object with the losses that its buffers tell of."""
+        found = list(entry.loaded.counts().items())
+        lost = [self._stream.lost(ring) for ring in entry.rings] if isinstance(entry.loaded, LoadedObject) else []
+        total = {cpu: sum(one.get(cpu, 0) for one in lost) for cpu in {cpu for one in lost for cpu in one}}
+        return [(path, one._replace(lost=total) if lost else one) for path, one in found]
 
     def close(self) -> None:
         """Drop all programs, as `disarm`."""

@@ -58,13 +58,13 @@ def _chosen(
         if one is None:
             names = ", ".join(program.name for program in found.programs[:8])
             raise ObjectError(f"{name}: no program of this object (it has {names})")
-        if reason := _obstacle(one, has_function):
+        if reason := obstacle(one, has_function):
             raise ObjectError(f"{name}: {reason}")
         chosen.append(one)
     for one in found.programs if not probe.programs else ():
         if one.place.is_optional:
             losses.append(f"{one.name} is left out: its author marked it as optional")
-        elif reason := _obstacle(one, has_function):
+        elif reason := obstacle(one, has_function):
             losses.append(f"{one.name} is left out: {reason}")
         else:
             chosen.append(one)
@@ -73,7 +73,7 @@ def _chosen(
     return tuple(chosen), losses
 
 
-def _obstacle(one: ObjectProgram, has_function: Callable[[str], bool]) -> str:
+def obstacle(one: ObjectProgram, has_function: Callable[[str], bool]) -> str:
     """Return why a program can't be attached; empty: it may be."""
     if one.place.kind is None:
         return one.place.reason
