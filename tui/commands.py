@@ -120,6 +120,14 @@ COMMANDS = (
         footer=False,
     ),
     Command(
+        "view('maps')",
+        "M",
+        "Maps",
+        "Show the maps of compiled BPF objects: keys, values, histograms, and their change a second.",
+        "live",
+        footer=False,
+    ),
+    Command(
         "probe",
         "p",
         "Probe this",

@@ -178,6 +178,8 @@ class Planner:
 
     def tracefs_refusal(self, probe: Armable) -> str:
         """Return why tracefs can't record a probe, in a line; empty: it can. Raises TargetLost."""
+        if isinstance(probe, ObjectProbe):
+            return "its own programs make the events of a compiled object"
         try:
             Planner(self.info, Via.TRACEFS).lower(probe, DEFAULT_GROUP)
         except CannotLower as error:

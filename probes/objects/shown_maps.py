@@ -22,9 +22,20 @@ class MapRow:
     raw_key: bytes = b""
 
     @property
+    def key_columns(self) -> dict[str, int | str]:
+        """Members of the key by name."""
+        return flat(self.key, "key")
+
+    @property
+    def value_columns(self) -> dict[str, int | str]:
+        """Members of the value by name; none has the name of a key's."""
+        keys = self.key_columns
+        return {f"{name}_" if name in keys else name: value for name, value in flat(self.value, "value").items()}
+
+    @property
     def columns(self) -> dict[str, int | str]:
         """Members of key and value by name."""
-        return {**flat(self.key, "key"), **_renamed(flat(self.value, "value"), flat(self.key, "key"))}
+        return {**self.key_columns, **self.value_columns}
 
     @property
     def key_text(self) -> str:
@@ -85,11 +96,6 @@ def shown_map(
         len(found) - len(kept),
         is_cut,
     )
-
-
-def _renamed(values: dict[str, int | str], keys: dict[str, int | str]) -> dict[str, int | str]:
-    """Return columns of a value, of which none has the name of a key's."""
-    return {f"{name}_" if name in keys else name: value for name, value in values.items()}
 
 
 def _leaves(value: Decoded) -> list[int | str]:

@@ -147,10 +147,11 @@ class SpecificationControl:
     def complete(self, text: str, cursor: int) -> Completions:
         """Return the words that may stand at a place of the text."""
         from probes.completion.choice import NOTHING
+        from probes.objects.request import is_object
         from probes.translation.translate import translate
         from tui.compose.completer import Completer
 
-        if translate(text) is not None:
+        if translate(text) is not None or is_object(text):
             return NOTHING
         if self._completer is None:
             self._completer = Completer(open_planner(self._bench).info, self.functions)

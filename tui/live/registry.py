@@ -20,6 +20,7 @@ EXTRA_LABELS: Final = {
     "aggregate": "by key",
     "histograms": "histograms",
     "stacks": "stacks",
+    "maps": "maps",
 }
 """Views whose labels stand in that line only while they are shown."""
 _CLASSES: Final = {
@@ -32,6 +33,7 @@ _CLASSES: Final = {
     "aggregate": "AggregateView",
     "histograms": "HistogramsView",
     "stacks": "StacksView",
+    "maps": "MapsView",
 }
 
 

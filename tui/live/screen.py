@@ -199,6 +199,8 @@ class LiveScreen(Screen[None]):
             return
         if plan.has_hist_trigger:
             await self.action_view("histograms")
+        elif plan.counts_only:
+            await self.action_view("maps")
         elif not self.views.current.shows(plan):
             await self.action_view("events")
         if watching.store is not None:

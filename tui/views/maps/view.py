@@ -1,0 +1,157 @@
+"""View of the maps of compiled BPF objects, one at a time, as they are in the kernel now."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, ClassVar
+
+from foreign.count_text import counted
+from tui.filter.filter import Filter
+from tui.present.status import note_of
+from tui.views.maps.model import MapsModel, MapTable
+from tui.views.maps.pane import MapsPane
+from tui.views.view import TableView, ViewPlace
+from widgets.aggregates.group_table import GroupCells, GroupRows
+from widgets.dialogs.pick_list import PickList
+from widgets.safe_text import safe
+
+if TYPE_CHECKING:
+    from events.store.store import Store
+    from kernel.watch.watch import Watch
+    from probes.objects.shown_maps import ShownMap
+    from probes.plans.plan import Plan
+
+_NONE = "no compiled object is armed: type the path of a FILE.bpf.o into the search of functions"
+_NONE_RECORDED = "maps are read from a running kernel: a recording has events alone"
+
+
+class MapsView(TableView):
+    """View that reads the maps each second while it is visible."""
+
+    name: ClassVar[str] = "maps"
+    pane: MapsPane
+
+    def __init__(self, chosen: Filter) -> None:
+        super().__init__(chosen)
+        self.pane = MapsPane(self.name)
+        self.pane.on_reading, self.pane.choose, self.pane.sort = self.came, self.choose, self.reverse
+        self.pane.groups.turn = self.turn
+        self._model = MapsModel()
+        self._number: int | None = None
+        """Map that a person chose; None: the first that has elements."""
+        self._by: int | None = None
+        """Column that the rows are sorted by; None: the first that suits."""
+        self._ascending = False
+        self._table: MapTable | None = None
+        self._error = ""
+
+    def tick(self, watch: Watch, store: Store, fields: tuple[str, ...]) -> bool:  # noqa: ARG002 - of every view
+        """Start a reading for a new watch."""
+        if self.pane.current_watch is not watch:
+            self.pane.current_watch, self._model, self._table = watch, MapsModel(), None
+            self.pane.look()
+        return False
+
+    def came(self, event: MapsPane.Read) -> None:
+        """Show the result of a reading; after an error the last one stays."""
+        if event.watch is not self.pane.current_watch:
+            self.pane.look()
+            return
+        self._error = event.error
+        if not event.error:
+            self._model.take(event.maps, time.monotonic())
+            self._show()
+
+    def _current(self) -> int | None:
+        """Return the number of the map that is shown; None: there is none."""
+        maps = self._model.maps
+        if self._number is not None and self._number < len(maps):
+            return self._number
+        full = [number for number, (_, one) in enumerate(maps) if one.histograms or one.rows]
+        return next(iter(full), 0 if maps else None)
+
+    def _show(self) -> None:
+        number = self._current()
+        if number is None:
+            self._table = None
+            self.pane.groups.fill(GroupRows())
+            self.pane.show_head("")
+            return
+        table = self._table = self._model.table(number, self._by, ascending=self._ascending)
+        groups = [GroupCells(tuple(map(safe, table.texts(row))), table.share(row)) for row in table.rows]
+        rows = GroupRows(tuple(map(safe, table.titles)), table.keys, groups)
+        rows.current = table.order
+        self.pane.groups.fill(rows)
+        name, shown = self._model.maps[number]
+        self.pane.show_head(f"{_title(name, shown)}, map {number + 1} of {len(self._model.maps)}")
+
+    # -- keys ------------------------------------------------------------------------------------------------------
+
+    def choose(self) -> None:
+        """Ask for the map that is shown."""
+        if not self._model.maps:
+            self.pane.notify("no map was read yet", markup=False)
+            return
+        titles = [_title(name, one) for name, one in self._model.maps]
+        self.pane.app.push_screen(PickList("which map?", titles), self._chosen)
+
+    def _chosen(self, number: int | None) -> None:
+        if number is not None:
+            self._number, self._by, self._ascending = number, None, False
+            self._show()
+
+    def turn(self, step: int) -> None:
+        """Sort by the column `step` columns away, the largest first."""
+        if (table := self._table) is None:
+            return
+        self._by = min(max(0, table.order + step), len(table.titles) - 1)
+        self._ascending = self._by < table.keys
+        self._show()
+        groups = self.pane.groups
+        groups.window.show_columns(*groups.groups.span(self._by, groups.window.columns - 1))
+
+    def reverse(self) -> None:
+        """Reverse the order."""
+        if self._table is not None:
+            self._by, self._ascending = self._table.order, not self._ascending
+            self._show()
+
+    # -- of every view ---------------------------------------------------------------------------------------------
+
+    def forget(self) -> None:
+        """Clear the table: the maps are read again."""
+        self.pane.current_watch, self._model, self._table, self._error = None, MapsModel(), None, ""
+        self.pane.groups.fill(GroupRows())
+        self.pane.show_head("")
+
+    def names_changed(self) -> None:
+        """Skip: names of maps do not change."""
+
+    def shows(self, plan: Plan) -> bool:
+        """Return True for compiled objects: only these have such maps."""
+        return plan.object is not None
+
+    @property
+    def filtered(self) -> str:
+        """Note that the filter does not apply: programs in the kernel fill the maps."""
+        return "not filtered: the object's programs fill the maps"
+
+    @property
+    def place(self) -> ViewPlace:
+        """Constant position: the elements of a map are no events."""
+        return ViewPlace()
+
+    def empty_reason(self, watch: Watch) -> str:
+        """Return the text for a watch without an object."""
+        if self._error or any(armed.plan.object is not None for armed in watch.armed.probes):
+            return ""
+        return _NONE if watch.info.target.is_kernel else _NONE_RECORDED
+
+    def note(self, watch: Watch) -> str:
+        """Return the error, or the note on the events."""
+        return self._error or note_of(watch)
+
+
+def _title(name: str, shown: ShownMap) -> str:
+    sums = ", sums of all CPUs" if shown.map.is_by_cpu else ""
+    return f"{name}: {shown.map.name} ({shown.map.type_name}{sums}), {counted(len(shown.rows), 'element')}"
