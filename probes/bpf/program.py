@@ -26,6 +26,7 @@ from probes.bpf.instructions import (
     JumpCondition,
     MapRole,
 )
+from probes.bpf.kernel_loads import NO_LOADS, KernelLoads
 from probes.bpf.record import COMM, RecordLayout, StoredField, StoredType
 from probes.fetcharg import Comm, Dereference, Expression
 
@@ -149,6 +150,8 @@ class BpfProgram:
     """Role in the tracking of objects, whose pointer is the first fetcharg; None: none are tracked."""
     grouping: Grouping | None = None
     """Groups that calls are put into, and not recorded; None: they are recorded."""
+    loads: KernelLoads = NO_LOADS
+    """Memory that it reads by loads."""
     begins: CallFrame | None = None
     """Frame of the calls whose begin is noted for their exits, and not recorded; None: they are recorded."""
 
@@ -195,7 +198,7 @@ class _ProgramWriter:
         self._grouping, self._begins = program.grouping, program.begins
         self._own = sorted(set(own_processes))
         self._counters = LOST_BYTES + program.number * PROGRAM_BYTES
-        self._fetch = FetchCompiler(self._out, program.context)
+        self._fetch = FetchCompiler(self._out, program.context, program.loads)
         self._compared: dict[str, ComparedValue] = {}
 
     def write(self, cpus: int, stride: int) -> tuple[Instruction, ...]:
@@ -239,9 +242,7 @@ class _ProgramWriter:
     def _leave_out_own(self, done: JumpLabel) -> None:
         """Do nothing in our own processes, and note the number of the thread."""
         out = self._out
-        out.call(Helper.GET_CURRENT_PID_TGID)
-        out.store(FRAME_POINTER, _PID, 0, 4)
-        out.alu(AluOperation.RSH, 0, 32)
+        self._fetch.ids(_PID)
         for process in self._own:
             out.jump_if(JumpCondition.EQ, 0, process, done)
 
