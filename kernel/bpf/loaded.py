@@ -22,6 +22,7 @@ from probes.bpf.program import (
     ProgramMode,
     counter_stride,
 )
+from probes.bpf.program_writer import assembled
 from probes.plans.plan import Plan, PlannedEvent
 
 _MOST_OBJECTS = 1 << 14
@@ -209,7 +210,7 @@ class LoadedPrograms:
         self._events.append(loaded)
         for program in event.programs:
             groups = self._add_groups(program.grouping, maps) if program.grouping is not None else 0
-            code = encode(program.instructions(own, self._cpus.possible, self._stride), maps)
+            code = encode(assembled(program, own, self._cpus.possible, self._stride), maps)
             try:
                 fd, link = self._load_program(program, code)
             except BpfRefused as error:

@@ -20,6 +20,7 @@ from kernel.session.session import Session
 from probes.bpf.fetch import NotCompiled
 from probes.bpf.groups.grouping import CallFrame, GroupedField, Grouping, GroupingKey, GroupingValue, KeyPart
 from probes.bpf.program import BpfProgram, ProgramValue, counter_stride
+from probes.bpf.program_writer import assembled
 from probes.command import is_function
 from tui.views.aggregate.hist_triggers import column_of
 from tui.views.aggregate.kernel_groups import GroupsReading, KernelGroup
@@ -86,7 +87,7 @@ def _is_duration(value: str, plan: Plan) -> bool:
 def _checked(program: BpfProgram) -> BpfProgram:
     """Return a program that the kernel's limits allow. Raises AggregateError."""
     try:
-        program.instructions((), 1, counter_stride(program.number + 1))
+        assembled(program, (), 1, counter_stride(program.number + 1))
     except NotCompiled as error:
         raise AggregateError(f"no program groups by {error}; {_RECORD}", BY, "", 0) from None
     return program

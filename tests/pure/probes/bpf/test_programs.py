@@ -13,6 +13,7 @@ from events.format import parse_format
 from probes.bpf.exclusions import exclusion_reason
 from probes.bpf.instructions import Helper
 from probes.bpf.program import COUNTER_NAMES, LOST_BYTES, PROGRAM_BYTES, BpfProgram, ProgramMode, counter_stride
+from probes.bpf.program_writer import assembled
 from probes.bpf.registers import SAVED_REGISTERS
 from probes.command import parse_armable
 from probes.facts.lookups import Environment
@@ -91,7 +92,7 @@ class Hit:
         self.machine.registers[1] = CONTEXT
         program = [
             one if one.code != 0x18 or not one.source else one._replace(source=0, immediate=self.maps[one.immediate])
-            for one in self._program.instructions([OURS], CPUS, STRIDE)
+            for one in assembled(self._program, [OURS], CPUS, STRIDE)
         ]
         assert self.machine.run(program) == 0
         own = COUNTERS + CPU * STRIDE + LOST_BYTES + self._program.number * PROGRAM_BYTES
