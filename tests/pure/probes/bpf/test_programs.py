@@ -56,6 +56,7 @@ class Hit:
         self.objects: set[int] = set()
         self.most_objects = 2
         self.cookie = 0
+        self.context = CONTEXT
         self._known = {address + at: byte for address, data in memory.values() for at, byte in enumerate(data)}
         self._program = program
         self.maps: dict[int, int] = {1: CONTROL, 2: COUNTERS, 3: RINGS, 7: OBJECTS}
@@ -75,7 +76,7 @@ class Hit:
             Helper.MAP_UPDATE_ELEM: self._track,
             Helper.MAP_DELETE_ELEM: self._forget,
             Helper.GET_FUNC_ARG: self._argument,
-            Helper.GET_ATTACH_COOKIE: lambda machine: self.cookie if machine.registers[1] == CONTEXT else -1,
+            Helper.GET_ATTACH_COOKIE: lambda machine: self.cookie if machine.registers[1] == self.context else -1,
         }
         self.machine = BpfMachine(self.helpers)
         offsets = range(0, 8 * len(arguments), 8) if program.point.on_one else SAVED_REGISTERS["x86_64"].arguments
@@ -89,7 +90,7 @@ class Hit:
 
     def run(self) -> dict[str, int]:
         """Run the program once; return its counters."""
-        self.machine.registers[1] = CONTEXT
+        self.machine.registers[1] = self.context
         program = [
             one if one.code != 0x18 or not one.source else one._replace(source=0, immediate=self.maps[one.immediate])
             for one in assembled(self._program, [OURS], CPUS, STRIDE)
@@ -121,8 +122,8 @@ class Hit:
         return RECORD
 
     def _argument(self, machine: BpfMachine) -> int:
-        assert machine.registers[1] == CONTEXT
-        value = machine.read(CONTEXT + 8 * machine.registers[2], 8)
+        assert machine.registers[1] == self.context
+        value = machine.read(self.context + 8 * machine.registers[2], 8)
         machine.write(machine.registers[3], value.to_bytes(8, "little"))
         return 0
 
