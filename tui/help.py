@@ -110,6 +110,7 @@ PANES: Final = {
     "GraphPane": HelpPane("Parts of the tree", "LiveScreen"),
     "TableList": HelpPane("Lines of text", "LiveScreen"),
     "AggregatePane": HelpPane("Table by key", "LiveScreen"),
+    "MapsPane": HelpPane("Maps of compiled objects", "LiveScreen"),
     "GroupTable": HelpPane("Rows of the table by key", "LiveScreen"),
     "StacksPane": HelpPane("Stacks", "LiveScreen"),
     "FlameGraph": HelpPane("Frames of the flame graph", "LiveScreen"),

@@ -21,14 +21,19 @@ _OLDEST = 10**10
 """Nanoseconds before now in which a number may be the time of a record."""
 
 
-class RecordForm:
-    """Form of the records of one buffer; read from a text of numbers (`kernel.target.RecordForm`)."""
+class RowMaker:
+    """Maker of rows from the records of one buffer; made from a text of numbers (`kernel.target.RecordForm`)."""
 
     def __init__(self, text: bytes) -> None:
         numbers = [int(word) for word in text.split(b",")]
         self.payload, self.id, self.pid, self.comm, self.stamp, perf = numbers
         self.is_perf = bool(perf)
         self.size = -(-(40 + self.payload) // 8) * 8
+
+    @staticmethod
+    def clock() -> int:
+        """Return the time that records without one get, in nanoseconds of CLOCK_MONOTONIC."""
+        return int(time.clock_gettime(time.CLOCK_MONOTONIC) * 1e9)
 
     def row(self, now: int, pid: int, lost: int, data: bytes) -> bytes:
         """Return a record with its head; fields of its own tell thread and time where they are known."""
@@ -46,7 +51,7 @@ class RecordForm:
 class ObjectRing:
     """Reader of a BPF ring buffer whose records have any length (kernel/bpf/ringbuf.c)."""
 
-    def __init__(self, fd: int, size: int, form: RecordForm) -> None:
+    def __init__(self, fd: int, size: int, form: RowMaker) -> None:
         """Map the ring buffer of a map. Raises OSError."""
         import ctypes
         import mmap
@@ -68,7 +73,7 @@ class ObjectRing:
     def take(self, limit: int) -> "tuple[bytes, bool]":
         """Return the oldest records as rows, about `limit` bytes of them, and whether there are no more now."""
         at, end = self._read_to.value, self._written[0]
-        now = int(time.clock_gettime(time.CLOCK_MONOTONIC) * 1e9)
+        now = self._form.clock()
         rows, size = [], 0
         while at < end and size < limit:
             first = at % self._size
@@ -101,7 +106,7 @@ class PerfRing:
 
     _HEAD, _TAIL = 1024, 1032
 
-    def __init__(self, fd: int, size: int, form: RecordForm) -> None:
+    def __init__(self, fd: int, size: int, form: RowMaker) -> None:
         """Map and enable a perf event. Raises OSError."""
         import ctypes
         import fcntl
@@ -150,7 +155,7 @@ def ring_reader(fd: int, size: int, record: bytes) -> "AnyRing":
     """Return the reader of a buffer: whose records have one length, as text, or a form. Raises OSError."""
     if b"," not in record:
         return RecordRing(fd, size, int(record))
-    form = RecordForm(record)
+    form = RowMaker(record)
     return PerfRing(fd, size, form) if form.is_perf else ObjectRing(fd, size, form)
 
 

@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from events.names.function_choice import is_called, is_typed_place
-from probes.objects.request import is_object
 from widgets.fields.function_rows import Attachable
 from widgets.highlight import has_words
 
@@ -107,7 +106,11 @@ class Functions:
 
         The rows of one text stay the same, with their marks.
         """
-        if self._planner is None or not is_object(query):
+        if self._planner is None or not query.strip():
+            return None
+        from probes.objects.request import is_object
+
+        if not is_object(query):
             return None
         if self._object[0] != query:
             from tui.compose.object_rows import object_rows

@@ -13,7 +13,6 @@ from textual.message import Message
 from textual.reactive import reactive
 from textual.widgets import Input, Label
 
-from probes.objects.request import is_object
 from widgets.fields.function_marks import FunctionPlaces, MarkedFunctions, NoPlaces
 from widgets.fields.function_rows import KIND_NAMES, Describe, FunctionRows
 from widgets.fields.object_rows import ObjectRows
@@ -300,8 +299,8 @@ class FunctionList(Vertical):
         if event is not None:
             event.stop()
         text, rows = self._input.value.strip(), self._list.rows
-        if isinstance(rows, ObjectRows) or is_object(text):
-            if isinstance(rows, ObjectRows) and rows.marked:
+        if isinstance(rows, ObjectRows):
+            if rows.marked:
                 self.post_message(self.SpecificationWanted(rows.text))
         elif is_typed_probe(text):
             self.post_message(self.SpecificationWanted(text))

@@ -79,11 +79,15 @@ def open_perf_buffer(target: Target, cpu: int) -> int:
 
     Return its file; whoever maps the buffer switches it on. Raises BpfRefused, FileRefused, TargetLost.
     """
-    attributes = _perf_attributes(_SOFTWARE_EVENT, _BPF_OUTPUT, sample=_TID | _TIME | _RAW, flags=_USE_CLOCKID)
-    answer = target.bpf(bpf_calls.PERF_EVENT_OPEN, struct.pack("<ii", _ANY, cpu) + attributes)
+    answer = target.bpf(bpf_calls.PERF_EVENT_OPEN, struct.pack("<ii", _ANY, cpu) + perf_output_attributes())
     if answer.result < 0:
         raise BpfRefused(f"opening the perf buffer of CPU {cpu}", -answer.result)
     return answer.result
+
+
+def perf_output_attributes() -> bytes:
+    """Return the struct perf_event_attr of a perf event that programs write records to."""
+    return _perf_attributes(_SOFTWARE_EVENT, _BPF_OUTPUT, sample=_TID | _TIME | _RAW, flags=_USE_CLOCKID)
 
 
 def _tracepoint(target: Target, facts: TargetFacts, one: ObjectProgram) -> int:
