@@ -41,6 +41,10 @@ from kernel.recording.replay import ReplaySession
 from kernel.recording.target import RecordingTarget
 from kernel.tracefs import match_profile, parse_dynamic_events, parse_error_log, parse_stats
 from probes.functions.capture_tree import CaptureTree
+from probes.objects.elf_object import ObjectError
+from probes.objects.object_file import read_object
+from probes.objects.record_fields import choose_record
+from probes.objects.shown_maps import shown_map
 from probes.presets.errors import PresetError
 from probes.presets.read import read_preset
 from probes.presets.write import edited
@@ -186,6 +190,17 @@ def _program(data: bytes) -> None:
     read_program(data)
 
 
+def _object(data: bytes) -> None:
+    """Read an object, the records of its buffers, and elements of its maps."""
+    found = read_object(data)
+    for one in found.maps:
+        if one.has_records:
+            layout = choose_record(found, one).layout
+            parse_format(layout.format_text("event", 1, layout.size))
+        elif one.is_table:
+            shown_map(found.btf, one, [(bytes(one.key_size % 4096), (bytes(one.value_size % 4096),))])
+
+
 def _recording(data: bytes) -> None:
     recording = Recording.open(data)
     target = RecordingTarget(recording, "x")
@@ -311,6 +326,10 @@ def damaged_program(random: Random) -> bytes:
     return damaged(random.choice(files), random)
 
 
+def damaged_object(random: Random) -> bytes:
+    return damaged(random.choice(list(archive("objects.tar.xz").values())), random)
+
+
 def _real_pages() -> bytes:
     return b"".join(data[: 6 * 4096] for data in captured("7.2", "mixed").raw.values())
 
@@ -335,6 +354,7 @@ KINDS: dict[str, Kind] = {
     "lines": Kind(_text_of(_real_lines()), _lines, (), 2),
     "small files": Kind(_text_of(*material.small_files()), _small, (InputRefusal,), 3),
     "program": Kind(damaged_program, _program, (ProgramError,), 3),
+    "object": Kind(damaged_object, _object, (ObjectError, BtfError, FormatError), 2),
     "meta": Kind(damaged_meta, _recording, (*_OF_TARGET,), 3),
     "blobs": Kind(damaged_blob, _recording, (*_OF_TARGET, FormatError), 3),
     "chunks": Kind(damaged_chunks, _recording, _OF_TARGET, 2),

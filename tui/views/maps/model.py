@@ -10,6 +10,7 @@ from probes.objects.shown_maps import ShownMap
 from widgets.number_format import grouped, rate
 
 _Key = tuple[str, ...]
+_LONGEST_NUMBER = 40
 
 
 class MapCells(NamedTuple):
@@ -137,8 +138,8 @@ def _at(values: Sequence[int | str], number: int) -> int | str:
 def _sort_key(row: MapCells, order: int, keys: int) -> tuple[float, str]:
     if order < keys:
         text = row.keys[order]
-        return (float(text) if text.isdigit() else 0.0, text)
+        return (int(text) if text.isdecimal() and len(text) < _LONGEST_NUMBER else 0, text)
     if order - keys >= len(row.values):
         return (row.per_second or 0.0, "")
     value = row.values[order - keys]
-    return (float(value), "") if isinstance(value, int) else (0.0, value)
+    return (value, "") if isinstance(value, int) else (0, value)
