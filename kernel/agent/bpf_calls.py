@@ -8,11 +8,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-PLAIN, RETURNED, NAMES, CHANGED, INNER, ATTRIBUTES, FILES = b"", b"r", b"n", b"c", b"i", b"a", b"f"
+PLAIN, RETURNED, NAMES, CHANGED, INNER, ATTRIBUTES, FILES, GIVEN = b"", b"r", b"n", b"c", b"i", b"a", b"f", b"g"
 """Kinds of memory that a call's attributes point to, and what is given for them: bytes for the kernel; the number of
 the bytes that the kernel fills, in decimal digits; texts, each with its NUL, whose addresses are in an array; bytes
 that the kernel changes; as RETURNED, but the memory before it points to it; nothing, for the attributes themselves;
-as CHANGED, behind `file_places`: the places in it at which the kernel puts the numbers of files that it opens.
+as CHANGED, behind `file_places`: the places in it at which the kernel puts the numbers of files that it opens; as
+PLAIN, but the memory before it points to it.
 """
 _NUMBERS = {
     "x86_64": (321, 298),
@@ -63,6 +64,7 @@ class BpfCalls:
         kept: list[ctypes.Array[ctypes.c_char] | ctypes.Array[ctypes.c_uint64]] = []
         filled = []
         opened = None
+        outer: ctypes.Array[ctypes.c_char] | ctypes.Array[ctypes.c_uint64] = memory
         for offset, kind, data in parts:
             if kind == ATTRIBUTES:
                 filled.append(memory)
@@ -72,7 +74,7 @@ class BpfCalls:
             empty = kind in (RETURNED, INNER)
             size = int(data) if empty else max(len(data), 1)
             buffer = ctypes.create_string_buffer(b"" if empty else data, size)
-            holder = kept[-1] if kind == INNER else memory
+            holder = outer if kind in (INNER, GIVEN) else memory
             kept.append(buffer)
             if kind == FILES:
                 opened = buffer, [int(place) for place in places.split(b",")]
@@ -82,6 +84,8 @@ class BpfCalls:
                 addresses = addresses_of(data, ctypes.addressof(buffer))
                 kept.append((ctypes.c_uint64 * len(addresses))(*addresses))
             ctypes.c_uint64.from_buffer(holder, offset).value = ctypes.addressof(kept[-1])
+            if holder is memory:
+                outer = kept[-1]
         call = ctypes.CDLL(None, use_errno=True).syscall
         call.restype = ctypes.c_long
         if command == PERF_EVENT_OPEN:

@@ -22,7 +22,10 @@ _HINTS = {
     errno.ENOMEM: "the kernel has no memory for it",
     errno.E2BIG: "the program is too large, or the functions are too many",
 }
+_POISON = "unknown#195896080"
+"""Call by which libbpf's relocation replaces what the kernel lacks (0xbad2310)."""
 _OF_OBJECTS = {
+    errno.EBUSY: "another program holds the function, or no tracer can be there",
     errno.EINVAL: "this kernel has no such program, or takes none at its function, or lacks a type that it reads",
     errno.ESRCH: "the kernel has no such function, nor a type of it",
     errno.ENOENT: "the kernel has no such function or tracepoint",
@@ -49,6 +52,8 @@ def refusal_of(plan: Plan, error: BpfRefused) -> ProbeRefused:
     lines = [line.strip() for line in error.log.splitlines()]
     words = next((line for line in reversed(lines) if line and not _STATISTICS.match(line)), "")
     hint = f"the verifier: {words}; {BY_TRACEFS}" if words else _HINTS.get(error.number, "")
+    if _POISON in words:
+        words = "a program reads a type or member that this kernel does not have (CO-RE)"
     if plan.object is not None:
         hint = f"the verifier: {words}" if words else _OF_OBJECTS.get(error.number, "")
     verdict = Verdict(str(plan.probe), Refusal(CODE, str(error), hint=hint), by_kernel=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Container
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from foreign.files import read_file
@@ -71,21 +72,31 @@ class ObjectPlanner:
         except CannotLower:
             return None
 
+    def has_known_function(self, name: str) -> bool:
+        """Return whether the kernel has a function, as far as that is known: of those that can't be traced only once
+        its symbols were read.
+        """
+        symbols = self._info.loaded_symbols
+        return index_of(self._info.facts).count(name) > 0 or bool(symbols is not None and symbols.named(name))
+
+    def _has_function(self, name: str) -> bool:
+        """Return whether the kernel has a function: kprobes are on functions, too, that no tracer lists."""
+        if index_of(self._info.facts).count(name):
+            return True
+        symbols = self._info.symbols
+        return symbols is not None and bool(symbols.named(name))
+
     def plan(self, probe: ObjectProbe, group: str, taken: Container[str] = ()) -> Plan:
         """Return the plan of an object. Raises CannotLower."""
         from probes.objects.elf_object import ObjectError
+        from probes.objects.kernel_settings import KernelSettings, kernel_settings
         from probes.objects.plan_object import plan_object
 
         found = self.files.read(probe.path)
-        local = self._info.target.kind.value == "local"
-        if found.kconfig and not local:
-            settings = ", ".join(found.kconfig[:4])
-            raise refusal_of(
-                probe.path,
-                f"{probe.path} asks for settings of the kernel ({settings}), which libbpf knows here alone",
-            )
-        index = index_of(self._info.facts)
+        kernel = KernelSettings(self._info.facts.release, self._has_function)
         try:
-            return plan_object(probe, found, group, taken, lambda name: index.count(name) > 0)
+            plan = plan_object(probe, found, group, taken, self._has_function)
+            settings = kernel_settings(found, kernel)
+            return replace(plan, object=replace(plan.object, kconfig=settings)) if plan.object is not None else plan
         except ObjectError as error:
             raise refusal_of(probe.path, f"{probe.path}: {error}") from None

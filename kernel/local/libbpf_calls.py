@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from kernel.agent.bpf_calls import (
+    GIVEN,
     INNER,
     LINK_CREATE,
     MAP_CREATE,
@@ -140,7 +141,7 @@ class LibbpfCalls(BpfCalls):
     def call(self, command: int, attributes: bytes, parts: Sequence[Part]) -> tuple[int, list[bytes]]:
         """Return the result of a call, as `BpfCalls.call` does."""
         maker = self._makers.get(command)
-        if maker is None or any(kind == INNER for _, kind, _ in parts):
+        if maker is None or any(kind in (INNER, GIVEN) for _, kind, _ in parts):
             return super().call(command, attributes, parts)
         memory = _Memory(parts)
         result = maker(attributes.ljust(128, b"\0"), memory)

@@ -19,7 +19,10 @@ from kernel.local.libbpf import SONAME
 _POINTER = ctypes.c_void_p
 _MESSAGE_BYTES = 512
 _KPROBE, _TRACE_KPROBE_SESSION = 2, 56
-_PERF_EVENT_ARRAY, _RINGBUF = 4, 27
+_PERF_EVENT_ARRAY, _STACK_TRACE, _RINGBUF = 4, 7, 27
+_STACK_FRAMES = 127
+_MOST_ELEMENTS = 10240
+"""Elements of a map whose object leaves their number to its loader."""
 _LOCK = threading.Lock()
 """Held while libbpf works: its messages go to one function for all threads."""
 
@@ -177,6 +180,10 @@ def _size_maps(library: ctypes.CDLL, handle: int, cpus: int) -> Iterator[LoaderM
         kind = library.bpf_map__type(one)
         if kind == _PERF_EVENT_ARRAY and not library.bpf_map__max_entries(one):
             library.bpf_map__set_max_entries(one, cpus)  # else libbpf takes the number of this machine's
+        if kind == _STACK_TRACE and not library.bpf_map__value_size(one):
+            library.bpf_map__set_value_size(one, _STACK_FRAMES * 8)
+        if kind != _PERF_EVENT_ARRAY and not library.bpf_map__max_entries(one):
+            library.bpf_map__set_max_entries(one, _MOST_ELEMENTS)  # its own loader would have set a size
         if kind == _RINGBUF:  # a type of its records is a note for readers; the kernel takes no size
             library.bpf_map__set_key_size(one, 0)
             library.bpf_map__set_value_size(one, 0)

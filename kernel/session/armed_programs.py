@@ -94,7 +94,9 @@ class ArmedPrograms:
                 rings.append(next(self._rings))
                 self._stream.add_rings(rings[-1], form, maps)
             measured = self._measure(plan, loaded, limits) if isinstance(loaded, LoadedPrograms) else None
-            loaded.switch(ProgramMode.OFF if self._held and mode is Mode.RECORD else _MODES[mode])
+            # To attach the programs of an object may fail, which is told here.
+            held = self._held and mode is Mode.RECORD and plan.object is None
+            loaded.switch(ProgramMode.OFF if held else _MODES[mode])
         except BaseException as error:
             self._forget_rings(rings)
             loaded.close()

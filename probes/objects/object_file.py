@@ -119,8 +119,11 @@ class BpfObject:
     maps: tuple[ObjectMap, ...]
     btf: Btf = field(repr=False, compare=False)
     license: str
-    kconfig: tuple[str, ...] = ()
-    """Settings of a kernel that the programs ask for (`extern ... __kconfig`)."""
+    structs: frozenset[str] = frozenset()
+    """Names of the structs of its own: those of its variables, and of keys and values of its maps. Others in its BTF
+    are mostly the kernel's."""
+    kconfig: tuple[tuple[str, int], ...] = ()
+    """Settings of a kernel that the programs ask for (`extern ... __kconfig`), each with its bytes."""
 
     def program(self, name: str) -> ObjectProgram | None:
         """Return the program of a name; None: there is none."""
@@ -141,7 +144,8 @@ def read_object(data: bytes) -> BpfObject:
         btf = Btf(raw)
         programs = tuple(_programs(elf))
         maps = tuple(_maps(elf, btf))
-        kconfig = tuple(var.name for var in _variables(btf, ".kconfig"))
+        structs = frozenset(_own_structs(btf, maps))
+        kconfig = tuple((var.name, size_of(btf, var.type_id)) for var in _variables(btf, ".kconfig"))
     except (BtfError, RecursionError) as error:
         raise ObjectError(f"its BTF is damaged: {error}") from None
     if len(programs) > _MAX_PROGRAMS or len(maps) > _MAX_MAPS:
@@ -149,7 +153,7 @@ def read_object(data: bytes) -> BpfObject:
     if not programs:
         raise ObjectError("it has no programs")
     license_text = elf.section("license").partition(b"\0")[0].decode("utf-8", "replace")
-    return BpfObject(data, programs, maps, btf, license_text, kconfig)
+    return BpfObject(data, programs, maps, btf, license_text, structs, kconfig)
 
 
 def _programs(elf: ObjectElf) -> Iterator[ObjectProgram]:
@@ -193,6 +197,19 @@ def _map(btf: Btf, name: str, declared: Struct, sizes: frozenset[int]) -> Object
         numbers.get("max_entries", 0),
         sizes,
     )
+
+
+def _own_structs(btf: Btf, maps: tuple[ObjectMap, ...]) -> Iterator[str]:
+    """Yield the names of the structs of variables, also of pointers to them, and of maps."""
+    types = [one for each in maps for one in (each.key_type, each.value_type) if one]
+    for section in btf.names_of(Kind.DATASEC):
+        types += [var.type_id for var in _variables(btf, section)]
+    for one in types:
+        kind = btf.type(strip(btf, one))
+        if isinstance(kind, Ptr):
+            kind = btf.type(strip(btf, kind.type_id))
+        if isinstance(kind, Struct) and kind.name and not kind.is_union:
+            yield kind.name
 
 
 def _variables(btf: Btf, section: str) -> Iterator[Var]:

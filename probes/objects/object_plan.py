@@ -16,6 +16,8 @@ class ObjectPlan:
     programs: tuple[ObjectProgram, ...]
     records: tuple[tuple[ObjectMap, RecordChoice], ...] = field(compare=False)
     """Ring and perf buffers, in the order of the events of the plan."""
+    kconfig: bytes = field(default=b"", compare=False)
+    """Contents of the map with the settings of the kernel that the programs ask for."""
     name: str = field(default="", compare=False)
     """Name of the file."""
 

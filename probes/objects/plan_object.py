@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container
+from typing import Final
 
 from probes.names import check_name
+from probes.objects.attach_kinds import ObjectAttach
 from probes.objects.elf_object import ObjectError
 from probes.objects.object_file import BpfObject, ObjectProgram
 from probes.objects.object_plan import ObjectPlan
@@ -12,6 +14,14 @@ from probes.objects.record_fields import RecordChoice, choose_record
 from probes.objects.request import ObjectProbe
 from probes.plans.plan import Plan, PlanColumn, PlannedEvent
 
+_PLAIN: Final[dict[ObjectAttach | None, ObjectAttach | None]] = {
+    ObjectAttach.FENTRY: ObjectAttach.KPROBE,
+    ObjectAttach.FEXIT: ObjectAttach.KRETPROBE,
+    ObjectAttach.TP_BTF: ObjectAttach.RAW_TRACEPOINT,
+}
+"""Ways to attach by the types of BTF, each with that to the same place without them."""
+_MOST_PROGRAMS = 32
+"""Programs that libbpf's loader has room for (MAX_USED_PROGS in gen_loader.c)."""
 _RESULTS = frozenset(("ret", "retval", "err", "error"))
 """Names of fields whose negative numbers are errors."""
 
@@ -29,6 +39,10 @@ def plan_object(
         has_function: whether the kernel has a function that a program can be attached to.
     """
     programs, losses = _chosen(probe, found, has_function)
+    if len(programs) > _MOST_PROGRAMS:
+        raise ObjectError(
+            f"{len(programs)} programs are more than the {_MOST_PROGRAMS} that are loaded together: name some of them"
+        )
     wanted = dict(probe.records)
     if unknown := [name for name in wanted if (one := found.map(name)) is None or not one.has_records]:
         buffers = ", ".join(one.name for one in found.maps if one.has_records) or "none"
@@ -44,14 +58,15 @@ def plan_object(
     ]
     # A plan has an event in any case: of an object whose programs only count, one that nothing records.
     events = events or [PlannedEvent(group, stem, "", "", recorded=False)]
-    return Plan(probe, tuple(events), tuple(losses), object=ObjectPlan(found, programs, records, probe.subject))
+    return Plan(probe, tuple(events), tuple(losses), object=ObjectPlan(found, programs, records, name=probe.subject))
 
 
 def _chosen(
     probe: ObjectProbe, found: BpfObject, has_function: Callable[[str], bool]
 ) -> tuple[tuple[ObjectProgram, ...], list[str]]:
     """Return the programs to attach, and what is left out. Raises ObjectError."""
-    losses: list[str] = []
+    if not probe.programs:
+        return _default(found, has_function)
     chosen = []
     for name in probe.programs:
         one = found.program(name)
@@ -61,16 +76,41 @@ def _chosen(
         if reason := obstacle(one, has_function):
             raise ObjectError(f"{name}: {reason}")
         chosen.append(one)
-    for one in found.programs if not probe.programs else ():
-        if one.place.is_optional:
-            losses.append(f"{one.name} is left out: its author marked it as optional")
-        elif reason := obstacle(one, has_function):
-            losses.append(f"{one.name} is left out: {reason}")
-        else:
-            chosen.append(one)
+    return tuple(chosen), []
+
+
+def _default(found: BpfObject, has_function: Callable[[str], bool]) -> tuple[tuple[ObjectProgram, ...], list[str]]:
+    """Return the programs that are attached where none are named, and what is left out. Raises ObjectError."""
+    reasons = reasons_to_leave_out(found, has_function)
+    chosen = tuple(one for one in found.programs if one.name not in reasons)
+    losses = [f"{name} is left out: {reason}" for name, reason in reasons.items()]
     if not chosen:
         raise ObjectError(f"no program of it can be attached: {losses[0] if losses else 'it has none'}")
-    return tuple(chosen), losses
+    return chosen, losses
+
+
+def reasons_to_leave_out(found: BpfObject, has_function: Callable[[str], bool]) -> dict[str, str]:
+    """Return the programs that are not attached unless they are named, each with the reason.
+
+    Of two programs at one place, one of them by the types of BTF, its loader would choose one: libbpf-tools have an
+    `fentry` and a `kprobe` for kernels with and without BTF, and both together would count everything twice.
+    """
+    reasons: dict[str, str] = {}
+    for one in found.programs:
+        if one.place.is_optional:
+            reasons[one.name] = "its author marked it as optional"
+        elif reason := obstacle(one, has_function):
+            reasons[one.name] = reason
+    by_types = {
+        (_PLAIN[one.place.kind], one.place.target): one.name
+        for one in found.programs
+        if one.name not in reasons and one.place.kind in _PLAIN
+    }
+    for one in found.programs:
+        other = by_types.get((one.place.kind, one.place.target))
+        if other is not None and one.name not in reasons:
+            reasons[one.name] = f"{other} is at the same place"
+    return reasons
 
 
 def obstacle(one: ObjectProgram, has_function: Callable[[str], bool]) -> str:

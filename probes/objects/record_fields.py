@@ -70,17 +70,17 @@ class RecordChoice(NamedTuple):
 def likely_structs(found: BpfObject, one: ObjectMap) -> list[str]:
     """Return the names of the structs that the records of a map may be, the likeliest first.
 
-    The type of the map's values where it is a struct; then structs of the object's BTF of the length of its records;
-    where there are none those of its debug information.
+    The type of the map's values where it is a struct; then structs of the object's own, of the length of its records;
+    where there are none those of its debug information that are not in BTF, as the kernel's are.
     """
     value = stripped(found.btf, one.value_type) if one.value_type else None
     if isinstance(value, Struct) and value.name:
         return [value.name]
-    named = {name: size for name in found.btf.names_of(Kind.STRUCT) if (size := _size_in_btf(found, name))}
-    likely = [name for name, size in named.items() if size in one.record_sizes]
+    likely = [name for name in found.structs if _size_in_btf(found, name) in one.record_sizes]
     if not likely and one.record_sizes:
         structs = debug_structs(found.data).values()
-        likely = [struct.name for struct in structs if struct.size in one.record_sizes]
+        fitting = [struct.name for struct in structs if struct.size in one.record_sizes]
+        likely = [name for name in fitting if not found.btf.has_name(name)] or fitting
     return sorted(likely, key=lambda name: ("event" not in name, name))
 
 

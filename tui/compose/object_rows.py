@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 from btf.errors import BtfError
 from btf.render import c_type
 from foreign.count_text import counted
-from probes.functions.function_index import index_of
 from probes.objects.object_plan import attaches_to
-from probes.objects.plan_object import obstacle
+from probes.objects.plan_object import obstacle, reasons_to_leave_out
 from probes.objects.request import ObjectProbe, parse_object
 from probes.refusal import CannotLower
 from probes.syntax.parse_error import ParseError
@@ -33,17 +32,21 @@ def object_rows(planner: Planner, query: str) -> ObjectRows | str:
 
 
 def _rows(planner: Planner, probe: ObjectProbe, found: BpfObject) -> ObjectRows:
-    index = index_of(planner.info.facts)
-    rows, marked = [], []
-    for one in found.programs:
-        reason = obstacle(one, lambda name: index.count(name) > 0)
-        rows.append(ObjectRow(one.name, attaches_to(one), reason))
-        if not reason and (one.name in probe.programs if probe.programs else not one.place.is_optional):
-            marked.append(one.name)
+    has_function = planner.objects.has_known_function
+    left_out = reasons_to_leave_out(found, has_function)
+    rows = [
+        ObjectRow(one.name, f"{attaches_to(one)}{_why(left_out.get(one.name))}", obstacle(one, has_function))
+        for one in found.programs
+    ]
+    marked = probe.programs or [one.name for one in found.programs if one.name not in left_out]
     rows += [ObjectRow(one.name, _map_text(found, one), is_program=False) for one in found.maps]
     return ObjectRows(
         rows, marked, lambda names: str(ObjectProbe(probe.path, names or probe.programs, probe.records))
     )
+
+
+def _why(reason: str | None) -> str:
+    return f", {reason}" if reason else ""
 
 
 def _map_text(found: BpfObject, one: ObjectMap) -> str:

@@ -44,6 +44,13 @@ def attach_program(target: Target, facts: TargetFacts, one: ObjectProgram, file:
 
     Raises BpfRefused, FileRefused, TargetLost: nothing is left of it.
     """
+    try:
+        return _attached(target, facts, one, file)
+    except BpfRefused as error:
+        raise BpfRefused(f"attaching {one.name} to {attaches_to(one)}", error.number, error.log) from None
+
+
+def _attached(target: Target, facts: TargetFacts, one: ObjectProgram, file: int) -> list[int]:
     kind, where = one.place.kind, one.place.target
     if kind in (ObjectAttach.FENTRY, ObjectAttach.FEXIT, ObjectAttach.TP_BTF):
         return [calls.attach_to_function(target, file)]

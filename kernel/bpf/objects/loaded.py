@@ -132,7 +132,7 @@ class LoadedObject:
 
     def _load(self) -> LoadedFiles:
         try:
-            found = run_loader(self._target, self._loader)
+            found = run_loader(self._target, self._loader, self.plan.kconfig)
         except BpfRefused as error:
             raise self._which(error) from None
         self._files += found.all
@@ -143,7 +143,7 @@ class LoadedObject:
         names = self._loader.programs if 1 < len(self._loader.programs) <= _MOST_TRIALS else ()
         for name in names:
             try:
-                self._target.close_bpf(run_loader(self._target, self._made([name])).all)
+                self._target.close_bpf(run_loader(self._target, self._made([name]), self.plan.kconfig).all)
             except BpfRefused as own:
                 return BpfRefused(f"loading {name}", own.number, own.log)
         return error

@@ -20,6 +20,8 @@ _HEAD = struct.Struct("<IIIIQ")
 _MAP = struct.Struct("<iIQ")
 """struct bpf_map_desc: map_fd, max_entries, initial_value; 0 leaves what the object says."""
 _LOG_BUFFER = 16
+_KCONFIG: Final = ".kconfig"
+"""Name, or end of the name, of the map with settings of the kernel."""
 _LOG_BYTES: Final = 1 << 20
 
 
@@ -35,8 +37,10 @@ class LoadedFiles(NamedTuple):
         return (*self.maps, *self.programs)
 
 
-def run_loader(target: Target, loader: LoaderProgram) -> LoadedFiles:
+def run_loader(target: Target, loader: LoaderProgram, kconfig: bytes = b"") -> LoadedFiles:
     """Make the maps and load the programs of an object; return their files.
+
+    `kconfig`: contents of the map of the kernel's settings, in place of this machine's.
 
     Raises BpfRefused with the verifier's words, FileRefused, TargetLost: nothing is left of it.
     """
@@ -45,9 +49,9 @@ def run_loader(target: Target, loader: LoaderProgram) -> LoadedFiles:
         files.append(calls.create_map(target, MapType.ARRAY, 4, len(loader.data), 1, "__loader.map"))
         calls.write_element(target, files[0], 0, loader.data)
         files.append(_load(target, loader, files[0]))
-        result, found, _ = _run(target, loader, files[1], 0)
+        result, found, _ = _run(target, loader, files[1], 0, kconfig)
         if result < 0:
-            again, found, log = _run(target, loader, files[1], _LOG_BYTES)
+            again, found, log = _run(target, loader, files[1], _LOG_BYTES, kconfig)
             if again < 0:
                 raise BpfRefused("loading the object", -result, log)
         return found
@@ -63,14 +67,22 @@ def _load(target: Target, loader: LoaderProgram, data: int) -> int:
     parts = (BpfPart(8, loader.code), BpfPart(16, b"Dual BSD/GPL\0"), BpfPart(120, struct.pack("<i", data)))
     answer = target.bpf(bpf_calls.PROG_LOAD, head.ljust(128, b"\0"), parts)
     if answer.result < 0:
-        error = BpfRefused("loading an object", -answer.result)
+        logged = head[:24] + struct.pack("<II", 1, _LOG_BYTES) + head[32:]
+        log = BpfPart(32, b"%d" % _LOG_BYTES, bpf_calls.RETURNED)
+        again = target.bpf(bpf_calls.PROG_LOAD, logged.ljust(128, b"\0"), (*parts, log))
+        if again.result >= 0:
+            return again.result
+        words = again.returned[0].partition(b"\0")[0].decode("utf-8", "replace")
+        error = BpfRefused("loading an object", -answer.result, words)
         if answer.result == -errno.EINVAL:
             error.log = "this kernel runs no programs that load others (BPF_PROG_TYPE_SYSCALL, Linux 5.14)"
         raise error
     return answer.result
 
 
-def _run(target: Target, loader: LoaderProgram, program: int, log_bytes: int) -> tuple[int, LoadedFiles, str]:
+def _run(
+    target: Target, loader: LoaderProgram, program: int, log_bytes: int, kconfig: bytes
+) -> tuple[int, LoadedFiles, str]:
     """Run the loader once; return its result, below 0 an errno, the files, and the verifier's log."""
     count, number = len(loader.maps), len(loader.programs)
     size = _HEAD.size + count * _MAP.size + number * 4
@@ -79,6 +91,9 @@ def _run(target: Target, loader: LoaderProgram, program: int, log_bytes: int) ->
     places += [_HEAD.size + count * _MAP.size + at * 4 for at in range(number)]
     attributes = struct.pack("<II32xIIQQ", program, 0, size, 0, 0, 0).ljust(80, b"\0")
     parts = [BpfPart(48, bpf_calls.file_places(places) + context, bpf_calls.FILES)]
+    at = next((at for at, one in enumerate(loader.maps) if one.name.endswith(_KCONFIG)), None)
+    if kconfig and at is not None:
+        parts.append(BpfPart(_HEAD.size + at * _MAP.size + 8, kconfig, bpf_calls.GIVEN))
     if log_bytes:
         parts.append(BpfPart(_LOG_BUFFER, b"%d" % log_bytes, bpf_calls.INNER))
     answer = target.bpf(bpf_calls.PROG_RUN, attributes, (*parts, BpfPart(0, b"", bpf_calls.ATTRIBUTES)))

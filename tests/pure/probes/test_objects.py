@@ -208,6 +208,18 @@ def test_a_plan_leaves_out_with_a_reason_what_cannot_be_attached() -> None:
     assert again.events[0].path == "group/unlink_2"
 
 
+def test_of_two_programs_at_one_place_the_one_by_types_is_attached() -> None:
+    found = read("execs")
+    plan = plan_object(ObjectProbe("/tmp/execs.bpf.o"), found, "group", (), lambda _: True)
+    assert plan.object is not None
+    assert [one.name for one in plan.object.programs] == ["program_starts", "folder_goes", "folder_came"]
+    assert "program_starts_raw is left out: program_starts is at the same place" in plan.losses
+    named = ObjectProbe("/tmp/execs.bpf.o", ("program_starts_raw",))
+    alone = plan_object(named, found, "group", (), lambda _: True)
+    assert alone.object is not None
+    assert [one.name for one in alone.object.programs] == ["program_starts_raw"]
+
+
 @pytest.mark.parametrize(
     ("probe", "part"),
     [

@@ -45,7 +45,7 @@ def _lines(probe: ObjectProbe, found: BpfObject, records: dict[str, RecordChoice
     counts = f"{counted(len(found.programs), 'program')}, {counted(len(found.maps), 'map')}"
     lines = [f"{probe.subject}: {counts}, license {found.license or 'none'}"]
     if found.kconfig:
-        lines.append(f"asks for settings of the kernel: {', '.join(found.kconfig)}")
+        lines.append(f"asks for settings of the kernel: {', '.join(name for name, _ in found.kconfig)}")
     names = [*(one.name for one in found.programs), *(one.name for one in found.maps)]
     width = max(map(len, names))
     lines += [f"  {one.name:<{width}}  {_program(one)}" for one in found.programs]
@@ -83,7 +83,7 @@ def _as_json(probe: ObjectProbe, found: BpfObject, records: dict[str, RecordChoi
     return {
         "object": probe.path,
         "license": found.license,
-        "kconfig": list(found.kconfig),
+        "kconfig": [name for name, _ in found.kconfig],
         "programs": [
             {
                 "name": one.name,
