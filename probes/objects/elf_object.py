@@ -6,6 +6,7 @@ Layouts are of include/uapi/linux/elf.h. Every number of the file is checked aga
 from __future__ import annotations
 
 import struct
+from collections.abc import Container
 from typing import NamedTuple
 
 MAX_SECTIONS = 1 << 12
@@ -15,6 +16,8 @@ _EM_BPF = 247
 _SYMTAB, _NOBITS, _REL = 2, 8, 9
 _CODE = 4
 """SHF_EXECINSTR."""
+_SHARED_CODE = (".text",)
+"""Sections of functions that programs call."""
 _FUNCTION = 2
 """STT_FUNC."""
 _HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
@@ -81,6 +84,21 @@ def read_elf_object(data: bytes) -> ObjectElf:
     )
     symbols = _symbols(sections, headers)
     return ObjectElf(sections, symbols, _relocations(sections, headers, symbols))
+
+
+def without_programs(data: bytes, kept: Container[str]) -> bytes:
+    """Return an object of which only some sections of programs are taken as code; libbpf skips the others.
+
+    Its loader has room for as many programs as the object has, whether they are loaded or not.
+    """
+    found = bytearray(data)
+    offset, number = _HEADER.unpack_from(data)[6], _HEADER.unpack_from(data)[12]
+    for at, section in enumerate(read_elf_object(data).sections[:number]):
+        if section.is_code and section.name not in (*_SHARED_CODE, "") and section.name not in kept:
+            place = offset + at * _SECTION.size + 8
+            (flags,) = struct.unpack_from("<Q", found, place)
+            struct.pack_into("<Q", found, place, flags & ~_CODE)
+    return bytes(found)
 
 
 def _content(data: bytes, header: tuple[int, ...]) -> bytes:

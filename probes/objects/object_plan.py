@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Final
 
 from probes.objects.object_file import BpfObject, ObjectMap, ObjectProgram
 from probes.objects.record_fields import RecordChoice
+
+MOST_PROGRAMS: Final = 32
+"""Programs that libbpf's loader has room for (MAX_USED_PROGS in gen_loader.c)."""
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from probes.names import check_name
 from probes.objects.attach_kinds import ObjectAttach
 from probes.objects.elf_object import ObjectError
 from probes.objects.object_file import BpfObject, ObjectProgram
-from probes.objects.object_plan import ObjectPlan
+from probes.objects.object_plan import MOST_PROGRAMS, ObjectPlan
 from probes.objects.record_fields import RecordChoice, choose_record
 from probes.objects.request import ObjectProbe
 from probes.plans.plan import Plan, PlanColumn, PlannedEvent
@@ -20,8 +20,6 @@ _PLAIN: Final[dict[ObjectAttach | None, ObjectAttach | None]] = {
     ObjectAttach.TP_BTF: ObjectAttach.RAW_TRACEPOINT,
 }
 """Ways to attach by the types of BTF, each with that to the same place without them."""
-_MOST_PROGRAMS = 32
-"""Programs that libbpf's loader has room for (MAX_USED_PROGS in gen_loader.c)."""
 _RESULTS = frozenset(("ret", "retval", "err", "error"))
 """Names of fields whose negative numbers are errors."""
 
@@ -39,9 +37,9 @@ def plan_object(
         has_function: whether the kernel has a function that a program can be attached to.
     """
     programs, losses = _chosen(probe, found, has_function)
-    if len(programs) > _MOST_PROGRAMS:
+    if len(programs) > MOST_PROGRAMS:
         raise ObjectError(
-            f"{len(programs)} programs are more than the {_MOST_PROGRAMS} that are loaded together: name some of them"
+            f"{len(programs)} programs are more than the {MOST_PROGRAMS} that are loaded together: name some of them"
         )
     wanted = dict(probe.records)
     if unknown := [name for name in wanted if (one := found.map(name)) is None or not one.has_records]:

@@ -17,6 +17,7 @@ from btf.render import c_type
 from btf.types import Array, Enum, Enum64, Float, Int, Ptr, Struct
 from btf.walk import size_of, strip, stripped
 from events.bpf_layout import RECORD_DATA
+from foreign.count_text import counted
 from probes.bpf.record import ADDRESS, RecordLayout, StoredField, StoredType
 from probes.objects.debug_structs import debug_structs
 from probes.objects.elf_object import ObjectError
@@ -24,8 +25,8 @@ from probes.objects.object_file import BpfObject, ObjectMap
 from probes.objects.stored_types import MAX_BYTES, bytes_type, number_type, text_type
 
 _MAX_FIELDS = 200
+_DIGITS = 5
 _MOST_NAMES = 200
-_DECLARED = re.compile(r"\s*([A-Za-z_][\w ]*?[ *]+)([A-Za-z_]\w*)\s*(?:\[\s*(\d{1,5})\s*\])?\s*")
 _SIZES: Final = {
     **{
         f"{prefix}{sign}{bits}": (bits // 8, sign == "s")
@@ -237,26 +238,44 @@ def _is_char(btf: Btf, type_id: int) -> bool:
     return c_type(btf, strip(btf, type_id)) == "char"
 
 
+class _Member(NamedTuple):
+    """Declared member, as written."""
+
+    type: str
+    name: str
+    count: int
+    """Elements of an array; 0: it is none."""
+
+
+def _member(part: str) -> _Member | None:
+    """Read `unsigned int pid`, `void *sk` or `char comm[16]`; None: it is no such member."""
+    head, bracket, count = part.partition("[")
+    *words, name = head.replace("*", " * ").split() or [""]
+    count = count.strip().removesuffix("]").strip() if bracket else "0"
+    if not words or not name.isidentifier() or not name.isascii() or not count.isdecimal() or len(count) > _DIGITS:
+        return None
+    return _Member(" ".join(words), name, int(count)) if bracket == "" or int(count) else None
+
+
 def _declared(text: str) -> Iterator[StoredField]:
     """Yield the fields of a declaration, each at its natural alignment. Raises ObjectError."""
     at = 0
-    parts = [part for part in re.split(r"[;,]", text) if part.strip()]
+    parts = [part for part in text.replace(",", ";").split(";") if part.strip()]
     if len(parts) > _MAX_FIELDS:
-        raise ObjectError(f"{len(parts)} members are more than a record has")
+        raise ObjectError(f"a record has at most {counted(_MAX_FIELDS, 'member')}")
     for part in parts:
-        match = _DECLARED.fullmatch(part)
-        words = " ".join(match[1].split()) if match else ""
-        known = (8, False) if words.endswith("*") else _SIZES.get(words)
-        if match is None or known is None:
+        member = _member(part)
+        is_pointer = member is not None and member.type.endswith("*")
+        known = (8, False) if is_pointer else _SIZES.get(member.type) if member is not None else None
+        if member is None or known is None:
             raise ObjectError(f"{part.strip()}: no member of a record, as u32 pid or char comm[16]")
         size, signed = known
-        count = int(match[3] or 1)
         at = -(-at // size) * size
-        kind = ADDRESS if words.endswith("*") else number_type(size, signed=signed)
-        if match[3] and words == "char":
-            kind = text_type(count)
-        elif match[3] and kind is not None:
-            kind = kind._replace(declared=f"{kind.declared}[{count}]", elements=count)
+        kind = ADDRESS if is_pointer else number_type(size, signed=signed)
+        if member.count and member.type == "char":
+            kind = text_type(member.count)
+        elif member.count and kind is not None:
+            kind = kind._replace(declared=f"{kind.declared}[{member.count}]", elements=member.count)
         if kind is not None:
-            yield StoredField(_field_name(match[2]), kind, RECORD_DATA + at)
-        at += size * count
+            yield StoredField(_field_name(member.name), kind, RECORD_DATA + at)
+        at += size * (member.count or 1)

@@ -19,8 +19,9 @@ from kernel.local.object_loader import LoaderProgram, LoaderRefused, make_loader
 from kernel.target import RecordForm, RingMap, Target
 from probes.bpf.program import AttachPoint, ProgramMode
 from probes.facts.facts import TargetFacts
+from probes.objects.elf_object import without_programs
 from probes.objects.object_file import RINGBUF, ObjectMap
-from probes.objects.object_plan import ObjectPlan
+from probes.objects.object_plan import MOST_PROGRAMS, ObjectPlan
 from probes.objects.record_fields import RecordChoice
 from probes.plans.plan import Plan
 
@@ -125,8 +126,12 @@ class LoadedObject:
             self._target.close_bpf(links)
 
     def _made(self, programs: Sequence[str]) -> LoaderProgram:
+        found = self.plan.object
+        data = found.data
+        if len(found.programs) > MOST_PROGRAMS:
+            data = without_programs(data, {one.section for one in found.programs if one.name in programs})
         try:
-            return make_loader(self.plan.object.data, "object", programs, self._cpus.possible)
+            return make_loader(data, "object", programs, self._cpus.possible)
         except LoaderRefused as error:
             raise TargetUnusable(f"{self.plan.name}: {error}") from None
 

@@ -28,6 +28,14 @@ struct {
 	__type(value, u64);
 } totals SEC(".maps");
 
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, u64);
+} kernel SEC(".maps");
+
+extern int LINUX_KERNEL_VERSION __kconfig;
 const volatile u64 shift = 0;
 
 static u32 log2_of(u64 number)
@@ -43,6 +51,9 @@ int BPF_KPROBE(read_begins)
 {
 	u32 tid = bpf_get_current_pid_tgid(), zero = 0;
 	u64 now = bpf_ktime_get_ns(), *total = bpf_map_lookup_elem(&totals, &zero);
+	u64 *version = bpf_map_lookup_elem(&kernel, &zero);
+	if (version)
+		*version = LINUX_KERNEL_VERSION;
 	bpf_map_update_elem(&begun, &tid, &now, 0);
 	if (total)
 		*total += 1;

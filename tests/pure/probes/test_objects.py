@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -12,7 +13,8 @@ from hypothesis import strategies as st
 from btf.errors import BtfError
 from probes.command import CommandText, has_own_syntax, parse_command
 from probes.objects.attach_kinds import ObjectAttach, attach_place
-from probes.objects.elf_object import ObjectError
+from probes.objects.elf_object import ObjectError, without_programs
+from probes.objects.kernel_settings import KernelSettings, kernel_settings
 from probes.objects.map_values import decode, histogram_of, summed
 from probes.objects.object_file import BpfObject, read_object
 from probes.objects.plan_object import plan_object
@@ -232,6 +234,33 @@ def test_of_two_programs_at_one_place_the_one_by_types_is_attached() -> None:
 def test_a_plan_refuses_what_is_named_and_cannot_be(probe: ObjectProbe, part: str) -> None:
     with pytest.raises(ObjectError, match=part):
         plan_object(probe, read("unlink"), "group", (), lambda name: name == "vfs_unlink")
+
+
+@pytest.mark.parametrize(
+    ("release", "version"), [("7.2.13+deb14-cloud-amd64", 0x07020D), ("6.12.300", 0x060CFF), ("5.17-rc1", 0x051100)]
+)
+def test_settings_of_a_kernel_are_those_of_the_target(release: str, version: int) -> None:
+    found = read("latency")
+    assert found.kconfig == (("LINUX_KERNEL_VERSION", 4),)
+    assert kernel_settings(found, KernelSettings(release, lambda _: False)) == struct.pack("<I", version)
+    more = replace(found, kconfig=(("LINUX_HAS_SYSCALL_WRAPPER", 1), *found.kconfig, ("LINUX_HAS_BPF_COOKIE", 1)))
+    data = kernel_settings(more, KernelSettings(release, lambda name: name == "__x64_sys_bpf"))
+    assert data == struct.pack("<IBB", version, 1, 1)
+    with pytest.raises(ObjectError, match="CONFIG_HZ"):
+        kernel_settings(replace(found, kconfig=(("CONFIG_HZ", 4),)), KernelSettings(release, lambda _: False))
+
+
+def test_sections_of_programs_are_taken_away_alone() -> None:
+    data = built("unlink").read_bytes()
+    kept = read_object(without_programs(data, {"fexit/vfs_unlink"}))
+    assert [one.name for one in kept.programs] == ["unlink_ends"]
+    assert [one.name for one in kept.maps] == [one.name for one in read("unlink").maps]
+    many = plan_object(ObjectProbe("/tmp/many.bpf.o"), read("many"), "group", (), lambda _: True)
+    assert many.object is not None
+    assert [one.name for one in many.object.programs] == ["wanted"]
+    names = tuple(one.name for one in read("many").programs)
+    with pytest.raises(ObjectError, match="41 programs are more than the 32"):
+        plan_object(ObjectProbe("/tmp/many.bpf.o", names), read("many"), "group", (), lambda _: True)
 
 
 # -- maps --------------------------------------------------------------------------------------------------------
