@@ -162,3 +162,5 @@ def ring_reader(fd: int, size: int, record: bytes) -> "AnyRing":
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     AnyRing = RecordRing | ObjectRing | PerfRing
+else:
+    AnyRing = object

@@ -6,10 +6,7 @@ import os
 import select
 
 from kernel.agent.frames import PASS, frame, pack, squeeze
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from kernel.agent.object_rings import AnyRing
+from kernel.agent.object_rings import AnyRing
 
 MOST_LINES = 1024  # IOV_MAX
 PERIOD = 0.03

@@ -243,7 +243,7 @@ class _Member(NamedTuple):
 
     type: str
     name: str
-    count: int
+    elements: int
     """Elements of an array; 0: it is none."""
 
 
@@ -272,10 +272,10 @@ def _declared(text: str) -> Iterator[StoredField]:
         size, signed = known
         at = -(-at // size) * size
         kind = ADDRESS if is_pointer else number_type(size, signed=signed)
-        if member.count and member.type == "char":
-            kind = text_type(member.count)
-        elif member.count and kind is not None:
-            kind = kind._replace(declared=f"{kind.declared}[{member.count}]", elements=member.count)
+        if member.elements and member.type == "char":
+            kind = text_type(member.elements)
+        elif member.elements and kind is not None:
+            kind = kind._replace(declared=f"{kind.declared}[{member.elements}]", elements=member.elements)
         if kind is not None:
             yield StoredField(_field_name(member.name), kind, RECORD_DATA + at)
-        at += size * (member.count or 1)
+        at += size * (member.elements or 1)
