@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import mmap
+import os
 import struct
 import threading
 import time
@@ -89,6 +90,8 @@ def test_a_perf_buffer_gives_time_and_thread_and_counts_what_it_lost() -> None:
     fd = calls.call(PERF_EVENT_OPEN, event, ())[0]
     if fd < 0:
         pytest.skip("this kernel opens no perf events for us")
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {0})  # else another thread is interrupted there, and is that of the record
     try:
         program = checks.perf_writer(calls.call, fd, 24)
         form = RecordForm(24, 0x8001, is_perf=True)
@@ -111,6 +114,7 @@ def test_a_perf_buffer_gives_time_and_thread_and_counts_what_it_lost() -> None:
         assert struct.unpack_from("<I", last, 20) == (written - kept,)
         reader.close()
     finally:
+        os.sched_setaffinity(0, before)
         calls.close_all()
 
 
