@@ -294,7 +294,7 @@ class ProgramMaker:
             self._facts.machine,
             at_exit=at_exit,
             has_user_range=self._registers.has_user_range,
-        )
+        ).with_own_frames(self._registers.own_frames)
 
 
 def _condition(event: PlannedEvent, layout: RecordLayout) -> Condition | None:

@@ -54,6 +54,14 @@ class AgentDialect:
     def links(self, path: str) -> Sequence[str]:
         return tuple(decode(link) for link in self._client.request(frames.LINKS, encode(path), path=path))
 
+    def folder_inodes(self, path: str) -> Sequence[tuple[int, str]]:
+        parts = [
+            line.partition(b" ")
+            for line in self._client.request(frames.FOLDERS, encode(path), path=path)
+            if b" " in line
+        ]
+        return [(frames.number(inode), decode(below)) for inode, _, below in parts]
+
     def guard(self, undo: Step) -> None:
         self._tell(frames.GUARD, undo)
 
