@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
+from events.bpf_layout import stack_format
 from events.format import EventFormat, FormatError, parse_format
 from events.loss_counts import LossCounts
 from kernel.bpf.call_tracer import LoadedTracer
@@ -17,13 +18,14 @@ from kernel.bpf.calls import BpfRefused
 from kernel.bpf.hit_counts import CallCounter
 from kernel.bpf.loaded import LoadedPrograms, ProgramCounts, ProgramGroups
 from kernel.bpf.refusals import refusal_of
+from kernel.bpf.ring_stream import ConvertedStream
 from kernel.bpf.rings import Cpus
 from kernel.errors import FileRefused, KernelError, TargetUnusable
 from kernel.guards.limits import UNLIMITED, Limits, MeasuredRate, asks_before, too_fast_error
 from kernel.guards.rate_meter import ENOUGH, LONGEST, STEP
 from kernel.session.arm_steps import Mode
 from kernel.session.armed import Armed
-from kernel.target import Stream, Target
+from kernel.target import Target
 from probes.bpf.program import ProgramMode
 from probes.plans.cost_estimate import EventRate
 from probes.plans.plan import Plan
@@ -46,7 +48,7 @@ class _Entry:
 class ArmedPrograms:
     """Armed probes with programs, and all changes to them; the session's lock is held around each."""
 
-    def __init__(self, target: Target, stream: Stream, settle: Callable[[], object]) -> None:
+    def __init__(self, target: Target, stream: ConvertedStream, settle: Callable[[], object]) -> None:
         """Take the kernel, the reader of its ring buffers, and what waits until they are read."""
         self._target = target
         self._stream = stream
@@ -78,6 +80,7 @@ class ArmedPrograms:
             TargetLost: the connection was lost; the remote host drops the programs.
         """
         ids = [next(self._ids) for _ in plan.events]
+        stacks = next(self._ids) if plan.programs[0].has_stack else 0
         try:
             loaded = LoadedPrograms(self._target, plan, ids, self._read_cpus())
         except BpfRefused as error:
@@ -86,6 +89,8 @@ class ArmedPrograms:
             raise TargetUnusable(f"{self._target.name}: {error}", _NO_PYTHON) from None
         ring = next(self._rings)
         try:
+            if plan.programs[0].has_stack:
+                self._stream.expect_stacks(ring, plan.programs[0].fields_size, stacks)
             self._stream.add_rings(ring, loaded.record_bytes, loaded.rings)
             measured = self._measure(plan, loaded, limits)
             loaded.switch(ProgramMode.OFF if self._held and mode is Mode.RECORD else _MODES[mode])
@@ -96,7 +101,7 @@ class ArmedPrograms:
             if isinstance(error, BpfRefused):
                 raise refusal_of(plan, error) from None
             raise
-        armed = Armed(plan, MappingProxyType(_formats(plan, ids)), measured, key or object())
+        armed = Armed(plan, MappingProxyType(_formats(plan, ids, stacks)), measured, key or object())
         self._entries[armed] = _Entry(loaded, ring, mode)
         return armed
 
@@ -283,13 +288,16 @@ def _numbers(ranges: str) -> list[int]:
     return [number for first, last in pairs for number in range(first, last + 1)] or [0]
 
 
-def _formats(plan: Plan, ids: list[int]) -> dict[int, EventFormat]:
+def _formats(plan: Plan, ids: list[int], stacks: int) -> dict[int, EventFormat]:
+    """Return the formats by id; `stacks`: id of the events with their stacks, 0: there are none."""
     formats: dict[int, EventFormat] = {}
+    if stacks:
+        formats[stacks] = parse_format(stack_format(stacks), "ftrace")
     for event, number in zip(plan.events, ids, strict=True):
         if not event.programs:
             continue
         first = event.programs[0]
-        text = first.layout.format_text(event.event, number, first.size)
+        text = first.layout.format_text(event.event, number, first.fields_size)
         with contextlib.suppress(FormatError):  # the store counts their records as undecodable
             parsed = parse_format(text, event.group)
             formats[number] = parsed.with_function(event.function_field) if event.function_field else parsed

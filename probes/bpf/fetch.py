@@ -82,7 +82,7 @@ class FetchCompiler:
         out.store(target, offset, _ADDRESS, kind.size)
 
     def store_stack(self, frames: int, target: int, offset: int) -> None:
-        """Write the addresses on the kernel's stack, the innermost first, to memory that has zeros.
+        """Write the addresses on the kernel's stack, the innermost first, to memory; it is not cleared behind them.
 
         Register 0 has the number of their bytes, or an error. Args as for `store`; `frames`: number at most.
         """

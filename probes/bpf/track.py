@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from probes.bpf.lower import ProgramMaker, attachable, with_equal_lines
+from probes.bpf.lower import ProgramMaker, attachable, records_stacks, with_equal_lines, with_stacks
 from probes.bpf.program import BpfProgram, ObjectRole
 from probes.bpf.record import RecordLayout
 from probes.facts.facts import TargetFacts
@@ -57,4 +57,5 @@ def with_tracking(plans: TrackedPlans, facts: TargetFacts) -> Plan:
     made.append(maker.program(finding, own, layout, layout.size, role=ObjectRole.BEGIN, at_exit=found.at_exit))
     losses = ["recorded by BPF programs: kprobe.multi", *plans.finding.losses, *left_out]
     event = replace(event, line="", remove="", more=(), filter=found.filter, programs=tuple(made))
-    return replace(plans.finding, events=(event,), losses=tuple(dict.fromkeys(losses)))
+    plan = replace(plans.finding, events=(event,), losses=tuple(dict.fromkeys(losses)))
+    return with_stacks(plan) if records_stacks(probe) else plan
