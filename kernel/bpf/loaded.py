@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from kernel.bpf import calls
@@ -13,6 +14,7 @@ from kernel.target import RingMap, Target
 from probes.bpf.groups.call_begins import FRAME_BYTES
 from probes.bpf.groups.grouping import Grouping, GroupReading
 from probes.bpf.instructions import MapRole, encode
+from probes.bpf.kernel_loads import NO_LOADS
 from probes.bpf.program import (
     CONTROL_BYTES,
     COUNTER_NAMES,
@@ -212,9 +214,9 @@ class LoadedPrograms:
         self._events.append(loaded)
         for program in event.programs:
             groups = self._add_groups(program.grouping, maps) if program.grouping is not None else 0
-            code = encode(assembled(program, own, self._cpus.possible, self._stride), maps)
             try:
-                fd, link = self._load_program(program, code)
+                fd = self._load_program(program, own, maps)
+                link = self._attach(program, fd)
             except BpfRefused as error:
                 error.functions = program.functions if program.point.on_one else ()
                 raise
@@ -233,13 +235,23 @@ class LoadedPrograms:
         maps[MapRole.GROUPS] = groups
         return groups
 
-    def _load_program(self, program: BpfProgram, code: bytes) -> tuple[int, int]:
-        """Load and attach a program; return its file and that of its link."""
-        fd = calls.load_program(self._target, code, "pw_probe", program.point, program.target)
+    def _load_program(self, program: BpfProgram, own: Sequence[int], maps: Mapping[MapRole, int]) -> int:
+        """Load a program; return its file."""
+        code = encode(assembled(program, own, self._cpus.possible, self._stride), maps)
+        try:
+            fd = calls.load_program(self._target, code, "pw_probe", program.point, program.target)
+        except BpfRefused:
+            if program.loads == NO_LOADS:
+                raise
+            return self._load_program(replace(program, loads=NO_LOADS), own, maps)
         self._files.append(fd)
+        return fd
+
+    def _attach(self, program: BpfProgram, fd: int) -> int:
+        """Attach a loaded program; return the file of its link."""
         if program.point.on_one:
-            return fd, calls.attach_to_function(self._target, fd)
-        return fd, calls.attach(self._target, fd, program.functions, program.point, numbered=program.numbered)
+            return calls.attach_to_function(self._target, fd)
+        return calls.attach(self._target, fd, program.functions, program.point, numbered=program.numbered)
 
     def _map(self, kind: MapType, key: int, value: int, entries: int, name: str) -> int:
         fd = calls.create_map(self._target, kind, key, value, entries, name)

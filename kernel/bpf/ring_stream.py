@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from events.batch import Batch
 from events.format import HeaderPage
-from kernel.target import RingMap, Stream
+from kernel.target import RecordForm, RingMap, Stream
 
 if TYPE_CHECKING:
     from events.bpf_records import RecordConverter
@@ -37,6 +37,10 @@ class ConvertedStream:
         batch = self._stream.read(timeout)
         return self._converter.converted(batch) if batch is not None and self._converter is not None else batch
 
+    def lost(self, number: int) -> dict[int, int]:
+        """Return the records of a ring buffer that were lost, by CPU, as far as later records tell."""
+        return self._converter.lost(number) if self._converter is not None else {}
+
     def require_answer(self) -> bool:
         return self._stream.require_answer()
 
@@ -46,8 +50,8 @@ class ConvertedStream:
 
         self._converter_of_records().stacks[number] = StackPart(begin, event)
 
-    def add_rings(self, number: int, record: int, maps: Sequence[RingMap]) -> None:
-        self._converter_of_records().sizes[number] = record
+    def add_rings(self, number: int, record: int | RecordForm, maps: Sequence[RingMap]) -> None:
+        self._converter_of_records().sizes[number] = record if isinstance(record, int) else record.size
         self._stream.add_rings(number, record, maps)
 
     def _converter_of_records(self) -> RecordConverter:

@@ -11,6 +11,7 @@ from probes.bpf.context import ProgramContext
 from probes.bpf.filters.condition import Condition
 from probes.bpf.filters.filter import compares_functions
 from probes.bpf.groups.grouping import CallFrame, Grouping
+from probes.bpf.kernel_loads import NO_LOADS, KernelLoads
 from probes.bpf.record import RecordLayout, StoredField
 from probes.fetcharg import Expression
 
@@ -120,6 +121,8 @@ class BpfProgram:
     """Role in the tracking of objects, whose pointer is the first fetcharg; None: none are tracked."""
     grouping: Grouping | None = None
     """Groups that calls are put into, and not recorded; None: they are recorded."""
+    loads: KernelLoads = NO_LOADS
+    """Memory that it reads by loads."""
     begins: CallFrame | None = None
     """Frame of the calls whose begin is noted for their exits, and not recorded; None: they are recorded."""
     has_stack: bool = False

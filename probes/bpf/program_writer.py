@@ -11,7 +11,7 @@ from probes.bpf.filters.compared_values import ComparedValues
 from probes.bpf.filters.filter import FilterCompiler, compared_fields
 from probes.bpf.groups.call_begins import FrameWriter
 from probes.bpf.groups.group_writer import GroupWriter
-from probes.bpf.instructions import FRAME_POINTER, AluOperation, Helper, Instruction, JumpCondition, MapRole
+from probes.bpf.instructions import FRAME_POINTER, Helper, Instruction, JumpCondition, MapRole
 from probes.bpf.program import BpfProgram, ObjectRole, ProgramMode
 from probes.bpf.record_writer import PID_PLACE, RecordWriter
 
@@ -41,7 +41,7 @@ class _ProgramWriter:
         self._program = program
         self._own = sorted(set(own_processes))
         self._out = Assembler()
-        self._fetch = FetchCompiler(self._out, program.context)
+        self._fetch = FetchCompiler(self._out, program.context, program.loads)
         self._counters = CounterWriter(self._out, program.number)
         self._compared = ComparedValues(self._out, self._fetch, program.values)
 
@@ -96,9 +96,7 @@ class _ProgramWriter:
     def _leave_out_own(self, done: JumpLabel) -> None:
         """Do nothing in our own processes, and note the number of the thread."""
         out = self._out
-        out.call(Helper.GET_CURRENT_PID_TGID)
-        out.store(FRAME_POINTER, PID_PLACE, 0, 4)
-        out.alu(AluOperation.RSH, 0, 32)
+        self._fetch.ids(PID_PLACE)
         for process in self._own:
             out.jump_if(JumpCondition.EQ, 0, process, done)
 
