@@ -329,7 +329,7 @@ async def by_tracefs_elsewhere(app: Any, pilot: Any, way: Way) -> None:
         app.push_screen(TriggerScreen(app, app.current_watch, of_programs))
     else:
         app.arming.remedied(kernel_jobs.add_trigger(app.current_watch, of_programs, plan.events[0], "stacktrace"))
-    await until(lambda: says(app, "BPF programs have no trigger but stacktrace") and says(app, str(way)[:20]), pilot)
+    await until(lambda: says(app, "BPF programs have no triggers") and says(app, str(way)[:20]), pilot)
     assert not says(app, "--via")
     await take(pilot, way)
     await until(lambda: app.planner.via is Via.TRACEFS and app.places.compose.is_current, pilot)

@@ -409,7 +409,7 @@ def test_other_triggers_are_left_to_tracefs() -> None:
     with pytest.raises(CannotLower) as caught:
         probe = replace(parse_probe("f vfs_read"), triggers=("stacktrace", "traceoff"))
         lower(probe, known.btf, known.facts, "pw", via=Via.BPF)
-    assert "no trigger but stacktrace" in str(caught.value)
+    assert "no triggers but stacktrace" in str(caught.value)
 
 
 def test_a_machine_without_known_registers_is_refused() -> None:
