@@ -7,25 +7,56 @@ A record has one length for each ring buffer, so that the conversion works on al
     ring buffer     length   page offset   stamp   stamp    pid   lost   faults   id     comm  data
     up to 116 bytes delta    id            pid     (stamp)  (pid) (lost) faults   (id)   comm  data
     longer          delta    length        id      pid      (pid) (lost) faults   (id)   comm  data
+
+Behind a record may be its stack (`events.bpf_layout.STACK_BYTES`), which becomes the next event, as of the tracer.
 """
 
 from __future__ import annotations
 
 from itertools import islice, pairwise
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
 from events.batch import Batch, Chunk
-from events.bpf_layout import COMM, RING_HEADER, event_shift
+from events.bpf_layout import COMM, RING_HEADER, STACK_FRAMES, event_shift
 from events.format import HeaderPage
 
 _MOST_COMMS = 1 << 15
 """Threads whose names are kept: as many as the kernel numbers by default (PID_MAX_DEFAULT)."""
+_STACK_HEAD: Final = 6
+"""Words of an event with a stack before its addresses: no delta, length, id, thread id, number of addresses, hole."""
 _LONGEST_DELTA = (1 << 27) - 1
 _MISSED_COUNT_FOLLOWS = 1 << 31 | 1 << 30
 """Flags of a sub-buffer's length: events were lost before it, their number is behind its data."""
+
+
+class StackPart(NamedTuple):
+    """Stacks behind the fields of the records of a ring buffer."""
+
+    begin: int
+    """Bytes of a record before its stack."""
+    id: int
+    """Id of the events that they become."""
+
+
+def _with_stack_events(rows: NDArray[np.uint32], own: int, number: int) -> NDArray[np.uint32]:
+    """Return records with an event in place of each stack: as long as the deepest of them is."""
+    sizes = np.clip(rows[:, own].astype(np.int32), 0, 8 * STACK_FRAMES).astype(np.uint32) // np.uint32(8)
+    sizes[rows[:, own + 1] != 0] = 0  # an error
+    depth = int(sizes.max(initial=0))
+    found = np.zeros((len(rows), own + _STACK_HEAD + 2 * depth), np.uint32)
+    found[:, :own] = rows[:, :own]
+    stacks = found[:, own:]
+    stacks[:, 1] = (_STACK_HEAD + 2 * depth - 1) * 4
+    stacks[:, 2], stacks[:, 3], stacks[:, 4] = number, rows[:, 4], sizes
+    there = (
+        np.arange(depth * 2, dtype=np.uint32) < 2 * sizes[:, None]
+    )  # memory behind the last one is of other records
+    stacks[:, _STACK_HEAD:] = np.where(there, rows[:, own + 2 : own + 2 + 2 * depth], 0)
+    return found
 
 
 class RecordConverter:
@@ -34,6 +65,8 @@ class RecordConverter:
     def __init__(self, header: HeaderPage) -> None:
         self.sizes: dict[int, int] = {}
         """Bytes of each record, a multiple of 8, by number of the ring buffer."""
+        self.stacks: dict[int, StackPart] = {}
+        """Stacks of the records, by number of the ring buffer."""
         self.broken_chunks = 0
         """Chunks with bytes that were no records of the length of their ring buffer; those are dropped."""
         self.comms: dict[int, str] = {}
@@ -52,6 +85,7 @@ class RecordConverter:
     def forget(self, ring: int) -> None:
         """Forget a ring buffer that is gone."""
         self.sizes.pop(ring, None)
+        self.stacks.pop(ring, None)
         for key in [key for key in self._state if key[0] == ring]:
             del self._state[key]
 
@@ -90,7 +124,11 @@ class RecordConverter:
         pauses = np.diff(stamps, prepend=stamps[0]) > _LONGEST_DELTA
         starts = np.flatnonzero(pauses | (losses > 0)).tolist()
         bounds = [0, *(start for start in starts if start), len(rows)]
-        runs = [self._run(rows[a:b], stamps[a:b], int(losses[a])) for a, b in pairwise(bounds)]
+        width, stacked = rows.shape[1], self.stacks.get(key[0])
+        if stacked is not None:
+            width = (stacked.begin + RING_HEADER) // 4
+            rows = _with_stack_events(rows, width, stacked.id)
+        runs = [self._run(rows[a:b], stamps[a:b], int(losses[a]), width) for a, b in pairwise(bounds)]
         return runs[0] if len(runs) == 1 else b"".join(runs)
 
     def _note_comms(self, rows: NDArray[np.uint32]) -> None:
@@ -107,8 +145,11 @@ class RecordConverter:
         for pid in list(islice(self.comms, max(0, len(self.comms) - _MOST_COMMS))):
             del self.comms[pid]
 
-    def _run(self, rows: NDArray[np.uint32], stamps: NDArray[np.uint64], lost: int) -> bytes:
-        """Return the sub-buffers of records without a long pause, after a loss of some."""
+    def _run(self, rows: NDArray[np.uint32], stamps: NDArray[np.uint64], lost: int, own: int) -> bytes:
+        """Return the sub-buffers of records without a long pause, after a loss of some.
+
+        `own`: words of each event; behind it may be another one, with its stack.
+        """
         offset, count, width = self._header.data_offset, len(rows), rows.shape[1]
         most = (self._header.data_size - 8) // (width * 4)
         pages = -(-count // most)
@@ -122,7 +163,7 @@ class RecordConverter:
         events[:whole] = rows[: whole * most].reshape(whole, most, width)
         if whole < pages:
             events[whole, : count - whole * most] = rows[whole * most :]
-        self._write_heads(events, rows, stamps)
+        self._write_heads(events[:, :, :own], rows, stamps)
         lengths = np.full(pages, most * width * 4, np.uint64)
         lengths[-1] = (count - (pages - 1) * most) * width * 4
         if lost:

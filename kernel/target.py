@@ -215,6 +215,12 @@ class Target(Protocol):
     def list(self, path: str) -> Sequence[str]:
         """Return the names in a folder, sorted."""
 
+    def folder_inodes(self, path: str) -> Sequence[tuple[int, str]]:
+        """Return inode and path, from `path` on, of the folders below one, some ten thousand.
+
+        Raises FileRefused (ENOSYS: that can't be read there), TargetLost.
+        """
+
     def guard(self, undo: Step) -> None:
         """Register `undo`, to be carried out on the target, newest first, when we vanish. No-op for a local
         target.

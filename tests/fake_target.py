@@ -173,6 +173,9 @@ class FakeTarget:
     def our_pids(self) -> Sequence[int]:
         return (100, 101)
 
+    def folder_inodes(self, path: str) -> Sequence[tuple[int, str]]:
+        raise FileRefused(path, errno.ENOSYS)
+
     def bpf(self, command: int, attributes: bytes, parts: Sequence[BpfPart] = ()) -> BpfAnswer:
         raise FileRefused("bpf(2)", errno.ENOSYS)
 

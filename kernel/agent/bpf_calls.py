@@ -1,4 +1,4 @@
-"""Call bpf(2), and read BPF ring buffers; the third part of the agent's source."""
+"""Call bpf(2), read BPF ring buffers, find folders of cgroups; the third part of the agent's source."""
 
 # This file is Python 3.6. ctypes and mmap are imported at the first use: they would double the agent's start time.
 import errno
@@ -21,6 +21,8 @@ _NUMBERS = {
 }  # __NR_bpf, __NR_perf_event_open in arch/x86/entry/syscalls and include/uapi/asm-generic/unistd.h
 _BUSY_OR_DISCARDED = 3 << 30
 _RING_HEADER = 8
+FOLDER_BYTES = 1 << 20
+"""Bytes of an answer with folders: some ten thousand."""
 
 
 def addresses_of(names: bytes, first: int) -> "list[int]":
@@ -30,6 +32,31 @@ def addresses_of(names: bytes, first: int) -> "list[int]":
         addresses.append(first)
         first += len(name) + 1
     return addresses
+
+
+def folders_below(top: bytes) -> "list[tuple[int, bytes]]":
+    """Return inode and path, from `top` on, of the folders below one, in bounded number and length.
+
+    Raises OSError where that one can't be read.
+    """
+    found, waiting, room = [], [b""], FOLDER_BYTES
+    while waiting and room > 0:
+        path = waiting.pop(0)
+        try:
+            entries = [
+                (entry.inode(), entry.name) for entry in os.scandir(top + path) if entry.is_dir(follow_symlinks=False)
+            ]
+        except OSError:  # it has gone meanwhile
+            if not path:
+                raise
+            continue
+        for inode, name in entries:
+            below = path + b"/" + name
+            room -= len(below) + 24
+            if room > 0:
+                found.append((inode, below))
+                waiting.append(below)
+    return found
 
 
 def file_places(places: "Sequence[int]") -> bytes:

@@ -17,13 +17,14 @@ import select
 import sys
 import time
 
-from kernel.agent.bpf_calls import BpfCalls
+from kernel.agent.bpf_calls import BpfCalls, folders_below
 from kernel.agent.frames import (
     BPF,
     BYE,
     CREDIT,
     DROP,
     ERROR,
+    FOLDERS,
     GUARD,
     HEAD,
     HOLD,
@@ -60,7 +61,7 @@ ENDS = ("SIGHUP", "SIGTERM", "SIGINT", "SIGPIPE", "SIGQUIT")
 """Signals at which everything is undone."""
 BEAT = 1.0
 """Seconds between two heartbeats of an agent that carries out a request."""
-LONG = (READ, LIST, LINKS, PERFORM, HOLD, STREAM, STOP, BYE, BPF, DROP)
+LONG = (READ, LIST, LINKS, FOLDERS, PERFORM, HOLD, STREAM, STOP, BYE, BPF, DROP)
 """Requests that wait for the kernel."""
 
 
@@ -147,6 +148,7 @@ class Agent:
             READ: self.read,
             LIST: self.names,
             LINKS: self.links,
+            FOLDERS: self.folders,
             PERFORM: self.step,
             GUARD: self.guard,
             UNGUARD: self.unguard,
@@ -237,6 +239,9 @@ class Agent:
             except OSError:  # closed meanwhile
                 pass
         return result
+
+    def folders(self, _: int, top: bytes) -> "list[bytes]":
+        return [b"%d %s" % folder for folder in folders_below(top)]
 
     def step(self, _: int, effect: bytes, path: bytes, data: bytes) -> None:
         self.effects.perform(effect, path, data)

@@ -106,7 +106,8 @@ class LoadedPrograms:
         self._files: list[int] = []
         """All files but links, the newest last."""
         self._events: list[_LoadedEvent] = []
-        self._stride = counter_stride(len(plan.programs))
+        # Programs keep their numbers where others of their plan are left out.
+        self._stride = counter_stride(max((program.number for program in plan.programs), default=0) + 1)
         self._counters = 0
         """File of the map of counters."""
         self._shared: dict[MapRole, int] = {}
@@ -228,6 +229,8 @@ class LoadedPrograms:
         maps[MapRole.NEW_GROUP] = self._map(MapType.ARRAY, 4, grouping.group_bytes, 1, "pw_new_group")
         room = _GROUPS_MEMORY // (grouping.group_bytes * self._cpus.possible)
         most = min(max(room, _FEWEST_GROUPS), _MOST_GROUPS)
+        if grouping.has_stack:
+            maps[MapRole.KEY] = self._map(MapType.PERCPU_ARRAY, 4, grouping.key_bytes, 1, "pw_key")
         groups = self._map(MapType.PERCPU_HASH, grouping.key_bytes, grouping.group_bytes, most, "pw_groups")
         maps[MapRole.GROUPS] = groups
         return groups

@@ -44,13 +44,22 @@ class ConvertedStream:
     def require_answer(self) -> bool:
         return self._stream.require_answer()
 
+    def expect_stacks(self, number: int, begin: int, event: int) -> None:
+        """Take the stacks behind `begin` bytes of each record of ring buffers to come, as events of an id."""
+        from events.bpf_records import StackPart
+
+        self._converter_of_records().stacks[number] = StackPart(begin, event)
+
     def add_rings(self, number: int, record: int | RecordForm, maps: Sequence[RingMap]) -> None:
+        self._converter_of_records().sizes[number] = record if isinstance(record, int) else record.size
+        self._stream.add_rings(number, record, maps)
+
+    def _converter_of_records(self) -> RecordConverter:
         from events.bpf_records import RecordConverter  # and numpy, which sessions of tracefs events need later
 
         if self._converter is None:
             self._converter = RecordConverter(self.header)
-        self._converter.sizes[number] = record if isinstance(record, int) else record.size
-        self._stream.add_rings(number, record, maps)
+        return self._converter
 
     def remove_rings(self, number: int) -> None:
         self._stream.remove_rings(number)

@@ -229,11 +229,13 @@ class Planner:
     @refused_if_damaged()
     def with_triggers(self, plan: Plan, triggers: Sequence[str]) -> Plan:
         """Put triggers on each of its events that takes them. Raises CannotLower where none takes one of them."""
-        from probes.bpf.lower import NO_TRIGGERS, no_tracefs_note, program_refusal
+        from probes.bpf.lower import NO_TRIGGERS, STACKTRACE, no_tracefs_note, program_refusal, with_stacks
         from probes.lowering.check_planned import trigger_refusal
 
         if not triggers:
             return plan
+        if plan.programs and all(text.strip() == STACKTRACE for text in triggers):
+            return with_stacks(plan)
         if plan.by_programs:
             if reason := self.tracefs_refusal(plan.probe):
                 raise CannotLower(own_refusal("no_program", triggers[0], None, no_tracefs_note(NO_TRIGGERS, reason)))

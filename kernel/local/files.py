@@ -6,6 +6,7 @@ import errno
 import os
 from collections.abc import Callable
 
+from kernel.agent import bpf_calls
 from kernel.agent.ring_reader import write_lines
 from kernel.errors import FileRefused
 from kernel.target import Effect, Step
@@ -61,6 +62,14 @@ def perform(step: Step) -> None:
                 os.close(fd)
     except (OSError, ValueError) as error:
         raise _file_refused(step.path, error) from None
+
+
+def folders_below(path: str) -> list[tuple[int, str]]:
+    """Return inode and path, from `path` on, of the folders below one, some ten thousand. Raises FileRefused."""
+    try:
+        return [(inode, os.fsdecode(below)) for inode, below in bpf_calls.folders_below(os.fsencode(path))]
+    except (OSError, ValueError) as error:
+        raise _file_refused(path, error) from None
 
 
 def list_folder(path: str) -> list[str]:

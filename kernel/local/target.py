@@ -240,6 +240,9 @@ class LocalTarget:
     def list(self, path: str) -> Sequence[str]:
         return files.list_folder(path)
 
+    def folder_inodes(self, path: str) -> Sequence[tuple[int, str]]:
+        return files.folders_below(path)
+
     def guard(self, undo: Step) -> None:
         """Write an undo step to the journal: the next start undoes what a dead process left."""
         with _JOURNALING:

@@ -59,6 +59,9 @@ class OfflineTarget:
     def our_pids(self) -> Sequence[int]:
         return ()
 
+    def folder_inodes(self, path: str) -> Sequence[tuple[int, str]]:
+        raise FileRefused(path, errno.ENOSYS)
+
     def bpf(self, command: int, attributes: bytes, parts: Sequence[BpfPart] = ()) -> BpfAnswer:  # noqa: ARG002
         raise FileRefused("bpf(2)", errno.ENOSYS)
 

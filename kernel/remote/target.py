@@ -272,6 +272,9 @@ class RemoteTarget:
     def list(self, path: str) -> Sequence[str]:
         return self._dialect.list(path)
 
+    def folder_inodes(self, path: str) -> Sequence[tuple[int, str]]:
+        return self._dialect.folder_inodes(path)
+
     def guard(self, undo: Step) -> None:
         self._dialect.guard(undo)
 

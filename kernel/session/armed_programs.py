@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
+from events.bpf_layout import stack_format
 from events.format import EventFormat, FormatError, parse_format
 from events.loss_counts import LossCounts
 from kernel.bpf.call_tracer import LoadedTracer
@@ -81,6 +82,8 @@ class ArmedPrograms:
             TargetLost: the connection was lost; the remote host drops the programs.
         """
         ids = [next(self._ids) for _ in plan.events]
+        has_stacks = any(program.has_stack for program in plan.programs)
+        stacks = next(self._ids) if has_stacks else 0
         make = LoadedPrograms if plan.object is None else LoadedObject
         try:
             loaded = make(self._target, plan, ids, self._read_cpus())
@@ -92,6 +95,8 @@ class ArmedPrograms:
         try:
             for form, maps in _buffers(loaded):
                 rings.append(next(self._rings))
+                if has_stacks:
+                    self._stream.expect_stacks(rings[-1], plan.programs[0].fields_size, stacks)
                 self._stream.add_rings(rings[-1], form, maps)
             measured = self._measure(plan, loaded, limits) if isinstance(loaded, LoadedPrograms) else None
             # To attach the programs of an object may fail, which is told here.
@@ -103,7 +108,7 @@ class ArmedPrograms:
             if isinstance(error, BpfRefused):
                 raise refusal_of(plan, error) from None
             raise
-        armed = Armed(plan, MappingProxyType(_formats(plan, ids)), measured, key or object())
+        armed = Armed(plan, MappingProxyType(_formats(plan, ids, stacks)), measured, key or object())
         self._entries[armed] = _Entry(loaded, tuple(rings), mode)
         return armed
 
@@ -315,12 +320,15 @@ def _numbers(ranges: str) -> list[int]:
     return [number for first, last in pairs for number in range(first, last + 1)] or [0]
 
 
-def _formats(plan: Plan, ids: list[int]) -> dict[int, EventFormat]:
+def _formats(plan: Plan, ids: list[int], stacks: int) -> dict[int, EventFormat]:
+    """Return the formats by id; `stacks`: id of the events with their stacks, 0: there are none."""
     formats: dict[int, EventFormat] = {}
+    if stacks:
+        formats[stacks] = parse_format(stack_format(stacks), "ftrace")
     records = [choice.layout for _, choice in plan.object.records] if plan.object is not None else []
     for place, (event, number) in enumerate(zip(plan.events, ids, strict=True)):
         if event.programs:
-            layout, size = event.programs[0].layout, event.programs[0].size
+            layout, size = event.programs[0].layout, event.programs[0].fields_size
         elif place < len(records):
             layout, size = records[place], records[place].size
         else:

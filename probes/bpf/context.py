@@ -9,7 +9,7 @@ the exit the slots still have the parameters of the entry.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple, Protocol
 
 from btf.walk import size_of
@@ -44,6 +44,10 @@ class ProgramContext(Protocol):
     def has_user_range(self) -> bool:
         """True if an address says by itself whether it is a process's."""
 
+    @property
+    def own_frames(self) -> int:
+        """Frames of the program and of what calls it, innermost on the stack that it gets."""
+
     def find(self, expression: Expression) -> ContextValue | None:
         """Return the place of a register, an argument, the return value or a place on the stack; None: not there."""
 
@@ -58,6 +62,10 @@ class RegisterContext:
     @property
     def has_user_range(self) -> bool:
         return self.registers.has_user_range
+
+    @property
+    def own_frames(self) -> int:
+        return 0
 
     def find(self, expression: Expression) -> ContextValue | None:
         registers = self.registers
@@ -97,6 +105,7 @@ class SlotContext:
     result: ContextValue | None
     """Returned value; None: the program runs at the entry."""
     has_user_range: bool
+    own_frames: int = 0
 
     @classmethod
     def of(cls, signature: Signature, machine: str, *, at_exit: bool, has_user_range: bool) -> SlotContext:
@@ -114,6 +123,10 @@ class SlotContext:
             at += longs
         result = ContextValue(at * _SLOT) if at_exit else None
         return cls(arguments, stack, result, has_user_range)
+
+    def with_own_frames(self, own_frames: int) -> SlotContext:
+        """Return this context with a number of frames that are the program's and its trampoline's."""
+        return replace(self, own_frames=own_frames)
 
     def find(self, expression: Expression) -> ContextValue | None:
         if isinstance(expression, ReturnValue) and not expression.path:

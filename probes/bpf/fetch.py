@@ -81,6 +81,19 @@ class FetchCompiler:
             out.alu(AluOperation.RSH, _ADDRESS, 64 - kind.bits.size)
         out.store(target, offset, _ADDRESS, kind.size)
 
+    def store_stack(self, frames: int, target: int, offset: int) -> None:
+        """Write the addresses on the kernel's stack, the innermost first, to memory; it is not cleared behind them.
+
+        Register 0 has the number of their bytes, or an error. Args as for `store`; `frames`: number at most.
+        """
+        out = self._assembler
+        self._aim(target, offset)
+        out.move(2, 1)
+        out.move(1, CONTEXT)
+        out.constant(3, 8 * frames)
+        out.constant(4, self._context.own_frames)
+        out.call(Helper.GET_STACK)
+
     def ids(self, place: int) -> None:
         """Set register 0 to the id of the current process, and write that of the thread, s32, to the stack."""
         out, task = self._assembler, self._loads.task

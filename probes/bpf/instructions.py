@@ -65,6 +65,8 @@ class Helper(enum.IntEnum):
     GET_SMP_PROCESSOR_ID = 8
     GET_CURRENT_PID_TGID = 14
     GET_CURRENT_COMM = 16
+    GET_STACK = 67
+    GET_CURRENT_CGROUP_ID = 80
     PROBE_READ_USER = 112
     PROBE_READ_KERNEL = 113
     PROBE_READ_USER_STR = 114
@@ -100,6 +102,8 @@ class MapRole(enum.IntEnum):
     """Array of one element: a group without calls, zeros."""
     BEGINS = 10
     """Hash of the calls that run: frame -> time of the entry (`probes.bpf.groups.grouping`)."""
+    KEY = 11
+    """Array of one element by CPU: memory for a key that is larger than the stack of a program."""
 
 
 class AddressKind(enum.IntEnum):

@@ -12,6 +12,7 @@ from types import MappingProxyType
 from btf.btf import Btf
 from btf.types import Enum, Enum64, Int
 from btf.walk import strip
+from events.bpf_layout import STACK_BYTES
 from events.names.function_choice import is_address
 from probes.bpf.context import ProgramContext, RegisterContext, SlotContext
 from probes.bpf.exclusions import exclusion_reason
@@ -44,7 +45,9 @@ from probes.remedies import BY_TRACEFS
 from probes.syntax.parse_error import ParseError
 from probes.syntax.parse_fetcharg import parse_fetcharg
 
-NO_TRIGGERS = "BPF programs have no triggers"
+STACKTRACE = "stacktrace"
+"""Trigger in whose place programs record stacks."""
+NO_TRIGGERS = "BPF programs have no triggers but stacktrace, given at first"
 
 
 def program_facts(facts: TargetFacts, *, fentry: bool = False) -> TargetFacts:
@@ -101,7 +104,25 @@ def with_programs(
     reasons |= dict.fromkeys(others, "a recorded value has another type there")
     notes += left_out_notes(reasons)
     losses = [f"recorded by BPF programs: {points}", *count, *planned, *notes, *_cut_texts(layouts)]
-    return replace(plan, events=tuple(events), losses=tuple(dict.fromkeys(losses)))
+    made = replace(plan, events=tuple(events), losses=tuple(dict.fromkeys(losses)))
+    return with_stacks(made) if records_stacks(probe) else made
+
+
+def records_stacks(probe: Probe) -> bool:
+    """Return whether a probe asks for the kernel's stack of its events."""
+    return probe.stack or bool(probe.triggers)
+
+
+def with_stacks(plan: Plan) -> Plan:
+    """Return a plan of programs that record the kernel's stack at each event, as the trigger of events does."""
+    events = []
+    for event in plan.events:
+        programs = tuple(
+            one if one.has_stack else replace(one, size=one.size + STACK_BYTES, has_stack=True)
+            for one in event.programs
+        )
+        events.append(replace(event, programs=programs, triggers=(STACKTRACE,)))
+    return replace(plan, events=tuple(events))
 
 
 def _saved_registers(probe: Probe, facts: TargetFacts) -> SavedRegisters:
@@ -113,8 +134,8 @@ def _saved_registers(probe: Probe, facts: TargetFacts) -> SavedRegisters:
         raise program_refusal(
             str(probe.place), str(probe).index(" ") + 1, "A program is attached where a function begins"
         )
-    if probe.stack or probe.triggers:
-        raise program_refusal("!" + (probe.triggers or ("stacktrace",))[0], None, NO_TRIGGERS)
+    if others := [text for text in probe.triggers if text.strip() != STACKTRACE]:
+        raise program_refusal(f"!{others[0]}", None, NO_TRIGGERS)
     return registers
 
 
@@ -312,7 +333,7 @@ class ProgramMaker:
             self._facts.machine,
             at_exit=at_exit,
             has_user_range=self._registers.has_user_range,
-        )
+        ).with_own_frames(self._registers.own_frames)
 
 
 def _condition(event: PlannedEvent, layout: RecordLayout) -> Condition | None:

@@ -6,6 +6,7 @@ import enum
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from events.bpf_layout import STACK_BYTES
 from probes.bpf.context import ProgramContext
 from probes.bpf.filters.condition import Condition
 from probes.bpf.filters.filter import compares_functions
@@ -124,6 +125,13 @@ class BpfProgram:
     """Memory that it reads by loads."""
     begins: CallFrame | None = None
     """Frame of the calls whose begin is noted for their exits, and not recorded; None: they are recorded."""
+    has_stack: bool = False
+    """True if the kernel's stack is recorded, behind the fields of the largest event of the plan."""
+
+    @property
+    def fields_size(self) -> int:
+        """Bytes of each record in the ring buffer without its stack."""
+        return self.size - STACK_BYTES if self.has_stack else self.size
 
     @property
     def object_field(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from events.bpf_layout import COMM as COMM_OFFSET
-from events.bpf_layout import EVENT_ID, FAULTS, LOST, PID, STAMP
+from events.bpf_layout import EVENT_ID, FAULTS, LOST, PID, STACK_FRAMES, STAMP
 from probes.bpf.assembler import Assembler, JumpLabel
 from probes.bpf.counters import COUNTER_BASE, CPU_PLACE, Counter, CounterWriter
 from probes.bpf.fetch import CONTEXT, FAULT_BITS, RECORD, FetchCompiler
@@ -53,6 +53,10 @@ class RecordWriter:
         self._write_head()
         for number, value in enumerate(self._program.values):
             self._store(number, value)
+        if self._program.has_stack:
+            at = self._program.fields_size
+            self._fetch.store_stack(STACK_FRAMES, RECORD, at + 8)
+            out.store(RECORD, at, 0, 8)
         out.store(RECORD, FAULTS, FAULT_BITS, 4)
         out.move(1, RECORD)
         out.constant(2, 0)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from btf.btf import Btf
 from probes.bpf.kernel_loads import kernel_loads
-from probes.bpf.lower import ProgramMaker, attachable, with_equal_lines
+from probes.bpf.lower import ProgramMaker, attachable, records_stacks, with_equal_lines, with_stacks
 from probes.bpf.program import BpfProgram, ObjectRole
 from probes.bpf.record import RecordLayout
 from probes.facts.facts import TargetFacts
@@ -59,4 +59,5 @@ def with_tracking(plans: TrackedPlans, facts: TargetFacts, btf: Btf | None) -> P
     made.append(maker.program(finding, own, layout, layout.size, role=ObjectRole.BEGIN, at_exit=found.at_exit))
     losses = ["recorded by BPF programs: kprobe.multi", *plans.finding.losses, *left_out]
     event = replace(event, line="", remove="", more=(), filter=found.filter, programs=tuple(made))
-    return replace(plans.finding, events=(event,), losses=tuple(dict.fromkeys(losses)))
+    plan = replace(plans.finding, events=(event,), losses=tuple(dict.fromkeys(losses)))
+    return with_stacks(plan) if records_stacks(probe) else plan

@@ -199,6 +199,44 @@ def test_programs_group_by_fields_of_the_entry_and_sum_those_of_the_exit(guest: 
         assert total.sum >= sum(size * number for size, number in SIZES.items()) and total.most == max(SIZES)
 
 
+@KERNELS
+def test_programs_group_by_stacks_as_hist_triggers_do(guest: Guest, watch: Watch) -> None:
+    spec = f"f vfs_write count if count == {min(SIZES)}"
+    request = AggregateRequest(("kstack",), (Statistic(Function.SUM, "count"),))
+    (trigger,) = triggers_of(request, watch.planner.lower(parse_probe(spec), DEFAULT_GROUP), "by_test")
+    armed = watch.armed.arm(parse_probe(spec), mode=Mode.COUNT, triggers=(trigger.text,))
+    (event,) = armed.plan.events
+    bring_in(watch)
+    run_workload(watch, guest, WORKLOAD)
+    assert watch.store is not None
+    of_trigger = KernelTable(
+        watch, watch.store, request, partial(read_triggers, watch, [trigger._replace(event=event)])
+    )
+    of_trigger.read()
+    expected = {row.labels[0]: (row.hits, row.totals["count"].sum) for row in of_trigger.rows(0).rows}
+    watch.armed.disarm(armed)  # beside programs, it would have their frames in its stacks
+    for pattern in ("vfs_write", "vfs_wr[i]te"):
+        table = _grouped(guest, watch, spec.replace("vfs_write", pattern), "kstack", WORKLOAD, "count")
+        rows = {row.labels[0]: (row.hits, row.totals["count"].sum) for row in table.rows(0).rows}
+        assert rows == expected and sum(hits for hits, _ in rows.values()) == SIZES[min(SIZES)]
+
+
+@KERNELS
+def test_programs_group_by_cgroup(guest: Guest, watch: Watch) -> None:
+    place = "/tmp/by_cgroup"
+    inside = f'sh -c \'echo $$ >{place}/pod/web/cgroup.procs; exec python3 -c "$0"\' "{PROGRAM}"'
+    guest.run(f"mkdir -p {place}; mount -t cgroup2 none {place}; mkdir -p {place}/pod/web")
+    try:
+        table = _grouped(guest, watch, "f vfs_write count", "cgroup,count", f"{inside}; {WORKLOAD}", "count")
+    finally:
+        guest.run(
+            f"until rmdir {place}/pod/web; do usleep 100000; done; rmdir {place}/pod; umount {place}; rmdir {place}"
+        )
+    rows = {row.labels: row.hits for row in table.rows(0).rows}
+    for size, number in SIZES.items():
+        assert (rows["/pod/web", str(size)], rows["/", str(size)]) == (number, number)
+
+
 def test_a_host_without_python_is_aggregated_too(guest_72_sh: Guest) -> None:
     with watch_of(guest_72_sh) as watching:
         watching.armed.arm(parse_probe("f vfs_write%return count $retval"))

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import pytest
 
+from events.stacks.stack import kernel_frames
 from events.store.store import Store
 from events.text import FAULT
 from kernel.connection.kernel_info import KernelInfo
@@ -138,6 +139,38 @@ def test_programs_record_what_tracefs_records(
         assert tasks
         for pid in tasks:
             assert found.get(pid) == wanted[pid]
+
+
+@BOTH
+def test_programs_record_the_stacks_that_tracefs_records(guest: Guest, watch: Watch, point: str) -> None:
+    watch.planner.info.load_symbols()
+    info = watch.planner.info
+    if point == "kprobe.multi":
+        info.__dict__["program_support"] = replace(info.program_support, fentry=False)
+    for via in (Via.TRACEFS, Via.BPF):  # one after the other: each would stand in the stacks of the other
+        watch.planner.via = via
+        name = "tr" if via is Via.TRACEFS else "bp"
+        probe = parse_probe(f"f:{name} vfs_read%both count if count > 0 && count <= {READS}")
+        armed = watch.armed.arm(probe, triggers=("stacktrace",))
+        assert bool(armed.plan.programs) is (via is Via.BPF)
+        run_workload(watch, guest, f"python3 -c '{PROGRAM}'")
+        watch.armed.disarm(armed)
+        bring_in(watch)
+    store = watch.store
+    assert store is not None and not store.undecodable and not store.lost_events
+    watch.intake.know_names(watch.names(cgroups=False))
+    found: dict[str, set[tuple[str, ...]]] = {}
+    for seq in range(store.first_seq, store.next_seq):
+        record = store.record(seq)
+        frames = kernel_frames(record, info.loaded_symbols_of)
+        assert frames is not None, f"{record.event} has no stack"
+        # A kernel leaves out the function itself where programs are at its exit, too (BPF_TRAMP_F_SKIP_FRAME).
+        names = tuple(frame.function for frame in frames if frame.function != "vfs_read")
+        if record.comm == "python3":
+            found.setdefault(record.event.partition("/")[2], set()).add(names)
+    for end in ("entry", "exit"):
+        assert found[f"bp__{end}"] == found[f"tr__{end}"], end
+        assert any("sys_read" in name for stack in found[f"bp__{end}"] for name in stack)
 
 
 FENTRY = pytest.mark.parametrize("guest", ["7.2", "6.12", "6.1", "arm64:6.12"], indirect=True)

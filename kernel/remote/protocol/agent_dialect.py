@@ -54,6 +54,10 @@ class AgentDialect:
     def links(self, path: str) -> Sequence[str]:
         return tuple(decode(link) for link in self._client.request(frames.LINKS, encode(path), path=path))
 
+    def folder_inodes(self, path: str) -> Sequence[tuple[int, str]]:
+        lines = (line.partition(b" ") for line in self._client.request(frames.FOLDERS, encode(path), path=path))
+        return [(int(inode), decode(below)) for inode, _, below in lines if inode.isdigit() and len(inode) <= 20]
+
     def guard(self, undo: Step) -> None:
         self._tell(frames.GUARD, undo)
 

@@ -89,6 +89,10 @@ class ShellDialect:
     def links(self, path: str) -> Sequence[str]:
         return self._split(self._shell.run(f"t_links {self._word(path)}", path), "\n\0")
 
+    def folder_inodes(self, path: str) -> Sequence[tuple[int, str]]:
+        """Raise FileRefused: those of BPF programs are asked for, which a shell has not."""
+        raise FileRefused(path, errno.ENOSYS)
+
     def guard(self, undo: Step) -> None:
         self._count += 1
         command = self._command(undo)

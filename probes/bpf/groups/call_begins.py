@@ -21,8 +21,10 @@ class KeptCopy(NamedTuple):
     """Bytes before it, a multiple of 8."""
     size: int
     """Bytes, a multiple of 8."""
-    place: int
-    """Place on the stack that it is copied to."""
+    base: int
+    """Register with the address of the memory that it is copied to."""
+    offset: int
+    """Bytes from there."""
 
 
 class FrameWriter:
@@ -82,11 +84,11 @@ class FrameWriter:
         out.alu(AluOperation.MUL, 1, -1)
         out.add(2, 1)
         out.store(FRAME_POINTER, self.bottom, 2, 8)
-        faults = [KeptCopy(TIME_BYTES, 8, self.faults)] if copies else []
+        faults = [KeptCopy(TIME_BYTES, 8, FRAME_POINTER, self.faults)] if copies else []
         for one in (*faults, *copies):
             for at in range(0, one.size, 8):
                 out.load(1, 0, one.begin + at, 8)
-                out.store(FRAME_POINTER, one.place + at, 1, 8)
+                out.store(one.base, one.offset + at, 1, 8)
         self._with_key(Helper.MAP_DELETE_ELEM)
 
     def _write_key(self) -> None:

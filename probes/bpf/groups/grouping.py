@@ -21,6 +21,10 @@ POWERS: Final = 66
 VALUE_BYTES: Final = 40
 HITS_BYTES: Final = 8
 TIME_BYTES: Final = 8
+LARGEST_KEY: Final = 512
+"""Bytes of a key of a hash (htab_map_alloc_check in kernel/bpf/hashtab.c)."""
+MOST_FRAMES: Final = 64
+"""Addresses of a stack that is a key, fewer beside other keys: the outermost are left out."""
 
 
 class KeyPart(enum.Enum):
@@ -32,6 +36,8 @@ class KeyPart(enum.Enum):
     COMM = "task name"
     THREAD = "thread id"
     CPU = "number of the CPU"
+    CGROUP = "id of the cgroup of version 2"
+    STACK = "addresses on the kernel's stack, the innermost first"
 
 
 class GroupedField(NamedTuple):
@@ -70,12 +76,16 @@ class GroupingKey(NamedTuple):
     part: KeyPart
     field: GroupedField | KeptField | None = None
     """Value, for a field and an error."""
+    frames: int = 0
+    """Addresses at most, for a stack."""
 
     @property
     def size(self) -> int:
         """Bytes in the table: a multiple of 8."""
         if self.part is KeyPart.COMM:
             return COMM_BYTES
+        if self.part is KeyPart.STACK:
+            return 8 * self.frames
         return room(self.field.type) if self.field is not None else 8
 
 
@@ -175,6 +185,11 @@ class Grouping:
     def key_bytes(self) -> int:
         """Bytes of a key of the table; 8 where all calls are one group."""
         return sum(key.size for key in self.keys) or 8
+
+    @property
+    def has_stack(self) -> bool:
+        """True if a stack is a key: the key is then not on the stack of the program."""
+        return any(key.part is KeyPart.STACK for key in self.keys)
 
     @property
     def group_bytes(self) -> int:

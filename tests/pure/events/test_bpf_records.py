@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from itertools import takewhile
 from typing import NamedTuple
 
 import pytest
@@ -10,10 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from events.batch import Batch, Chunk
-from events.bpf_layout import RECORD_DATA, event_shift
-from events.bpf_records import RecordConverter
+from events.bpf_layout import RECORD_DATA, STACK_BYTES, STACK_FRAMES, event_shift, stack_format
+from events.bpf_records import RecordConverter, StackPart
 from events.decode import Decoder
 from events.format import HeaderPage, parse_format
+from events.stacks.addresses import stack_event_addresses
 from events.store.columns import is_number
 from events.store.store import Store
 from probes.bpf.record import RecordLayout, stored_type
@@ -73,6 +75,45 @@ def rows(store: Store) -> list[tuple[int, int, int, int]]:
         value = record.values["value"]
         found.append((record.ts, record.pid, store.row(seq).id, int(str(value), 0)))
     return found
+
+
+STACK_ID = 0x8002
+
+
+@given(
+    records=st.lists(
+        st.tuples(st.integers(1, 9), st.lists(st.integers(1, 2**64 - 2), max_size=STACK_FRAMES), st.booleans()),
+        max_size=30,
+    ),
+    size=st.sampled_from((SMALL, LARGE)),
+    passes=st.integers(1, 3),
+)
+def test_a_stack_behind_a_record_is_that_of_its_event(
+    records: list[tuple[int, list[int], bool]], size: int, passes: int
+) -> None:
+    store, converter = store_of(size), RecordConverter(HEADER)
+    store.use({STACK_ID: parse_format(stack_format(STACK_ID), "ftrace")})
+    store.expect_stacks({"pw/e32768"})
+    converter.sizes[1], converter.stacks[1] = size + STACK_BYTES, StackPart(size, STACK_ID)
+    raw, expected = [], []
+    for number, (pid, frames, failed) in enumerate(records):
+        own = Recorded(1000 + number, pid, 0, IDS[0], number).raw(size)[8:]
+        addresses = struct.pack(f"<{len(frames)}Q", *frames).ljust(8 * STACK_FRAMES, b"\xee")
+        raw.append(struct.pack("<II", size + STACK_BYTES, 0) + own)
+        raw[-1] += struct.pack("<q", -14 if failed else 8 * len(frames)) + addresses
+        expected.append((number, () if failed else tuple(frames)))
+    for at in range(passes):
+        part = b"".join(raw[at * len(raw) // passes : (at + 1) * len(raw) // passes])
+        store.feed(converter.converted(Batch((Chunk(0, part, ring=1),), drained=True)))
+    store.flush()
+    found = []
+    for seq in range(store.first_seq, store.next_seq):
+        record = store.record(seq)
+        (stack,) = record.stacks
+        addresses_found = stack_event_addresses(stack)
+        found.append((int(str(record.values["value"]), 0), addresses_found))
+    assert found == [(number, tuple(takewhile(lambda one: one != 2**32 - 1, frames))) for number, frames in expected]
+    assert converter.broken_chunks == 0
 
 
 pauses = st.sampled_from([0, 1, 900, (1 << 27) - 1, 1 << 27, 1 << 40]) | st.integers(0, 5000)

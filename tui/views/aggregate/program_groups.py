@@ -6,8 +6,10 @@ the duration of calls, keys of one end with values of the other.
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from events.aggregates.aggregate import GroupKey
@@ -16,6 +18,7 @@ from events.aggregates.request import BY, AggregateError, AggregateRequest
 from events.decode import Value, text_of
 from events.store.columns import is_number
 from kernel.session.session import Session
+from kernel.watch.tasks.cgroup_names import cgroup_names
 from probes.bpf.fetch import NotCompiled
 from probes.bpf.groups.grouping import Grouping
 from probes.bpf.program import BpfProgram, counter_stride
@@ -90,7 +93,28 @@ def read_groups(watch: Watch, request: AggregateRequest) -> GroupsReading:
         for event in armed.plan.events:
             for one in by_path.get(event.path, ()):
                 found = found.beside(_reading(request, wanted.keys(event, one.program), one, formats))
-    return found
+    return _with_cgroups(watch, found)
+
+
+def _with_cgroups(watch: Watch, reading: GroupsReading) -> GroupsReading:
+    """Return groups with paths of cgroups in place of ids, of those that are there still. Raises TargetLost."""
+    ids = {
+        key.value
+        for group in reading.groups
+        for key in group.keys
+        if key.source.kind is KeyKind.CGROUP and isinstance(key.value, int)
+    }
+    if not ids:
+        return reading
+    names = cgroup_names(watch.info.target, ids)
+
+    def named(key: GroupKey) -> GroupKey:
+        if key.source.kind is not KeyKind.CGROUP or not isinstance(key.value, int):
+            return key
+        return key._replace(value=names.get(key.value, f"cgroup {key.value}"))
+
+    groups = tuple(group._replace(keys=tuple(map(named, group.keys))) for group in reading.groups)
+    return reading._replace(groups=groups)
 
 
 def _reading(
@@ -111,6 +135,9 @@ def _group_key(key: ProgramKey, data: bytes, formats: Mapping[str, EventFormat])
     fmt = formats.get(key.path)
     if key.key is None:
         return GroupKey(KeySource(key.kind, fmt, path=key.path), key.path)
+    if key.kind is KeyKind.STACK:
+        frames = struct.unpack(f"<{len(data) // 8}Q", data)
+        return GroupKey(KeySource(key.kind, fmt, path=key.path), tuple(takewhile(bool, frames)))
     field = next((one for one in fmt.fields if one.name == key.field), None) if fmt is not None else None
     value: Value = text_of(data.partition(b"\0")[0])
     is_text = key.kind is KeyKind.COMM or (key.kind is KeyKind.FIELD and field is not None and not is_number(field))

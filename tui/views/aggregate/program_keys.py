@@ -5,10 +5,13 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from events.aggregates.event_columns import ERRNO, FUNC, KeyKind
+from events.aggregates.event_columns import ERRNO, FUNC, STACKS, KeyKind
 from events.aggregates.request import BY, TIMED, AggregateError, AggregateRequest
+from events.names.event_names import CGROUP
 from events.search.comparison import COMM, CPU, PID
 from probes.bpf.groups.grouping import (
+    LARGEST_KEY,
+    MOST_FRAMES,
     CallFrame,
     GroupedField,
     GroupingKey,
@@ -30,6 +33,8 @@ _PROPERTIES: Final = {
     **dict.fromkeys(COMM, (KeyKind.COMM, KeyPart.COMM)),
     **dict.fromkeys(PID, (KeyKind.PID, KeyPart.THREAD)),
     **dict.fromkeys(CPU, (KeyKind.CPU, KeyPart.CPU)),
+    **dict.fromkeys(CGROUP, (KeyKind.CGROUP, KeyPart.CGROUP)),
+    **dict.fromkeys(STACKS, (KeyKind.STACK, KeyPart.STACK)),
 }
 
 
@@ -107,7 +112,11 @@ class RequestedCalls:
 
     def keys(self, event: PlannedEvent, program: BpfProgram) -> tuple[ProgramKey, ...]:
         """Return the keys in the calls of an event. Raises AggregateError for one that it lacks."""
-        return tuple(self._key(name, event, program) for name in self.request.keys)
+        keys = [self._key(name, event, program) for name in self.request.keys]
+        others = sum(key.key.size for key in keys if key.key is not None)
+        stacks = sum(key.kind is KeyKind.STACK for key in keys)
+        frames = min(MOST_FRAMES, (LARGEST_KEY - others) // 8 // max(stacks, 1))
+        return tuple(_with_frames(key, frames) for key in keys)
 
     def values(self, event: PlannedEvent, program: BpfProgram) -> tuple[GroupingValue, ...]:
         """Return the values in the calls of an event. Raises AggregateError for what is none of its numbers."""
@@ -164,6 +173,13 @@ def _has(name: str, event: PlannedEvent) -> bool:
     if column_of(name, event) is not None or (event.function_field and name in (FUNC, event.function_field)):
         return True
     return name == ERRNO and any(column.is_retval for column in event.columns)
+
+
+def _with_frames(key: ProgramKey, frames: int) -> ProgramKey:
+    """Return a key with so many addresses, if it is a stack."""
+    if key.kind is not KeyKind.STACK or key.key is None:
+        return key
+    return key._replace(key=key.key._replace(frames=frames))
 
 
 def _several_values(name: str) -> AggregateError:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Sequence
+from functools import partial
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -10,15 +13,16 @@ from hypothesis import strategies as st
 
 from events.aggregates.request import AggregateError, AggregateRequest, Function, Statistic
 from probes.bpf.groups.grouping import CallFrame, Grouping, GroupReading
-from probes.bpf.instructions import Helper, MapRole
-from probes.bpf.program import BpfProgram
+from probes.bpf.instructions import CALL, Helper, MapRole
+from probes.bpf.program import BpfProgram, counter_stride
+from probes.bpf.program_writer import assembled
 from probes.bpf.registers import SAVED_REGISTERS
 from probes.facts.program_support import ProgramSupport
 from tests.bpf_machine import WORD, BpfMachine
 from tests.pure.probes.bpf.test_programs import CONTEXT, FENTRY, FUNCTION, MULTI, Hit, plan_of
 from tui.views.aggregate.program_groups import with_groups
 
-NEW_GROUP, BEGINS, BEGIN, GROUPS = 0x70000, 0x78000, 0x79000, 0x80000
+NEW_GROUP, KEY, BEGINS, BEGIN, GROUPS = 0x70000, 0x77000, 0x78000, 0x79000, 0x80000
 ALL = (Function.SUM, Function.MIN, Function.MAX, Function.LOG2)
 U64 = st.one_of(st.integers(0, 2**64 - 1), st.integers(0, 70).map(lambda n: (1 << n) - 1 & 2**64 - 1))
 
@@ -47,6 +51,8 @@ class Table:
         stack: int = 0,
         now: int = 0,
         frame: int = 0,
+        kernel_stack: Sequence[int] = (),
+        cgroup: int = 1,
         **memory: tuple[int, bytes],
     ) -> dict[str, int]:
         """Run the program for a call, whose argument is in a frame of its own; return its counters."""
@@ -63,6 +69,12 @@ class Table:
         hit.maps |= {MapRole.NEW_GROUP: NEW_GROUP, MapRole.GROUPS: GROUPS, MapRole.BEGINS: BEGINS}
         hit.helpers |= {Helper.MAP_LOOKUP_ELEM: self._look_up, Helper.MAP_UPDATE_ELEM: self._add}
         hit.helpers |= {Helper.MAP_DELETE_ELEM: self._remove, Helper.KTIME_GET_NS: lambda _: now}
+        hit.maps |= {MapRole.KEY: KEY}
+        hit.helpers |= {
+            Helper.GET_CURRENT_CGROUP_ID: lambda _: cgroup,
+            Helper.GET_STACK: partial(_stack, kernel_stack),
+        }
+        hit.machine.write(KEY, b"\xee" * 512)  # of the call before
         if not self._program.point.on_one:
             hit.machine.write(CONTEXT + SAVED_REGISTERS["x86_64"].stack_pointer, stack.to_bytes(8, "little"))
         hit.machine.memory |= self._data
@@ -92,6 +104,9 @@ class Table:
         return 0
 
     def _look_up(self, machine: BpfMachine) -> int:
+        if machine.registers[1] == KEY:
+            assert machine.read(machine.registers[2], 4) == 0
+            return KEY
         if machine.registers[1] == BEGINS:
             begin = self._begins.get(self._frame(machine))
             machine.write(BEGIN, begin or b"")
@@ -109,6 +124,13 @@ class Table:
         place = self._places[self._key(machine)] = GROUPS + 0x1000 * (len(self._places) + 1)
         machine.write(place, bytes(self._grouping.group_bytes))
         return 0
+
+
+def _stack(frames: Sequence[int], machine: BpfMachine) -> int:
+    """Write frames as the kernel does: what is behind the last one stays as it was."""
+    data = b"".join(one.to_bytes(8, "little") for one in frames)[: machine.registers[3]]
+    machine.write(machine.registers[2], data)
+    return len(data) or -14
 
 
 @pytest.mark.parametrize(
@@ -247,6 +269,40 @@ def test_a_call_that_finds_no_room_is_counted() -> None:
     assert sorted(group.hits for group in table.groups()) == [1, 2]
 
 
+@given(
+    stack=st.lists(st.integers(1, 2**64 - 1), max_size=70),
+    cgroup=st.integers(1, 2**64 - 1),
+    others=st.sampled_from(((), ("comm",), ("cgroup",), ("cgroup", "name"))),
+)
+def test_a_stack_is_a_key_as_far_as_there_is_room(stack: list[int], cgroup: int, others: tuple[str, ...]) -> None:
+    table = Table(program_of("f vfs_read name=+0($arg1):string count", ("kstack", *others), "count"))
+    for _ in range(2):
+        table.hit([0x9000, 0, 5], stack=0x4000, name=(0x9000, b"file\0"), kernel_stack=stack, cgroup=cgroup)
+    room = {(): 64, ("comm",): 62, ("cgroup",): 63, ("cgroup", "name"): 47}[others]
+    if not stack:
+        assert table.groups() == [], "what the kernel gives no stack of is in no group"
+        return
+    (group,) = table.groups()
+    assert group.hits == 2 and group.values[0].sum == 10
+    assert group.keys[0] == b"".join(one.to_bytes(8, "little") for one in stack[:room]).ljust(8 * room, b"\0")
+    if "cgroup" in others:
+        assert int.from_bytes(group.keys[1], "little") == cgroup
+    if "name" in others:
+        assert group.keys[2].rstrip(b"\0") == b"file"
+
+
+def test_a_stack_has_no_frames_of_its_program() -> None:
+    for support, machine_frames in ((MULTI, 0), (FENTRY, 2)):
+        request = AggregateRequest(("kstack",))
+        (program,) = with_groups(request, plan_of("f vfs_read", support=support)).programs
+        flags = [
+            before.immediate
+            for before, one in pairwise(assembled(program, (), 1, counter_stride(1)))
+            if (one.code, one.immediate) == (CALL, Helper.GET_STACK)
+        ]
+        assert flags == [machine_frames]
+
+
 def test_filters_choose_what_is_grouped() -> None:
     table = Table(program_of("f vfs_read count if count > 10", ("comm",), "count"))
     assert [table.hit([0, 0, count])["passed"] for count in (10, 11, 12)] == [0, 1, 1]
@@ -257,7 +313,7 @@ def test_filters_choose_what_is_grouped() -> None:
 @pytest.mark.parametrize(
     ("text", "keys", "values", "told"),
     [
-        ("f vfs_read count", ("cgroup",), (), "cgroup is no key of programs"),
+        ("f vfs_read count", ("preempt",), (), "preempt is no key of programs"),
         ("f vfs_read count", ("errno",), (), "NAME%return $retval"),
         ("f vfs_read +0(buf):string +0(buf):string", ("comm",), ("arg2",), "no number"),
         ("f vfs_read many=+0($arg1):u8[4]", ("many",), (), "several values"),

@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 
 from btf.kinds import Kind
 from btf.layout import find_field
-from events.bpf_layout import EVENT_ID, FAULTS, LOST, PID, RECORD_DATA, STAMP
+from events.bpf_layout import EVENT_ID, FAULTS, LOST, PID, RECORD_DATA, STACK_BYTES, STAMP
 from events.format import parse_format
 from probes.bpf.exclusions import exclusion_reason
 from probes.bpf.instructions import Helper
 from probes.bpf.kernel_loads import NO_LOADS, AddressCast, KernelLoads, kernel_loads
+from probes.bpf.lower import with_stacks
 from probes.bpf.program import COUNTER_NAMES, LOST_BYTES, PROGRAM_BYTES, BpfProgram, ProgramMode, counter_stride
 from probes.bpf.program_writer import assembled
 from probes.bpf.registers import SAVED_REGISTERS
@@ -109,7 +110,7 @@ class Hit:
 
     def field(self, name: str) -> int | bytes:
         """A field of the record, by the event's format: a number, or a text."""
-        text = self._program.layout.format_text("event", 0x8005, self._program.size)
+        text = self._program.layout.format_text("event", 0x8005, self._program.fields_size)
         fmt = parse_format(text)
         field = next(one for one in fmt.fields if one.name == name)
         shift = fmt.fields[0].offset - self._program.layout.fields[0].offset
@@ -375,11 +376,40 @@ def test_a_refusal_stands_at_the_part_that_no_program_computes(text: str, part: 
     assert caught.value.refusal.token.startswith(part)
 
 
-def test_stacks_are_left_to_tracefs() -> None:
+@pytest.mark.parametrize(("support", "own"), [(MULTI, 0), (FENTRY, 2)])
+@pytest.mark.parametrize("ends", ["", "%both"])
+def test_a_stack_is_behind_the_fields_of_each_record(support: ProgramSupport, own: int, ends: str) -> None:
+    plain = plan_of(f"f vfs_read{ends} count", support=support)
+    probe = replace(parse_probe(f"f vfs_read{ends} count"), stack=True)
+    known, around = kernel("7.2"), Environment(programs=support)
+    plan = lower(probe, known.btf, known.facts, "pw", environment=around, via=Via.BPF)
+    assert plan.events == with_stacks(plain).events and with_stacks(plan) == plan
+    assert all(event.triggers == ("stacktrace",) for event in plan.events)
+    for program, before in zip(plan.programs, plain.programs, strict=True):
+        assert program.size == before.size + STACK_BYTES and program.fields_size == before.size
+        for frames in ([], [0xFFFFFFFF81000000 + n for n in range(7)]):
+            hit = Hit(program, [0, 0, 42])
+            hit.machine.memory = dict.fromkeys(range(CONTEXT, CONTEXT + 168), 0) | hit.machine.memory
+            data = b"".join(one.to_bytes(8, "little") for one in frames)
+
+            def stack(machine: BpfMachine, data: bytes = data) -> int:
+                _, context, target, size, flags, *_ = machine.registers
+                assert (context, size, flags) == (CONTEXT, STACK_BYTES - 8, own)
+                machine.write(target, data)
+                return len(data) or -14
+
+            hit.helpers[Helper.GET_STACK] = stack
+            assert hit.run()["recorded"] == 1 and hit.reserved == program.size
+            assert hit.head(program.fields_size, 8) == (len(data) or 2**64 - 14)
+            assert all(hit.head(program.fields_size + 8 + 8 * n, 8) == one for n, one in enumerate(frames))
+
+
+def test_other_triggers_are_left_to_tracefs() -> None:
     known = kernel("7.2")
     with pytest.raises(CannotLower) as caught:
-        lower(replace(parse_probe("f vfs_read"), stack=True), known.btf, known.facts, "pw", via=Via.BPF)
-    assert "no triggers" in caught.value.refusal.hint
+        probe = replace(parse_probe("f vfs_read"), triggers=("stacktrace", "traceoff"))
+        lower(probe, known.btf, known.facts, "pw", via=Via.BPF)
+    assert "no triggers but stacktrace" in str(caught.value)
 
 
 def test_a_machine_without_known_registers_is_refused() -> None:
