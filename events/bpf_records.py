@@ -45,6 +45,10 @@ class RecordConverter:
         self._room = np.zeros((0, header.page_size // 4), np.uint32)
         """Sub-buffers that are made; fresh memory for each would cost more than all that is written."""
 
+    def lost(self, ring: int) -> dict[int, int]:
+        """Return the records of a ring buffer that were lost, by CPU, as far as later records tell."""
+        return {cpu: lost for (number, cpu), (_, lost) in self._state.items() if number == ring and lost}
+
     def forget(self, ring: int) -> None:
         """Forget a ring buffer that is gone."""
         self.sizes.pop(ring, None)
@@ -96,8 +100,9 @@ class RecordConverter:
         first = (RING_HEADER + COMM) // 4
         for pid, place in zip(found.tolist(), last[places].tolist(), strict=True):
             comm = rows[place, first : first + 4].tobytes().partition(b"\0")[0]
-            self.comms.pop(pid, None)  # the newest stand last
-            self.comms[pid] = comm.decode("utf-8", "replace")
+            if comm:  # records that others make have none
+                self.comms.pop(pid, None)  # the newest stand last
+                self.comms[pid] = comm.decode("utf-8", "replace")
         self.comms.pop(0, None)  # the idle tasks of all CPUs
         for pid in list(islice(self.comms, max(0, len(self.comms) - _MOST_COMMS))):
             del self.comms[pid]

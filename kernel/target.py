@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from events.batch import Batch
+from events.bpf_layout import RECORD_DATA
 from probes.facts.facts import TargetFacts
 
 if TYPE_CHECKING:
@@ -73,6 +74,38 @@ class RingMap(NamedTuple):
     """Bytes of its data."""
 
 
+class RecordForm(NamedTuple):
+    """Form of the records of a ring or perf buffer that others fill, of any length."""
+
+    payload: int
+    """Bytes of a record that are kept; shorter ones get zeros."""
+    id: int
+    """Id of their event."""
+    pid: int = -1
+    """Offset of a thread id in them (u32); below 0: they have none."""
+    comm: int = -1
+    """Offset of a thread's name of 16 bytes; below 0: they have none."""
+    stamp: int = -1
+    """Offset of their time (u64, ns of CLOCK_MONOTONIC); below 0: it is that of their reading."""
+    is_perf: bool = False
+    """True for the perf buffer of a CPU, whose records the kernel gives thread and time."""
+
+    @property
+    def size(self) -> int:
+        """Bytes of a record with its head (`events.bpf_layout`)."""
+        return -(-(RECORD_DATA + self.payload) // 8) * 8
+
+    @property
+    def text(self) -> bytes:
+        """Text for `kernel.agent.object_rings`."""
+        return ",".join(str(int(one)) for one in self).encode()
+
+
+def record_text(record: int | RecordForm) -> bytes:
+    """Return the bytes of each record, or their form, as the readers take it."""
+    return record.text if isinstance(record, RecordForm) else b"%d" % record
+
+
 class Stream(Protocol):
     """Reader of the ring buffers of one trace instance, and of BPF ring buffers beside them."""
 
@@ -85,10 +118,10 @@ class Stream(Protocol):
         Returns False where None always means that they are empty, or nobody can be asked.
         """
 
-    def add_rings(self, number: int, record: int, maps: Sequence[RingMap]) -> None:
+    def add_rings(self, number: int, record: int | RecordForm, maps: Sequence[RingMap]) -> None:
         """Read BPF ring buffers too, whose chunks get a number (`Chunk.ring`). Raises FileRefused, TargetLost.
 
-        `record`: bytes of each of their records.
+        `record`: bytes of each of their records, or the form of records that are not ours.
         """
 
     def remove_rings(self, number: int) -> None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from probes.fetcharg import FetchArg
 from probes.names import check_name, split_name
+from probes.objects.request import ObjectProbe, is_object, parse_object
 from probes.probe import Probe, ProbeKind, ProbePlace
 from probes.static_events import Latency, StaticEvent, is_static, parse_static
 from probes.syntax.parse import arguments_of, parse_probe, uses_own, words_of
@@ -112,13 +113,15 @@ class Deletion:
         return " ".join([f"{self.head}:{self.name}", *self.match])
 
 
-Armable = Probe | UserProbe | SyntheticEvent | StaticEvent | Latency
+Armable = Probe | UserProbe | SyntheticEvent | StaticEvent | Latency | ObjectProbe
 """Values that can be lowered and armed."""
 Command = Armable | Deletion
 
 
 def parse_command(text: str) -> Command:
     """Read one command to dynamic_events. Raises ParseError with the column in it, its words joined by one space."""
+    if is_object(text):
+        return parse_object(text)
     if is_static(text):
         return parse_static(text)
     words = split(text)  # as the kernel splits: Python's split() knows more blanks
@@ -181,7 +184,7 @@ def is_function(probe: Armable) -> bool:
 
 def has_own_syntax(text: str) -> bool:
     """Return whether the text uses syntax that only probewright has, so that the kernel would reject it."""
-    if is_static(text):
+    if is_static(text) or is_object(text):
         return True
     words = split(text)
     if not words or words[0].text[0] not in "fprte":

@@ -18,6 +18,7 @@ _MESSAGES = {
     "not_of_pattern": "The pattern has no function of this name",
     "no_object": "This finds no object to track",
     "no_tracking": "Events of tracefs track no objects",
+    "object_by_itself": "A compiled object is loaded as it is",
     "no_program": "No BPF program does this",
     "not_attached": "This kernel attaches no BPF program here",
     "number_too_wide": "The kernel would cut this number to the width of the field",

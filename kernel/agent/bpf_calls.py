@@ -8,15 +8,16 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-PLAIN, RETURNED, NAMES, CHANGED, INNER, ATTRIBUTES = b"", b"r", b"n", b"c", b"i", b"a"
+PLAIN, RETURNED, NAMES, CHANGED, INNER, ATTRIBUTES, FILES = b"", b"r", b"n", b"c", b"i", b"a", b"f"
 """Kinds of memory that a call's attributes point to, and what is given for them: bytes for the kernel; the number of
 the bytes that the kernel fills, in decimal digits; texts, each with its NUL, whose addresses are in an array; bytes
-that the kernel changes; as RETURNED, but the memory before it points to it; nothing, for the attributes themselves.
+that the kernel changes; as RETURNED, but the memory before it points to it; nothing, for the attributes themselves;
+as CHANGED, behind `file_places`: the places in it at which the kernel puts the numbers of files that it opens.
 """
 _NUMBERS = {
-    "x86_64": 321,
-    "aarch64": 280,
-}  # __NR_bpf in arch/x86/entry/syscalls and include/uapi/asm-generic/unistd.h
+    "x86_64": (321, 298),
+    "aarch64": (280, 241),
+}  # __NR_bpf, __NR_perf_event_open in arch/x86/entry/syscalls and include/uapi/asm-generic/unistd.h
 _BUSY_OR_DISCARDED = 3 << 30
 _RING_HEADER = 8
 
@@ -28,6 +29,11 @@ def addresses_of(names: bytes, first: int) -> "list[int]":
         addresses.append(first)
         first += len(name) + 1
     return addresses
+
+
+def file_places(places: "Sequence[int]") -> bytes:
+    """Return the text of places in memory of the kind FILES, which its bytes follow."""
+    return b",".join(b"%d" % place for place in places) + b";"
 
 
 class BpfCalls:
@@ -42,30 +48,35 @@ class BpfCalls:
         """Return the result of a call, below 0 an errno; and the contents of the memory that the kernel may fill.
 
         Args:
-            command: BPF_* (enum bpf_cmd).
-            attributes: union bpf_attr, of this machine.
+            command: BPF_* (enum bpf_cmd); or PERF_EVENT_OPEN.
+            attributes: union bpf_attr, of this machine; or the process and the CPU (s32 each), and perf_event_attr.
             parts: for each pointer in it: its offset, the kind of the memory, and what is given for that.
 
         Raises OSError where this machine's number of the call is unknown.
         """
         import ctypes
 
-        number = _NUMBERS.get(os.uname().machine)
-        if number is None:
+        numbers = _NUMBERS.get(os.uname().machine)
+        if numbers is None:
             raise OSError(errno.ENOSYS, "bpf")
         memory = ctypes.create_string_buffer(attributes, len(attributes))
         kept: list[ctypes.Array[ctypes.c_char] | ctypes.Array[ctypes.c_uint64]] = []
         filled = []
+        opened = None
         for offset, kind, data in parts:
             if kind == ATTRIBUTES:
                 filled.append(memory)
                 continue
+            if kind == FILES:
+                places, _, data = data.partition(b";")
             empty = kind in (RETURNED, INNER)
             size = int(data) if empty else max(len(data), 1)
             buffer = ctypes.create_string_buffer(b"" if empty else data, size)
             holder = kept[-1] if kind == INNER else memory
             kept.append(buffer)
-            if empty or kind == CHANGED:
+            if kind == FILES:
+                opened = buffer, [int(place) for place in places.split(b",")]
+            if empty or kind in (CHANGED, FILES):
                 filled.append(buffer)
             elif kind == NAMES:
                 addresses = addresses_of(data, ctypes.addressof(buffer))
@@ -73,13 +84,25 @@ class BpfCalls:
             ctypes.c_uint64.from_buffer(holder, offset).value = ctypes.addressof(kept[-1])
         call = ctypes.CDLL(None, use_errno=True).syscall
         call.restype = ctypes.c_long
-        result = call(
-            ctypes.c_long(number), ctypes.c_long(command), ctypes.byref(memory), ctypes.c_long(len(attributes))
-        )
+        if command == PERF_EVENT_OPEN:
+            words = [
+                numbers[1],
+                ctypes.byref(memory, 8),
+                *(ctypes.c_int32 * 2).from_buffer(memory),
+                -1,
+                _CLOSE_ON_EXEC,
+            ]
+        else:
+            words = [numbers[0], command, ctypes.byref(memory), len(attributes)]
+        result = call(*(ctypes.c_long(word) if isinstance(word, int) else word for word in words))
         if result < 0:
             result = -(ctypes.get_errno() or errno.EIO)
         elif command in GIVE_FILES:
             self.files.add(result)
+        elif opened is not None:
+            memory_of_files, offsets = opened
+            found = [ctypes.c_int32.from_buffer(memory_of_files, offset).value for offset in offsets]
+            self.files.update(fd for fd in found if fd > 0)
         return result, [buffer.raw for buffer in filled]
 
     def close(self, fd: int) -> None:
@@ -97,7 +120,12 @@ class BpfCalls:
 MAP_CREATE, MAP_LOOKUP_ELEM, MAP_UPDATE_ELEM, PROG_LOAD, GET_INFO_BY_FD, LINK_CREATE = 0, 1, 2, 5, 15, 28
 RAW_TRACEPOINT_OPEN, BTF_GET_FD_BY_ID, BTF_GET_NEXT_ID, MAP_LOOKUP_BATCH = 17, 19, 23, 24
 """Commands of bpf(2) (enum bpf_cmd in include/uapi/linux/bpf.h)."""
-GIVE_FILES = (MAP_CREATE, PROG_LOAD, LINK_CREATE, RAW_TRACEPOINT_OPEN, BTF_GET_FD_BY_ID)
+PROG_RUN, MAP_GET_NEXT_KEY = 10, 4
+PERF_EVENT_OPEN = 1 << 16
+"""No command of bpf(2), but the call perf_event_open(2)."""
+_CLOSE_ON_EXEC = 8
+"""PERF_FLAG_FD_CLOEXEC."""
+GIVE_FILES = (MAP_CREATE, PROG_LOAD, LINK_CREATE, RAW_TRACEPOINT_OPEN, BTF_GET_FD_BY_ID, PERF_EVENT_OPEN)
 
 
 class RecordRing:

@@ -1,8 +1,8 @@
 """Run the agent on the remote host: its source is sent through standard input to python3 (>= 3.6); no file is
 written.
 
-The sent source is frames.py, bpf_calls.py, ring_reader.py, journal.py, steps.py and this file, concatenated
-(`kernel.remote.bootstrap`). At the end of standard input, at a signal, at a malformed frame or after too long a
+The sent source is frames.py, bpf_calls.py, object_rings.py, ring_reader.py, journal.py, steps.py and this file,
+concatenated (`kernel.remote.bootstrap`). At the end of standard input, at a signal, at a bad frame or after a long
 silence, the guarded steps are undone, newest first, each step tried. Effects that would outlive this process are in
 its journal.
 """
@@ -17,7 +17,7 @@ import select
 import sys
 import time
 
-from kernel.agent.bpf_calls import BpfCalls, RecordRing
+from kernel.agent.bpf_calls import BpfCalls
 from kernel.agent.frames import (
     BPF,
     BYE,
@@ -47,6 +47,7 @@ from kernel.agent.frames import (
     unpack,
 )
 from kernel.agent.journal import open_own
+from kernel.agent.object_rings import ring_reader
 from kernel.agent.ring_reader import RingReader
 from kernel.agent.steps import GuardedSteps
 
@@ -295,7 +296,7 @@ class Agent:
             stream.remove_ring(number(name))
         for at in range(0, len(maps), 3):
             cpu, fd, size = (number(field) for field in maps[at : at + 3])
-            stream.add_ring(number(name), cpu, RecordRing(fd, size, number(record)))
+            stream.add_ring(number(name), cpu, ring_reader(fd, size, record))
 
     def bye(self, ident: int) -> None:
         self.ending = True  # a signal from here on would lose the step being undone

@@ -5,8 +5,11 @@ import errno
 import os
 import select
 
-from kernel.agent.bpf_calls import RecordRing
 from kernel.agent.frames import PASS, frame, pack, squeeze
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from kernel.agent.object_rings import AnyRing
 
 MOST_LINES = 1024  # IOV_MAX
 PERIOD = 0.03
@@ -44,7 +47,7 @@ class RingReader:
     def __init__(self, ident: int, instance: bytes, credit: int) -> None:
         self.ident, self.instance, self.credit = ident, instance, credit
         self.files: dict[int, int] = {}
-        self.rings: dict[tuple[int, int], RecordRing] = {}
+        self.rings: dict[tuple[int, int], AnyRing] = {}
         self.epoll = select.epoll()
         self.due = self.latest = 0.0
         self.plain = 0
@@ -79,7 +82,7 @@ class RingReader:
         except OSError:
             self.patience = 0.1
 
-    def add_ring(self, number: int, cpu: int, ring: RecordRing) -> None:
+    def add_ring(self, number: int, cpu: int, ring: "AnyRing") -> None:
         """Read a BPF ring buffer of a CPU with the others, under its number."""
         self.rings[cpu, number] = ring
         self.epoll.register(ring.fd, select.EPOLLIN)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from kernel.bpf import calls
 from kernel.bpf.calls import BpfRefused, MapType
 from kernel.bpf.rings import Cpus, make_rings
 from kernel.target import RingMap, Target
-from probes.bpf.groups.call_begins import BEGIN_BYTES, FRAME_BYTES
+from probes.bpf.groups.call_begins import FRAME_BYTES
 from probes.bpf.groups.grouping import Grouping, GroupReading
 from probes.bpf.instructions import MapRole, encode
+from probes.bpf.kernel_loads import NO_LOADS
 from probes.bpf.program import (
     CONTROL_BYTES,
     COUNTER_NAMES,
@@ -22,6 +24,7 @@ from probes.bpf.program import (
     ProgramMode,
     counter_stride,
 )
+from probes.bpf.program_writer import assembled
 from probes.plans.plan import Plan, PlannedEvent
 
 _MOST_OBJECTS = 1 << 14
@@ -188,9 +191,10 @@ class LoadedPrograms:
     def _load(self, plan: Plan, ids: Sequence[int]) -> None:
         rings, self.rings = make_rings(self._target, self._cpus, self._files)
         self._counters = self._map(MapType.ARRAY, 4, self._stride * self._cpus.possible, 1, "pw_counters")
-        if any(program.begins is not None for program in plan.programs):
+        begin_bytes = max((one.begins.begin_bytes for one in plan.programs if one.begins is not None), default=0)
+        if begin_bytes:
             # Calls whose exits are not seen leave their begins behind, which make room when it is wanted.
-            begins = self._map(MapType.LRU_HASH, FRAME_BYTES, BEGIN_BYTES, _MOST_BEGINS, "pw_begins")
+            begins = self._map(MapType.LRU_HASH, FRAME_BYTES, begin_bytes, _MOST_BEGINS, "pw_begins")
             self._shared[MapRole.BEGINS] = begins
         own = self._target.our_pids()
         # The exit first: an exit without an entry can be recognised, an entry without an exit cannot.
@@ -209,9 +213,9 @@ class LoadedPrograms:
         self._events.append(loaded)
         for program in event.programs:
             groups = self._add_groups(program.grouping, maps) if program.grouping is not None else 0
-            code = encode(program.instructions(own, self._cpus.possible, self._stride), maps)
             try:
-                fd, link = self._load_program(program, code)
+                fd = self._load_program(program, own, maps)
+                link = self._attach(program, fd)
             except BpfRefused as error:
                 error.functions = program.functions if program.point.on_one else ()
                 raise
@@ -228,13 +232,23 @@ class LoadedPrograms:
         maps[MapRole.GROUPS] = groups
         return groups
 
-    def _load_program(self, program: BpfProgram, code: bytes) -> tuple[int, int]:
-        """Load and attach a program; return its file and that of its link."""
-        fd = calls.load_program(self._target, code, "pw_probe", program.point, program.target)
+    def _load_program(self, program: BpfProgram, own: Sequence[int], maps: Mapping[MapRole, int]) -> int:
+        """Load a program; return its file."""
+        code = encode(assembled(program, own, self._cpus.possible, self._stride), maps)
+        try:
+            fd = calls.load_program(self._target, code, "pw_probe", program.point, program.target)
+        except BpfRefused:
+            if program.loads == NO_LOADS:
+                raise
+            return self._load_program(replace(program, loads=NO_LOADS), own, maps)
         self._files.append(fd)
+        return fd
+
+    def _attach(self, program: BpfProgram, fd: int) -> int:
+        """Attach a loaded program; return the file of its link."""
         if program.point.on_one:
-            return fd, calls.attach_to_function(self._target, fd)
-        return fd, calls.attach(self._target, fd, program.functions, program.point, numbered=program.numbered)
+            return calls.attach_to_function(self._target, fd)
+        return calls.attach(self._target, fd, program.functions, program.point, numbered=program.numbered)
 
     def _map(self, kind: MapType, key: int, value: int, entries: int, name: str) -> int:
         fd = calls.create_map(self._target, kind, key, value, entries, name)

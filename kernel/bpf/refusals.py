@@ -22,6 +22,16 @@ _HINTS = {
     errno.ENOMEM: "the kernel has no memory for it",
     errno.E2BIG: "the program is too large, or the functions are too many",
 }
+_OF_OBJECTS = {
+    errno.EINVAL: "this kernel has no such program, or takes none at its function, or lacks a type that it reads",
+    errno.ESRCH: "the kernel has no such function, nor a type of it",
+    errno.ENOENT: "the kernel has no such function or tracepoint",
+    errno.EOPNOTSUPP: "this kernel does not attach programs in this way",
+    ENOTSUPP: "this kernel does not attach programs in this way",
+    errno.EPERM: _HINTS[errno.EPERM],
+    errno.ENOMEM: _HINTS[errno.ENOMEM],
+}
+"""Reasons for programs that were compiled elsewhere."""
 _STATISTICS = re.compile(r"^(processed \d+ insns|verification time|stack depth)")
 
 
@@ -39,6 +49,8 @@ def refusal_of(plan: Plan, error: BpfRefused) -> ProbeRefused:
     lines = [line.strip() for line in error.log.splitlines()]
     words = next((line for line in reversed(lines) if line and not _STATISTICS.match(line)), "")
     hint = f"the verifier: {words}; {BY_TRACEFS}" if words else _HINTS.get(error.number, "")
+    if plan.object is not None:
+        hint = f"the verifier: {words}" if words else _OF_OBJECTS.get(error.number, "")
     verdict = Verdict(str(plan.probe), Refusal(CODE, str(error), hint=hint), by_kernel=True)
     functions = error.functions if error.number in _OF_FUNCTION else ()
     return ProbeRefused(verdict, dict.fromkeys(functions, words or str(error)))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from events.batch import Batch
 from events.format import HeaderPage
-from kernel.target import RingMap, Stream
+from kernel.target import RecordForm, RingMap, Stream
 
 if TYPE_CHECKING:
     from events.bpf_records import RecordConverter
@@ -37,15 +37,19 @@ class ConvertedStream:
         batch = self._stream.read(timeout)
         return self._converter.converted(batch) if batch is not None and self._converter is not None else batch
 
+    def lost(self, number: int) -> dict[int, int]:
+        """Return the records of a ring buffer that were lost, by CPU, as far as later records tell."""
+        return self._converter.lost(number) if self._converter is not None else {}
+
     def require_answer(self) -> bool:
         return self._stream.require_answer()
 
-    def add_rings(self, number: int, record: int, maps: Sequence[RingMap]) -> None:
+    def add_rings(self, number: int, record: int | RecordForm, maps: Sequence[RingMap]) -> None:
         from events.bpf_records import RecordConverter  # and numpy, which sessions of tracefs events need later
 
         if self._converter is None:
             self._converter = RecordConverter(self.header)
-        self._converter.sizes[number] = record
+        self._converter.sizes[number] = record if isinstance(record, int) else record.size
         self._stream.add_rings(number, record, maps)
 
     def remove_rings(self, number: int) -> None:

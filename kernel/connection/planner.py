@@ -12,6 +12,7 @@ from btf.damage import exact_types
 from btf.errors import BtfError
 from kernel.connection.event_kinds import kind_of, reason_for_number
 from kernel.connection.kernel_info import KernelInfo
+from kernel.connection.object_plans import ObjectPlanner
 from kernel.connection.pattern_notes import with_pattern_notes
 from kernel.connection.probe_lookups import ProbeLookups
 from kernel.connection.probe_means import MeansChooser, ProbeMeans, has_means
@@ -21,6 +22,7 @@ from kernel.recording.plans import readable_plans
 from probes.command import Armable, CommandText, UserProbe, is_function
 from probes.facts.lookups import UNKNOWN
 from probes.names import MAX_EVENT_NAME, event_name, split_name
+from probes.objects.request import ObjectProbe
 from probes.plans.plan import DEFAULT_GROUP, Via
 from probes.probe import Probe
 from probes.refusal import CannotLower, own_refusal
@@ -52,6 +54,8 @@ class Planner:
         """Means by which probes on functions are recorded."""
         self.lookups = ProbeLookups(info)
         """Types, symbols and files that a probe is read with."""
+        self.objects = ObjectPlanner(info)
+        """Plans of compiled BPF objects."""
         self._chooser = MeansChooser(info)
 
     def check(self, probe: Armable | CommandText | str, group: str = "", look: bool = False) -> CheckResult:
@@ -77,6 +81,9 @@ class Planner:
         probe = self.lookups.settled(probe)
         if (kept := self._recorded(probe)) is not None:
             return CheckResult(Verdict(str(kept.probe)), kept)
+        known = probe.armable if isinstance(probe, CommandText) else probe
+        if isinstance(known, ObjectProbe):
+            return CheckResult(Verdict(str(known)), self.objects.plan(known, group or DEFAULT_GROUP))
         means = self._means_of(probe)
         if means.via is Via.BPF or not look:
             btf, facts = self.lookups.types_of(probe), self.info.facts
@@ -98,6 +105,8 @@ class Planner:
         try:
             with refused_if_damaged():
                 probe = self.lookups.settled(text)
+                if text.text and isinstance(text.armable, ObjectProbe):
+                    return self._check(text, "", False)
                 if not isinstance(probe, CommandText) or self._means_of(text).via is Via.BPF:
                     return self._check(probe, "", False)
                 if text.text.lstrip().startswith(("-", "!")):
@@ -139,6 +148,8 @@ class Planner:
         probe = with_function_name(probe, lambda: self.info.symbols)
         if (kept := self._recorded(probe)) is not None:
             return kept
+        if isinstance(probe, ObjectProbe):
+            return self.objects.plan(probe, group, taken)
         btf, facts = self.lookups.types_of(probe), self.info.facts
         if not is_function(probe):
             self.info.environment.forget()
@@ -161,7 +172,7 @@ class Planner:
 
     def lower_like(self, plan: Plan, probe: Armable, group: str) -> Plan:
         """Return the plan of a probe by the means of another plan. Raises CannotLower."""
-        via = Via.BPF if plan.programs else Via.TRACEFS
+        via = Via.BPF if plan.by_programs else Via.TRACEFS
         planner = self if self._means_of(probe).via is via else Planner(self.info, via)
         return planner.lower(probe, group)
 
@@ -221,7 +232,7 @@ class Planner:
 
         if not triggers:
             return plan
-        if plan.programs:
+        if plan.by_programs:
             if reason := self.tracefs_refusal(plan.probe):
                 raise CannotLower(own_refusal("no_program", triggers[0], None, no_tracefs_note(NO_TRIGGERS, reason)))
             raise program_refusal(triggers[0], None, NO_TRIGGERS)
@@ -256,7 +267,7 @@ class Planner:
         from probes.lowering.check_planned import trigger_refusal
         from probes.lowering.filters.filter_words import written_column
 
-        if plan.programs:
+        if plan.by_programs:
             return Verdict(text, program_refusal(text, None, NO_TRIGGERS).refusal)
         try:
             with refused_if_damaged():

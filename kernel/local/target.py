@@ -15,17 +15,19 @@ from typing import TYPE_CHECKING
 
 from events.batch import Batch, Chunk
 from events.format import FormatError, HeaderPage
-from kernel.agent.bpf_calls import BpfCalls, RecordRing
+from kernel.agent.bpf_calls import BpfCalls
 from kernel.agent.journal import Journal, folders, open_own, own_name
+from kernel.agent.object_rings import ring_reader
 from kernel.cleanup.owner import owner_name
 from kernel.errors import FileRefused, StreamClosed
 from kernel.facts import gather
 from kernel.local import files, libbpf, libc
-from kernel.target import BpfAnswer, BpfPart, Effect, RingMap, Step, TargetKind
+from kernel.target import BpfAnswer, BpfPart, Effect, RecordForm, RingMap, Step, TargetKind, record_text
 from probes.facts.facts import TargetFacts
 
 if TYPE_CHECKING:
     from kernel.agent.journal import Entry
+    from kernel.agent.object_rings import AnyRing
 
 _PASS_BYTES = 1 << 20
 """Bytes read from one CPU in one pass: a probe that our own reading hits must not prevent a pass from ending."""
@@ -46,7 +48,7 @@ class LocalStream:
         self.errors = 0
         """Reads that failed for another reason than an empty buffer."""
         self._fds: dict[int, int] = {}
-        self._rings: dict[int, tuple[int, int, RecordRing]] = {}
+        self._rings: dict[int, tuple[int, int, AnyRing]] = {}
         """CPU, number and reader of each BPF ring buffer, by its file."""
         self._parked: dict[int, float] = {}
         self._busy = threading.Lock()
@@ -87,12 +89,12 @@ class LocalStream:
     def require_answer(self) -> bool:
         return False
 
-    def add_rings(self, number: int, record: int, maps: Sequence[RingMap]) -> None:
+    def add_rings(self, number: int, record: int | RecordForm, maps: Sequence[RingMap]) -> None:
         os.eventfd_write(self._wake, 1)
         with self._busy:
             for cpu, fd, size in maps:
                 try:
-                    self._rings[fd] = cpu, number, RecordRing(fd, size, record)
+                    self._rings[fd] = cpu, number, ring_reader(fd, size, record_text(record))
                 except OSError as error:
                     raise FileRefused("BPF ring buffer", error.errno or 0) from None
                 self._poll.register(fd, select.POLLIN)

@@ -6,7 +6,7 @@ import contextlib
 import itertools
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
@@ -16,14 +16,17 @@ from kernel.bpf.call_tracer import LoadedTracer
 from kernel.bpf.calls import BpfRefused
 from kernel.bpf.hit_counts import CallCounter
 from kernel.bpf.loaded import LoadedPrograms, ProgramCounts, ProgramGroups
+from kernel.bpf.objects.loaded import LoadedObject
+from kernel.bpf.objects.tables import MapTable
 from kernel.bpf.refusals import refusal_of
+from kernel.bpf.ring_stream import ConvertedStream
 from kernel.bpf.rings import Cpus
 from kernel.errors import FileRefused, KernelError, TargetUnusable
 from kernel.guards.limits import UNLIMITED, Limits, MeasuredRate, asks_before, too_fast_error
 from kernel.guards.rate_meter import ENOUGH, LONGEST, STEP
 from kernel.session.arm_steps import Mode
 from kernel.session.armed import Armed
-from kernel.target import Stream, Target
+from kernel.target import RecordForm, RingMap, Target
 from probes.bpf.program import ProgramMode
 from probes.plans.cost_estimate import EventRate
 from probes.plans.plan import Plan
@@ -38,15 +41,15 @@ _NO_PYTHON = f"the remote host needs python3 for BPF programs; {BY_TRACEFS}"
 
 @dataclass(slots=True)
 class _Entry:
-    loaded: LoadedPrograms | LoadedTracer
-    ring: int
+    loaded: LoadedPrograms | LoadedTracer | LoadedObject
+    rings: tuple[int, ...]
     mode: Mode
 
 
 class ArmedPrograms:
     """Armed probes with programs, and all changes to them; the session's lock is held around each."""
 
-    def __init__(self, target: Target, stream: Stream, settle: Callable[[], object]) -> None:
+    def __init__(self, target: Target, stream: ConvertedStream, settle: Callable[[], object]) -> None:
         """Take the kernel, the reader of its ring buffers, and what waits until they are read."""
         self._target = target
         self._stream = stream
@@ -78,26 +81,28 @@ class ArmedPrograms:
             TargetLost: the connection was lost; the remote host drops the programs.
         """
         ids = [next(self._ids) for _ in plan.events]
+        make = LoadedPrograms if plan.object is None else LoadedObject
         try:
-            loaded = LoadedPrograms(self._target, plan, ids, self._read_cpus())
+            loaded = make(self._target, plan, ids, self._read_cpus())
         except BpfRefused as error:
             raise refusal_of(plan, error) from None
         except FileRefused as error:
             raise TargetUnusable(f"{self._target.name}: {error}", _NO_PYTHON) from None
-        ring = next(self._rings)
+        rings = list[int]()
         try:
-            self._stream.add_rings(ring, loaded.record_bytes, loaded.rings)
-            measured = self._measure(plan, loaded, limits)
+            for form, maps in _buffers(loaded):
+                rings.append(next(self._rings))
+                self._stream.add_rings(rings[-1], form, maps)
+            measured = self._measure(plan, loaded, limits) if isinstance(loaded, LoadedPrograms) else None
             loaded.switch(ProgramMode.OFF if self._held and mode is Mode.RECORD else _MODES[mode])
         except BaseException as error:
-            with contextlib.suppress(KernelError):
-                self._stream.remove_rings(ring)
+            self._forget_rings(rings)
             loaded.close()
             if isinstance(error, BpfRefused):
                 raise refusal_of(plan, error) from None
             raise
         armed = Armed(plan, MappingProxyType(_formats(plan, ids)), measured, key or object())
-        self._entries[armed] = _Entry(loaded, ring, mode)
+        self._entries[armed] = _Entry(loaded, tuple(rings), mode)
         return armed
 
     def hold(self) -> None:
@@ -131,7 +136,7 @@ class ArmedPrograms:
                 self._stream.remove_rings(ring)
             loaded.close()
             raise
-        self._tracer = _Entry(loaded, ring, Mode.RECORD)
+        self._tracer = _Entry(loaded, (ring,), Mode.RECORD)
         return loaded
 
     def pause_tracer(self) -> None:
@@ -143,13 +148,26 @@ class ArmedPrograms:
         """Switch programs off, let what they recorded be read, and close them."""
         with contextlib.suppress(KernelError):
             entry.loaded.switch(ProgramMode.OFF)
-            for path, counts in entry.loaded.counts().items():
+            for path, counts in self._counts(entry):
                 self._removed[path] = _sum(self._removed.get(path), counts)
         self._settle()
-        with contextlib.suppress(KernelError):
-            self._stream.remove_rings(entry.ring)
+        self._forget_rings(entry.rings)
         with contextlib.suppress(KernelError):
             entry.loaded.close()
+
+    def _forget_rings(self, rings: Iterable[int]) -> None:
+        """Read ring buffers no more; a lost connection reads none."""
+        with contextlib.suppress(KernelError):
+            for ring in rings:
+                self._stream.remove_rings(ring)
+
+    def tables(self, armed: Armed) -> list[MapTable]:
+        """Return the contents of the maps of an object; empty: the probe is none, or not armed any more.
+
+        Raises BpfRefused, FileRefused, TargetLost.
+        """
+        loaded = self._entries[armed].loaded if armed in self._entries else None
+        return loaded.tables() if isinstance(loaded, LoadedObject) else []
 
     def switch(self, armed: Armed, mode: Mode) -> None:
         """Let the programs record, count or do nothing. Raises TargetLost."""
@@ -192,9 +210,7 @@ class ArmedPrograms:
         """Return the losses of a session with those of its programs. Raises TargetLost."""
         full, missed = dict(counts.full), dict(counts.nmissed)
         hits, passed, written = dict(counts.hits), dict(counts.passed), counts.written
-        present = [
-            (path, one, entry.mode) for entry in self._entries.values() for path, one in entry.loaded.counts().items()
-        ]
+        present = [(path, one, entry.mode) for entry in self._entries.values() for path, one in self._counts(entry)]
         if self._tracer is not None:
             present += [(path, one, Mode.RECORD) for path, one in self._tracer.loaded.counts().items()]
         removed = [(path, one, Mode.OFF) for path, one in self._removed.items()]
@@ -208,6 +224,13 @@ class ArmedPrograms:
             if mode is Mode.COUNT:
                 passed[path] = one.passed
         return replace(counts, full=full, nmissed=missed, hits=hits, passed=passed, written=written)
+
+    def _counts(self, entry: _Entry) -> list[tuple[str, ProgramCounts]]:
+        """Return the counts of programs by path; those of an object with the losses that its buffers tell of."""
+        found = list(entry.loaded.counts().items())
+        lost = [self._stream.lost(ring) for ring in entry.rings] if isinstance(entry.loaded, LoadedObject) else []
+        total = {cpu: sum(one.get(cpu, 0) for one in lost) for cpu in {cpu for one in lost for cpu in one}}
+        return [(path, one._replace(lost=total) if lost else one) for path, one in found]
 
     def close(self) -> None:
         """Drop all programs, as `disarm`."""
@@ -263,6 +286,13 @@ class ArmedPrograms:
         return self._cpus
 
 
+def _buffers(loaded: LoadedPrograms | LoadedObject) -> list[tuple[int | RecordForm, Sequence[RingMap]]]:
+    """Return the ring buffers that are read, with the length or the form of their records."""
+    if isinstance(loaded, LoadedObject):
+        return [(one.form, one.rings) for one in loaded.buffers]
+    return [(loaded.record_bytes, loaded.rings)]
+
+
 def _scaled(rates: dict[str, float], total: float) -> dict[str, float]:
     """Return rates in the same proportions with another sum; empty if that is 0."""
     before = sum(rates.values())
@@ -285,11 +315,15 @@ def _numbers(ranges: str) -> list[int]:
 
 def _formats(plan: Plan, ids: list[int]) -> dict[int, EventFormat]:
     formats: dict[int, EventFormat] = {}
-    for event, number in zip(plan.events, ids, strict=True):
-        if not event.programs:
+    records = [choice.layout for _, choice in plan.object.records] if plan.object is not None else []
+    for place, (event, number) in enumerate(zip(plan.events, ids, strict=True)):
+        if event.programs:
+            layout, size = event.programs[0].layout, event.programs[0].size
+        elif place < len(records):
+            layout, size = records[place], records[place].size
+        else:
             continue
-        first = event.programs[0]
-        text = first.layout.format_text(event.event, number, first.size)
+        text = layout.format_text(event.event, number, size)
         with contextlib.suppress(FormatError):  # the store counts their records as undecodable
             parsed = parse_format(text, event.group)
             formats[number] = parsed.with_function(event.function_field) if event.function_field else parsed

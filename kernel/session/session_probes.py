@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from events.format import EventFormat
 from events.loss_counts import LossCounts
 from kernel.bpf.loaded import ProgramGroups
+from kernel.bpf.objects.tables import MapTable
 from kernel.cleanup.undo import UndoFailure
 from kernel.errors import TargetUnusable
 from kernel.guards.limits import UNLIMITED, Limits
@@ -51,9 +52,9 @@ class SessionProbes:
     ) -> Armed:
         """Arm a plan; see `ArmedProbes.arm` and `ArmedPrograms.arm`."""
         with self.lock:
-            if plan.programs and self.events.closed:
+            if plan.by_programs and self.events.closed:
                 raise TargetUnusable("the session is closed")
-            armed = (self.programs if plan.programs else self.events).arm(plan, limits, mode, key)
+            armed = (self.programs if plan.by_programs else self.events).arm(plan, limits, mode, key)
             present = {id(one.key) for one in (*self.events.armed, *self.programs.armed)}
             self._order = [*(one for one in self._order if id(one) in present and one is not armed.key), armed.key]
             return armed
@@ -61,7 +62,7 @@ class SessionProbes:
     def disarm(self, armed: Armed) -> list[UndoFailure]:
         """Take a probe away; see `ArmedProbes.disarm`."""
         with self.lock:
-            if not armed.plan.programs:
+            if not armed.plan.by_programs:
                 return self.events.disarm(armed)
             self.programs.disarm(armed)
             return []
@@ -69,12 +70,12 @@ class SessionProbes:
     def change_filters(self, armed: Armed, plan: Plan) -> Armed:
         """Give an armed probe other filters; see `ArmedProbes.change_filters`."""
         with self.lock:
-            return (self.programs if armed.plan.programs else self.events).change_filters(armed, plan)
+            return (self.programs if armed.plan.by_programs else self.events).change_filters(armed, plan)
 
     def switch(self, armed: Armed, mode: Mode) -> list[UndoFailure]:
         """Let a probe record, only count, or do nothing; see `ArmedProbes.switch`."""
         with self.lock:
-            if not armed.plan.programs:
+            if not armed.plan.by_programs:
                 return self.events.switch(armed, mode)
             present = next((one for one in self.programs.armed if one.key is armed.key), None)
             if present is not None:
@@ -89,15 +90,23 @@ class SessionProbes:
         with self.lock:
             return self.programs.groups(armed)
 
+    def tables(self, armed: Armed) -> list[MapTable]:
+        """Return the contents of the maps of a compiled object; empty: the probe is none.
+
+        Raises BpfRefused, FileRefused, TargetLost.
+        """
+        with self.lock:
+            return self.programs.tables(armed)
+
     def mode(self, armed: Armed) -> Mode:
         """Return the mode of a probe; OFF: the probe is not armed any more."""
-        return (self.programs if armed.plan.programs else self.events).mode(armed)
+        return (self.programs if armed.plan.by_programs else self.events).mode(armed)
 
     def add_trigger(
         self, armed: Armed, event: PlannedEvent, text: str, *, by_hand: bool = True
     ) -> Mapping[int, EventFormat]:
         """Give an armed probe's event one more trigger; see `ArmedProbes.add_trigger`."""
-        if armed.plan.programs:
+        if armed.plan.by_programs:
             raise TargetUnusable(NO_TRIGGERS, BY_TRACEFS)
         return self.events.add_trigger(armed, event, text, by_hand=by_hand)
 

@@ -214,7 +214,7 @@ class Histograms:
         recorded.
         """
         for armed in probes:
-            if armed.plan.programs:
+            if armed.plan.by_programs:
                 reason = self._armed.tracefs_refusal(armed)
                 what = "the histograms of the kernel are of tracefs events"
                 if reason:

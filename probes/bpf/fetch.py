@@ -1,14 +1,15 @@
 """Compile a fetcharg to BPF instructions, which read what the kernel's own fetch code reads.
 
-Sources: process_fetch_insn in kernel/trace/trace_kprobe.c and trace_probe_tmpl.h. Memory is read by helpers, so that
-a bad address is a fault of one field.
+Sources: process_fetch_insn in kernel/trace/trace_kprobe.c and trace_probe_tmpl.h. A bad address is a fault of one
+field. A load that finds 0 may have failed: helpers tell.
 """
 
 from __future__ import annotations
 
 from probes.bpf.assembler import Assembler, JumpLabel
 from probes.bpf.context import ProgramContext
-from probes.bpf.instructions import AluOperation, Helper, JumpCondition
+from probes.bpf.instructions import SIZES, AluOperation, Helper, JumpCondition
+from probes.bpf.kernel_loads import NO_LOADS, AddressCast, KernelLoads
 from probes.bpf.record import COMM_BYTES, StoredField
 from probes.fetcharg import Comm, Dereference, Expression
 from probes.syntax.text import kstrtol
@@ -34,9 +35,10 @@ def fault_bit(number: int) -> int:
 class FetchCompiler:
     """Compiler of the fetchargs of one program."""
 
-    def __init__(self, assembler: Assembler, context: ProgramContext) -> None:
+    def __init__(self, assembler: Assembler, context: ProgramContext, loads: KernelLoads = NO_LOADS) -> None:
         self._assembler = assembler
         self._context = context
+        self._loads = loads
 
     def store(self, expression: Expression, field: StoredField, number: int, target: int, offset: int) -> None:
         """Write a value to memory; where it can't be read zeros, or `(fault)` for a string.
@@ -53,9 +55,7 @@ class FetchCompiler:
         """
         out, kind = self._assembler, field.type
         if isinstance(expression, Comm):
-            self._aim(target, offset)
-            out.constant(2, COMM_BYTES)
-            out.call(Helper.GET_CURRENT_COMM)
+            self._comm(target, offset)
             return
         if kind.text:
             self._string(expression, kind.text == "ustring", field, number, target, offset)
@@ -80,6 +80,31 @@ class FetchCompiler:
             out.alu(AluOperation.LSH, _ADDRESS, 64 - width + width - kind.bits.size - kind.bits.first)
             out.alu(AluOperation.RSH, _ADDRESS, 64 - kind.bits.size)
         out.store(target, offset, _ADDRESS, kind.size)
+
+    def ids(self, place: int) -> None:
+        """Set register 0 to the id of the current process, and write that of the thread, s32, to the stack."""
+        out, task = self._assembler, self._loads.task
+        if task is None:
+            out.call(Helper.GET_CURRENT_PID_TGID)
+            out.store(10, place, 0, 4)
+            out.alu(AluOperation.RSH, 0, 32)
+            return
+        out.call(Helper.GET_CURRENT_TASK_BTF)
+        out.load(1, 0, task.thread, 4)
+        out.store(10, place, 1, 4)
+        out.load(0, 0, task.process, 4)
+
+    def _comm(self, target: int, offset: int) -> None:
+        out, task = self._assembler, self._loads.task
+        if task is None:
+            self._aim(target, offset)
+            out.constant(2, COMM_BYTES)
+            out.call(Helper.GET_CURRENT_COMM)
+            return
+        out.call(Helper.GET_CURRENT_TASK_BTF)
+        for at in range(0, COMM_BYTES, 8):
+            out.load(1, 0, task.comm + at, 8)
+            out.store(target, offset + at, 1, 8)
 
     def _string(
         self, expression: Expression, user: bool, field: StoredField, number: int, target: int, offset: int
@@ -113,12 +138,17 @@ class FetchCompiler:
         """Read memory at the computed address into memory; zeros where it can't be read."""
         out, done = self._assembler, JumpLabel()
         helpers = self._helpers(user, Helper.PROBE_READ_KERNEL, Helper.PROBE_READ_USER)
-        if len(helpers) > 1:
+        cast = self._loads.cast if not user and size in SIZES else None
+        if len(helpers) > 1 or cast is not None:
             out.store(10, SCRATCH - 8, _ADDRESS, 8)
+        if cast is not None:
+            self._load_kernel(cast, 1, size)
+            out.store(target, offset, 1, size)
+            out.jump_if(JumpCondition.NE, 1, 0, done)
         for at, helper in enumerate(helpers):
             self._aim(target, offset)
             out.constant(2, size)
-            if at:
+            if at or cast is not None:
                 out.load(_ADDRESS, 10, SCRATCH - 8, 8)
             out.call(helper)
             out.jump_if(JumpCondition.EQ, 0, 0, done)
@@ -175,7 +205,18 @@ class FetchCompiler:
     def _load_long(self, user: bool) -> None:
         """Replace the computed address by the 8 bytes there, or by 0."""
         out = self._assembler
+        if self._loads.cast is not None and not user:
+            self._load_kernel(self._loads.cast, _ADDRESS, 8)
+            return
         out.stack_address(1, SCRATCH)
         out.constant(2, 8)
         out.call(Helper.PROBE_READ_USER if user else Helper.PROBE_READ_KERNEL)
         out.load(_ADDRESS, 10, SCRATCH, 8)
+
+    def _load_kernel(self, cast: AddressCast, register: int, size: int) -> None:
+        """Set a register to 1, 2, 4 or 8 bytes of kernel memory at the computed address; to 0 where that fails."""
+        out = self._assembler
+        out.move(1, _ADDRESS)
+        out.constant(2, cast.structure)
+        out.call_kernel_function(cast.function)
+        out.load(register, 0, 0, size)

@@ -71,6 +71,7 @@ class Helper(enum.IntEnum):
     PROBE_READ_KERNEL_STR = 115
     RINGBUF_RESERVE = 131
     RINGBUF_SUBMIT = 132
+    GET_CURRENT_TASK_BTF = 158
     GET_FUNC_IP = 173
     GET_ATTACH_COOKIE = 174
     GET_FUNC_ARG = 183
@@ -86,7 +87,7 @@ class MapRole(enum.IntEnum):
     RINGS = 3
     """Array of ring buffers by CPU."""
     HITS = 4
-    """Array of one element: a u64 for each function, by its cookie (`probes.bpf.hit_counter`)."""
+    """Array of one element: a u64 for each function, by its cookie (`probes.bpf.tracing.hit_counter`)."""
     DEPTHS = 5
     """Hash by thread id: u64, number of calls that are traced and run (`probes.bpf.tracing.call_tracer`)."""
     TASKS = 6

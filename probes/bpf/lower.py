@@ -18,6 +18,7 @@ from probes.bpf.exclusions import exclusion_reason
 from probes.bpf.fentry import target_of
 from probes.bpf.fetch import NotCompiled
 from probes.bpf.filters.condition import Condition, parse_condition
+from probes.bpf.kernel_loads import NO_LOADS, KernelLoads, kernel_loads
 from probes.bpf.program import (
     NO_FUNCTION,
     AttachPoint,
@@ -27,6 +28,7 @@ from probes.bpf.program import (
     StoredValue,
     counter_stride,
 )
+from probes.bpf.program_writer import assembled
 from probes.bpf.record import ADDRESS, COMM, RecordLayout, StoredType, stored_type
 from probes.bpf.registers import SAVED_REGISTERS, SavedRegisters
 from probes.facts.facts import Feature, TargetFacts
@@ -83,7 +85,7 @@ def with_programs(
     like, others = _of_one_type(shaped, probe, btf)
     attached, notes = attachable(like, several, probe, facts)
     plan = attached[0][0]
-    writer = ProgramMaker(probe, facts, signatures)
+    writer = ProgramMaker(probe, facts, signatures, kernel_loads(btf))
     layouts = [RecordLayout.of([(name, kind) for name, kind, _ in writer.values(event)]) for event in plan.events]
     size = max(layout.size for layout in layouts)
     events = []
@@ -214,13 +216,18 @@ class ProgramMaker:
     """Maker of the programs of a plan, on one function each (fentry, fexit) where signatures are given."""
 
     def __init__(
-        self, probe: Probe, facts: TargetFacts, signatures: Mapping[str, Signature] = MappingProxyType({})
+        self,
+        probe: Probe,
+        facts: TargetFacts,
+        signatures: Mapping[str, Signature] = MappingProxyType({}),
+        loads: KernelLoads = NO_LOADS,
     ) -> None:
         """Raise CannotLower where no programs are made for a probe."""
         self._probe = probe
         self._registers = _saved_registers(probe, facts)
         self._facts = facts
         self._signatures = signatures
+        self._loads = loads
         self._number = 0
 
     def split(
@@ -279,8 +286,20 @@ class ProgramMaker:
             target = target_of(signature, self._facts) or NO_FUNCTION
         try:
             condition = _condition(event, layout)
-            made = BpfProgram(point, functions, layout, size, tuple(values), condition, context, number, target, role)
-            made.instructions((), 1, counter_stride(number + 1))
+            made = BpfProgram(
+                point,
+                functions,
+                layout,
+                size,
+                tuple(values),
+                condition,
+                context,
+                number,
+                target,
+                role,
+                loads=self._loads,
+            )
+            assembled(made, (), 1, counter_stride(number + 1))
         except NotCompiled as error:
             raise _not_computed(self._probe, str(error)) from None
         return made

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from btf.btf import Btf
+from probes.bpf.kernel_loads import kernel_loads
 from probes.bpf.lower import ProgramMaker, attachable, with_equal_lines
 from probes.bpf.program import BpfProgram, ObjectRole
 from probes.bpf.record import RecordLayout
@@ -30,7 +32,7 @@ class TrackedPlans(NamedTuple):
     """At functions after which it is no more."""
 
 
-def with_tracking(plans: TrackedPlans, facts: TargetFacts) -> Plan:
+def with_tracking(plans: TrackedPlans, facts: TargetFacts, btf: Btf | None) -> Plan:
     """Return the plan with all programs; the first value of their lines is the object's address.
 
     Raises:
@@ -39,7 +41,7 @@ def with_tracking(plans: TrackedPlans, facts: TargetFacts) -> Plan:
     probe = plans.finding.probe
     if not isinstance(probe, Probe):
         raise TypeError("a plan of a function probe is wanted")
-    maker = ProgramMaker(probe, facts)
+    maker = ProgramMaker(probe, facts, loads=kernel_loads(btf))
     found = plans.finding.events[-1]
     ((_, own),), _ = attachable([(plans.finding, [probe.place.symbol])], False, probe, facts)
     touching, left_out = attachable(plans.touching, True, probe, facts)

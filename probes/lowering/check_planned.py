@@ -13,6 +13,7 @@ from probes.facts.lookups import Environment
 from probes.kernel_verdict import kernel_verdict, parse_existing
 from probes.lowering.filters.filter_words import written_column
 from probes.lowering.filters.planned_filters import kernel_trigger, misread_filter, misread_trigger
+from probes.objects.request import ObjectProbe
 from probes.plans.plan import Plan, PlannedEvent
 from probes.refusal import CannotLower
 from probes.rules.events.fields import find_event
@@ -46,7 +47,7 @@ def check_planned(plan: Plan, btf: Btf | None, facts: TargetFacts, environment: 
 
 def _in_probe(plan: Plan, lowered: str, column: int | None) -> int | None:
     """Return the column in the probe's text, which ends in the filter as written."""
-    written = "" if isinstance(plan.probe, SyntheticEvent) else plan.probe.filter
+    written = "" if isinstance(plan.probe, SyntheticEvent | ObjectProbe) else plan.probe.filter
     return None if column is None else len(str(plan.probe)) - len(written) + written_column(written, lowered, column)
 
 

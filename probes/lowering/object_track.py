@@ -83,7 +83,7 @@ def lower_track(probe: Probe, btf: Btf | None, facts: TargetFacts, event: str | 
         (lowered(touching, name, shape.signature), shape.functions)
         for shape in _freeing_shapes(btf, called, found.type_id)
     ]
-    plan = with_tracking(TrackedPlans(finding, touches, ends), facts)
+    plan = with_tracking(TrackedPlans(finding, touches, ends), facts, btf)
     count = sum(len(program.functions) for program in plan.programs if program.role is ObjectRole.TOUCH)
     note = f"{found.own}: tracked through {counted(count, 'function')} that take {text}, until it is freed"
     return replace(plan, probe=probe, losses=(plan.losses[0], note, *plan.losses[1:]))

@@ -18,6 +18,7 @@ from probes.lowering.static_events import lower_static
 from probes.lowering.synthetic import lower_synthetic
 from probes.lowering.tracepoint import lower_tracepoint
 from probes.lowering.user import lower_user
+from probes.objects.request import ObjectProbe
 from probes.plans.plan import Plan
 from probes.probe import Probe, ProbeEnds, ProbeKind
 from probes.refusal import CannotLower, own_refusal, refuse_if_unseen
@@ -65,6 +66,8 @@ def _lowered(probe: Armable, given: LoweringInput, shared: Signature | None) -> 
         return lower_latency(probe, btf, facts, group, environment, end)
     if isinstance(probe, UserProbe):
         return lower_user(probe, btf, facts, group, event, environment)
+    if isinstance(probe, ObjectProbe):
+        raise CannotLower(own_refusal("object_by_itself", hint=f"{probe.subject} has programs, no lines"))
     if probe.kind is ProbeKind.TRACEPOINT:
         return lower_tracepoint(probe, btf, facts, group, event, environment)
     if probe.kind is ProbeKind.EVENT:

@@ -6,10 +6,14 @@ import enum
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from probes.bpf.disassembly import listing
 from probes.bpf.program import BpfProgram
 from probes.command import Armable
+
+if TYPE_CHECKING:
+    from probes.objects.object_plan import ObjectPlan
 
 DEFAULT_GROUP = "probewright"
 """Group of events whose probe names none."""
@@ -43,6 +47,8 @@ class PlanColumn:
     """True for an argument with its value at the entry: at the exit the field has the same value."""
     is_call: bool = False
     """True for the number of a system call."""
+    names: str = ""
+    """Names of numbers that the target's BTF does not have: `0=IDLE,1=BUSY`."""
     functions: str = ""
     """Pattern of the probed functions, for the field with the one that a record is from; empty: another field."""
 
@@ -103,6 +109,18 @@ class Plan:
     events: tuple[PlannedEvent, ...]
     losses: tuple[str, ...] = ()
     """Losses of lowering, each a line."""
+    object: ObjectPlan | None = None
+    """Compiled BPF object whose programs make the events; None: it is another probe, or of a recording."""
+
+    @property
+    def by_programs(self) -> bool:
+        """True if BPF programs make the events, ours or those of an object."""
+        return self.object is not None or bool(self.programs)
+
+    @property
+    def counts_only(self) -> bool:
+        """True for an object without ring and perf buffers: all that it shows is in its maps."""
+        return self.object is not None and not self.object.records
 
     @property
     def lines(self) -> tuple[str, ...]:
@@ -112,6 +130,8 @@ class Plan:
     @property
     def shown_lines(self) -> tuple[str, ...]:
         """Lines for a person: those that are written, or the instructions of the programs that are loaded."""
+        if self.object is not None:
+            return self.object.lines
         return self.lines or tuple(line for program in self.programs for line in listing(program))
 
     @property

@@ -18,6 +18,7 @@ _OWN_MESSAGES = {
     "no_event": "An event is named by group/event",
     "event_as_it_is": "An event as it is has all its fields; what follows is `if` and a filter",
     "bad_latency": "A time between events is `lat:NAME BEGIN to END by KEY`",
+    "object_word": "Behind an object come programs=NAME,NAME and MAP=STRUCT",
     "bad_index": "An index is a number in brackets",
 }
 

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from events.names.function_choice import is_called, is_typed_place
+from probes.objects.request import is_object
 from widgets.fields.function_rows import Attachable
 from widgets.highlight import has_words
 
@@ -15,6 +16,7 @@ from widgets.highlight import has_words
 if TYPE_CHECKING:
     from btf.search import Search
     from kernel.connection.planner import Planner
+    from widgets.fields.object_rows import ObjectRows
 
 MOST_FOUND = 5_000
 """Rows a search gives at the most; nobody scrolls farther, and typing one more letter is quicker."""
@@ -68,6 +70,8 @@ class Functions:
         self._known: dict[str, Attachable] = {}
         self._last = "", _NOWHERE
         """The last place that was looked up, and its functions."""
+        self._object: tuple[str, ObjectRows | str] = ("", "")
+        """The last object that was looked at."""
         self._asked: dict[str, PlaceMeaning] = {}
         """Functions of the places that a worker looks up."""
 
@@ -97,6 +101,19 @@ class Functions:
         from probes.functions.function_index import index_of
 
         return self._planner is None or bool(index_of(self._planner.info.facts).count(name))
+
+    def object_rows(self, query: str) -> ObjectRows | str | None:
+        """Return the rows of the compiled object that a text names, or why there are none; None: it names none.
+
+        The rows of one text stay the same, with their marks.
+        """
+        if self._planner is None or not is_object(query):
+            return None
+        if self._object[0] != query:
+            from tui.compose.object_rows import object_rows
+
+            self._object = query, object_rows(self._planner, query)
+        return self._object[1]
 
     def _words_place(self, query: str, names: Sequence[str]) -> str:
         from events.names.function_marks import words_place

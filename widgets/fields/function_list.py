@@ -13,11 +13,14 @@ from textual.message import Message
 from textual.reactive import reactive
 from textual.widgets import Input, Label
 
+from probes.objects.request import is_object
 from widgets.fields.function_marks import FunctionPlaces, MarkedFunctions, NoPlaces
 from widgets.fields.function_rows import KIND_NAMES, Describe, FunctionRows
+from widgets.fields.object_rows import ObjectRows
 from widgets.highlight import has_words, is_typed_probe
 from widgets.lists.line_list import LineList
 from widgets.number_format import grouped
+from widgets.rows import NoRows
 from widgets.safe_content import safe_content
 from widgets.search_line import NameLine
 
@@ -227,7 +230,7 @@ class FunctionList(Vertical):
         self._find(event.value)
 
     def _find(self, query: str) -> None:
-        if self._describe is None:
+        if self._describe is None or self._find_object(query):
             return
         indices, total = self._search(query) if query.strip() else (range(len(self._names)), len(self._names))
         if self._lists_marks:
@@ -242,6 +245,21 @@ class FunctionList(Vertical):
         if is_typed_probe(query.strip()):
             self._about.update("a whole probe: Enter takes it into the specification")
 
+    def _find_object(self, query: str) -> bool:
+        """Show the programs and maps of a compiled object that the text names; return False where it names none."""
+        found = self._marks.places.object_rows(query)
+        if found is None:
+            return False
+        if isinstance(found, str):
+            self._list.rows = NoRows()
+            self._count.update("")
+            self._about.update(safe_content(found))
+        else:
+            self._list.rows = found
+            self._count.update(found.count)
+            self._about.update("an object: Enter takes it with the marked programs into the specification")
+        return True
+
     @on(LineList.Highlighted)
     def _say_more(self, event: LineList.Highlighted) -> None:
         event.stop()
@@ -249,7 +267,10 @@ class FunctionList(Vertical):
 
     def _about_current(self) -> None:
         rows, row = self._list.rows, self._list.cursor
-        if self._takes_place:
+        if isinstance(rows, ObjectRows):
+            if self._moved and row < rows.next:
+                self._about.update(safe_content(rows.about(row)))
+        elif self._takes_place:
             self._about.update(safe_content(f"Enter takes all that fit; tab takes {self.current}"))
         elif isinstance(rows, FunctionRows) and row < rows.next and not is_typed_probe(self._query.strip()):
             name, about = rows.name(row), rows.about(row)
@@ -266,6 +287,9 @@ class FunctionList(Vertical):
         """Choose the current function, even if its name is only similar to the typed text."""
         if event is not None:
             event.stop()
+        if isinstance(self._list.rows, ObjectRows):
+            self.action_pick()
+            return
         name = self.current
         if name is not None:
             self.post_message(self.Picked(self, name))
@@ -275,8 +299,11 @@ class FunctionList(Vertical):
         """Choose the current function if its name contains the typed text, or a key chose it."""
         if event is not None:
             event.stop()
-        text = self._input.value.strip()
-        if is_typed_probe(text):
+        text, rows = self._input.value.strip(), self._list.rows
+        if isinstance(rows, ObjectRows) or is_object(text):
+            if isinstance(rows, ObjectRows) and rows.marked:
+                self.post_message(self.SpecificationWanted(rows.text))
+        elif is_typed_probe(text):
             self.post_message(self.SpecificationWanted(text))
         elif self._marks.names:
             self._pick_marked()
@@ -300,15 +327,24 @@ class FunctionList(Vertical):
             self._about.update(safe_content(self._marks.summary(self._describe)))
 
     def action_mark(self) -> None:
-        """Mark the current function, or unmark it, and go to the next one."""
-        if self.current is not None:
+        """Mark the current function, or unmark it, and go to the next one; of an object the current program."""
+        rows = self._list.rows
+        if isinstance(rows, ObjectRows):
+            if rows.next:
+                rows.toggle(self._list.cursor)
+                self._show_object_marks(rows)
+                self.action_list("move", 1)
+        elif self.current is not None:
             self._marks.toggle(self.current)
             self._show_marks()
             self.action_list("move", 1)
 
     def action_mark_all(self) -> None:
-        """Mark all functions that match, or unmark them where all are marked."""
-        if self._describe is not None and self._marks.toggle_all(self._input.value):
+        """Mark all functions that match, or all programs, or unmark them where all are marked."""
+        if isinstance(self._list.rows, ObjectRows):
+            self._list.rows.toggle_all()
+            self._show_object_marks(self._list.rows)
+        elif self._describe is not None and self._marks.toggle_all(self._input.value):
             self._show_marks()
             self._about.update(safe_content(self._marks.summary(self._describe)))
 
@@ -323,6 +359,10 @@ class FunctionList(Vertical):
         if isinstance(self._list.rows, FunctionRows):
             self._list.rows.marked = self._marks.names
             self._list.rows_changed()
+
+    def _show_object_marks(self, rows: ObjectRows) -> None:
+        self._list.rows_changed()
+        self._count.update(rows.count)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 - Textual's
         """Enable Tab where Enter would not choose the row."""

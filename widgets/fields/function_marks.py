@@ -7,6 +7,7 @@ from typing import Protocol
 
 from events.names.function_marks import FunctionMarks, marks_summary
 from widgets.fields.function_rows import Describe
+from widgets.fields.object_rows import ObjectRows
 from widgets.number_format import grouped
 
 
@@ -24,6 +25,9 @@ class FunctionPlaces(Protocol):
 
     def traceable(self, name: str) -> bool:
         """Return whether a probe on several functions can be on a function."""
+
+    def object_rows(self, query: str) -> ObjectRows | str | None:
+        """Return the rows of the compiled object that a text names, or why there are none; None: it names none."""
 
 
 class NoPlaces:
@@ -44,6 +48,9 @@ class NoPlaces:
     def traceable(self, name: str) -> bool:  # noqa: ARG002 - the protocol's
         """Return True: nothing is known yet."""
         return True
+
+    def object_rows(self, query: str) -> None:
+        """Return None: no object can be attached yet."""
 
 
 class MarkedFunctions:

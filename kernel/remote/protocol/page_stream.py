@@ -12,7 +12,7 @@ from events.batch import Batch, Chunk
 from foreign.packed import inflate
 from kernel.agent import frames
 from kernel.errors import FileRefused, StreamClosed, TargetLost
-from kernel.target import RingMap
+from kernel.target import RecordForm, RingMap, record_text
 
 MAX_FRAME = 32 << 20
 """Bytes of one frame, compressed or not."""
@@ -97,9 +97,9 @@ class AgentStream:
         self._required += 1
         return True
 
-    def add_rings(self, number: int, record: int, maps: Sequence[RingMap]) -> None:
+    def add_rings(self, number: int, record: int | RecordForm, maps: Sequence[RingMap]) -> None:
         fields = [b"%d" % one for ring in maps for one in (ring.cpu, ring.fd, ring.size)]
-        self._client.request(frames.RINGS, b"%d" % self._ident, b"%d" % number, b"%d" % record, *fields)
+        self._client.request(frames.RINGS, b"%d" % self._ident, b"%d" % number, record_text(record), *fields)
 
     def remove_rings(self, number: int) -> None:
         self._client.request(frames.RINGS, b"%d" % self._ident, b"%d" % number, b"0")

@@ -15,6 +15,7 @@ from probes.hist.trigger import read_trigger
 from probes.kernel_verdict import parse_existing
 from probes.lowering.filters.field_names import renamed
 from probes.lowering.filters.filter_words import Names, enum_names, kernel_filter
+from probes.objects.request import ObjectProbe
 from probes.plans.plan import Plan, PlannedEvent
 from probes.rules.events.fields import find_event
 from probes.rules.events.filter import check_filter
@@ -30,7 +31,7 @@ def with_kernel_filters(plan: Plan, btf: Btf | None, facts: TargetFacts, environ
         return plan
     context = RuleContext(dialect_of(facts, btf), btf, facts, environment)
     events = tuple(_in_kernel_words(event, context) for event in plan.events)
-    written = "" if isinstance(plan.probe, SyntheticEvent) else plan.probe.filter
+    written = "" if isinstance(plan.probe, SyntheticEvent | ObjectProbe) else plan.probe.filter
     notes = dict.fromkeys(
         f"the kernel's filter: {event.filter}" for event in events if event.filter not in ("", written)
     )

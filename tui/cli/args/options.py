@@ -136,6 +136,28 @@ def add_specs(parser: argparse.ArgumentParser, *, required: bool = True, preset:
     )
 
 
+def add_objects(parser: argparse.ArgumentParser, *, maps: bool = False) -> None:
+    """Add the options for compiled BPF objects; `maps`: also --maps."""
+    parser.add_argument(
+        "--programs",
+        default="",
+        metavar="NAME,…",
+        help="of a compiled object (FILE.bpf.o) attach these programs only",
+    )
+    parser.add_argument(
+        "--record",
+        action="append",
+        default=[],
+        metavar="MAP=STRUCT",
+        help="struct of the records of an object's ring or perf buffer, or its members: "
+        "'events=u64 ts, u32 pid, char comm[16]'; again for another",
+    )
+    if maps:
+        parser.add_argument(
+            "--maps", action="store_true", help="print the maps of compiled objects at the end, as they are then"
+        )
+
+
 def add_bounds(
     parser: argparse.ArgumentParser,
     count: str = "stop after N events, of a preset that shows calls after N calls; else Ctrl+C does",

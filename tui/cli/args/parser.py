@@ -22,6 +22,7 @@ from tui.cli.args.options import (
     add_hosts,
     add_limits,
     add_line,
+    add_objects,
     add_rates,
     add_specs,
     add_stacks,
@@ -203,8 +204,10 @@ def _about_the_kernel(printing: Callable[[str, str], argparse.ArgumentParser]) -
     sub = printing("list", "List functions and the kinds of probes that can attach to them.")
     sub.add_argument("pattern", nargs="?", default="", help="words that the name must hold, in any order")
     sub.add_argument("--limit", type=types.natural, default=0, metavar="N", help="at most N (0: all)")
-    sub = printing("show", "Show a function's signature and fields, or a type with its offsets.")
-    sub.add_argument("name", type=types.name, metavar="FUNCTION|TYPE", help="vfs_read, file, 'struct file'")
+    sub = printing("show", "Show a function's signature and fields, a type, or a compiled BPF object.")
+    sub.add_argument(
+        "name", type=types.name, metavar="FUNCTION|TYPE|FILE.bpf.o", help="vfs_read, file, 'struct file', an object"
+    )
     sub.add_argument(
         "--callers", action="store_true", help="also the callers of the function, found in the kernel's code"
     )
@@ -225,6 +228,7 @@ def _arming(printing: Callable[[str, str], argparse.ArgumentParser]) -> None:
     sub = printing("run", "Arm probes, print their events, and take the probes away again.")
     add_hosts(sub)
     add_specs(sub, preset=True)
+    add_objects(sub, maps=True)
     add_bounds(sub)
     add_summary(sub)
     add_aggregate(sub)
@@ -238,6 +242,7 @@ def _arming(printing: Callable[[str, str], argparse.ArgumentParser]) -> None:
     add_line(sub)
     sub = printing("record", "Arm probes and write everything to a recording.")
     add_specs(sub, preset=True)
+    add_objects(sub)
     add_bounds(sub, "stop after N events, else with Ctrl+C; the file holds whole pages, and so a few more")
     add_limits(sub)
     add_via(sub)

@@ -135,6 +135,10 @@ def _arm_and_follow(
             print_hit_counts(watch)
         if arguments.view != "histograms" and aggregate_request is None:
             print_tables(watch, as_json=arguments.json, aside=export_request is not None)
+        if arguments.maps or any(armed.plan.counts_only for armed in watch.armed.probes):
+            from tui.cli.tables.object_printer import print_maps
+
+            print_maps(watch, as_json=arguments.json)
         print_losses(watch, unprinted, unshown=watch.evicted)
     except OptionRefused as error:
         print_filter_error(error)
@@ -184,7 +188,8 @@ def _print(
         )
     number = (lambda: calls.printed) if calls else None
     follow(watch, arguments, events, calls.show if calls else show, passing=passing, chosen=chosen, number=number)
-    if not passing.of and not arguments.count_only:
+    counting = bool(watch.armed.probes) and all(one.plan.counts_only for one in watch.armed.probes)
+    if not passing.of and not arguments.count_only and not counting:
         print_no_events(watch)
     elif calls and passing.filtered:
         print(f"probewright: {calls.printed:,} of {counted(calls.of, 'call')} pass the filter", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""`probewright show FUNCTION|TYPE`: print a signature with its fields, or a type with its offsets."""
+"""`probewright show FUNCTION|TYPE|FILE.bpf.o`: print a signature, a type, or a compiled object."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from kernel.connection.kernel_info import KernelInfo
 from probes.attaching.spellings import closest, distance, is_like
 from probes.attaching.values import ReasonKind
 from probes.functions.capture_tree import CaptureNode
+from probes.objects.request import is_object
 from tui.cli.console.output import connect, emit, plain, require_connection
 from tui.cli.console.waiting import waiting
 from tui.cli.specs import attach_text
@@ -28,6 +29,10 @@ _USES = 8
 
 
 def run(arguments: argparse.Namespace) -> int:
+    if is_object(arguments.name):
+        from tui.cli.tables.object_text import show_object
+
+        return show_object(arguments)
     info = connect(arguments.target)
     try:
         status = _show(info, arguments)

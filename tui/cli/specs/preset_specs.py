@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import os
+import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -11,11 +13,13 @@ from kernel.connection.planner import Planner
 from kernel.errors import ProbeRefused
 from kernel.preset_files import Origin, Presets
 from probes.command import parse_armable
+from probes.objects.request import is_object, object_text
 from probes.presets.errors import PresetError
 from probes.presets.judge import judge
 from probes.presets.schema import Preset, PresetChoice, PresetView
 from probes.presets.substitute import least_latency
 from probes.presets.substitute import values_of as checked_values
+from probes.syntax.parse_error import ParseError
 from tui.cli.console.output import plain
 from tui.cli.specs.translation import quoted, targets_of, translate_words
 
@@ -37,7 +41,7 @@ class ArmPlan(NamedTuple):
 
 def is_name(word: str) -> bool:
     """Tell whether a word may name a preset: a specification has at least a kind and a place."""
-    return len(word.split()) == 1
+    return len(word.split()) == 1 and not is_object(word)
 
 
 def requested_probes(arguments: argparse.Namespace) -> tuple[PresetChoice | str, ...]:
@@ -46,7 +50,7 @@ def requested_probes(arguments: argparse.Namespace) -> tuple[PresetChoice | str,
     Raises PresetError if there is no such preset, or a parameter's value is not valid.
     """
     values = values_of(arguments.parameters)
-    words, counting = translate_words(arguments.specs, targets_of(arguments))
+    words, counting = translate_words(_with_object_options(arguments), targets_of(arguments))
     if counting and not hasattr(arguments, "triggers"):
         all_triggers = ", ".join(one for triggers in counting.values() for one in triggers)
         raise PresetError(f"triggers are for run and record; without {all_triggers}: {quoted(words)}")
@@ -61,6 +65,20 @@ def requested_probes(arguments: argparse.Namespace) -> tuple[PresetChoice | str,
         if isinstance(one, PresetChoice):
             checked_values(one.preset, one.values)
     return wanted
+
+
+def _with_object_options(arguments: argparse.Namespace) -> list[str]:
+    """Return the specifications, those of compiled objects with the options for them. Raises PresetError."""
+    programs = tuple(name for name in getattr(arguments, "programs", "").split(",") if name)
+    records = tuple(getattr(arguments, "record", ()))
+    words = [shlex.quote(word) if is_object(word) and os.path.isfile(word) else word for word in arguments.specs]
+    objects = [word for word in words if is_object(word)]
+    if (programs or records) and len(objects) != 1:
+        raise PresetError("--programs and --record are for one compiled object (FILE.bpf.o)")
+    try:
+        return [object_text(word, programs, records) if word in objects else word for word in words]
+    except ParseError as error:
+        raise PresetError(f"{error}: {quoted(arguments.specs)}") from None
 
 
 def expand(wanted: Sequence[PresetChoice | str], planner: Planner) -> ArmPlan:

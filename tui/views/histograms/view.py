@@ -83,7 +83,7 @@ class HistogramsView(View):
         """Return the text for a watch without a hist trigger."""
         if self._error or events_with_tables(watch.armed):
             return ""
-        if watch.armed.probes and all(armed.plan.programs for armed in watch.armed.probes):
+        if watch.armed.probes and all(armed.plan.by_programs for armed in watch.armed.probes):
             return _NONE_OF_PROGRAMS
         return _NONE if watch.info.target.is_kernel else _NONE_RECORDED
 

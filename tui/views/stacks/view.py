@@ -239,7 +239,7 @@ class StacksView(View):
         armed = watch.armed.probes
         if not armed or watch.event_fields.with_stacks & {event.path for one in armed for event in one.plan.events}:
             return ""  # nothing is armed, or the first stack comes soon
-        return _NONE_OF_PROGRAMS if all(one.plan.programs for one in armed) else _NONE
+        return _NONE_OF_PROGRAMS if all(one.plan.by_programs for one in armed) else _NONE
 
     @property
     def table_name(self) -> str:

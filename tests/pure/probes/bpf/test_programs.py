@@ -7,12 +7,18 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from btf.kinds import Kind
+from btf.layout import find_field
 from events.bpf_layout import EVENT_ID, FAULTS, LOST, PID, RECORD_DATA, STAMP
 from events.format import parse_format
 from probes.bpf.exclusions import exclusion_reason
 from probes.bpf.instructions import Helper
+from probes.bpf.kernel_loads import NO_LOADS, AddressCast, KernelLoads, kernel_loads
 from probes.bpf.program import COUNTER_NAMES, LOST_BYTES, PROGRAM_BYTES, BpfProgram, ProgramMode, counter_stride
+from probes.bpf.program_writer import assembled
 from probes.bpf.registers import SAVED_REGISTERS
 from probes.command import parse_armable
 from probes.facts.lookups import Environment
@@ -25,6 +31,7 @@ from tests.bpf_machine import STACK, BpfMachine
 from tests.probes_data import kernel
 
 CONTEXT, CONTROL, COUNTERS, RINGS, RECORD, OBJECTS = 0x10000, 0x20000, 0x30000, 0x40000, 0x50000, 0x60000
+TASK, LOADED = 0x70000, 0x80000
 OURS, OTHERS = 7, 4242
 FUNCTION, STAMP_NOW = 0xFFFFFFFF81234560, 123_456_789_012
 
@@ -55,11 +62,13 @@ class Hit:
         self.objects: set[int] = set()
         self.most_objects = 2
         self.cookie = 0
+        self.context = CONTEXT
         self._known = {address + at: byte for address, data in memory.values() for at, byte in enumerate(data)}
         self._program = program
         self.maps: dict[int, int] = {1: CONTROL, 2: COUNTERS, 3: RINGS, 7: OBJECTS}
         self.helpers: dict[Helper, Callable[[BpfMachine], int]] = {
             Helper.GET_CURRENT_PID_TGID: lambda _: self.process << 32 | 4243,
+            Helper.GET_CURRENT_TASK_BTF: self._task,
             Helper.MAP_LOOKUP_ELEM: self._look_up,
             Helper.GET_SMP_PROCESSOR_ID: lambda _: CPU,
             Helper.KTIME_GET_NS: lambda _: STAMP_NOW,
@@ -74,9 +83,10 @@ class Hit:
             Helper.MAP_UPDATE_ELEM: self._track,
             Helper.MAP_DELETE_ELEM: self._forget,
             Helper.GET_FUNC_ARG: self._argument,
-            Helper.GET_ATTACH_COOKIE: lambda machine: self.cookie if machine.registers[1] == CONTEXT else -1,
+            Helper.GET_ATTACH_COOKIE: lambda machine: self.cookie if machine.registers[1] == self.context else -1,
         }
-        self.machine = BpfMachine(self.helpers)
+        cast = program.loads.cast
+        self.machine = BpfMachine(self.helpers, {cast.function: self._cast} if cast is not None else {})
         offsets = range(0, 8 * len(arguments), 8) if program.point.on_one else SAVED_REGISTERS["x86_64"].arguments
         for offset, value in zip(offsets, arguments, strict=False):
             self.machine.write(CONTEXT + offset, value.to_bytes(8, "little"))
@@ -88,10 +98,10 @@ class Hit:
 
     def run(self) -> dict[str, int]:
         """Run the program once; return its counters."""
-        self.machine.registers[1] = CONTEXT
+        self.machine.registers[1] = self.context
         program = [
             one if one.code != 0x18 or not one.source else one._replace(source=0, immediate=self.maps[one.immediate])
-            for one in self._program.instructions([OURS], CPUS, STRIDE)
+            for one in assembled(self._program, [OURS], CPUS, STRIDE)
         ]
         assert self.machine.run(program) == 0
         own = COUNTERS + CPU * STRIDE + LOST_BYTES + self._program.number * PROGRAM_BYTES
@@ -112,6 +122,21 @@ class Hit:
     def head(self, offset: int, size: int) -> int:
         return self.machine.read(RECORD + offset, size)
 
+    def _task(self, machine: BpfMachine) -> int:
+        task = self._program.loads.task
+        assert task is not None
+        machine.write(TASK + task.thread, struct.pack("<i", 4243))
+        machine.write(TASK + task.process, struct.pack("<i", self.process))
+        machine.write(TASK + task.comm, b"worker/1".ljust(16, b"\0"))
+        return TASK
+
+    def _cast(self, machine: BpfMachine) -> int:
+        """Return memory with the 8 bytes at an address: zeros where a load fails."""
+        assert self._program.loads.cast is not None
+        assert machine.registers[2] == self._program.loads.cast.structure
+        machine.write(LOADED, bytes(self._known.get(machine.registers[1] + at, 0) for at in range(8)))
+        return LOADED
+
     def _look_up(self, machine: BpfMachine) -> int:
         assert STACK - 512 <= machine.registers[2] < STACK
         if machine.registers[1] == OBJECTS:
@@ -120,8 +145,8 @@ class Hit:
         return RECORD
 
     def _argument(self, machine: BpfMachine) -> int:
-        assert machine.registers[1] == CONTEXT
-        value = machine.read(CONTEXT + 8 * machine.registers[2], 8)
+        assert machine.registers[1] == self.context
+        value = machine.read(self.context + 8 * machine.registers[2], 8)
         machine.write(machine.registers[3], value.to_bytes(8, "little"))
         return 0
 
@@ -192,6 +217,46 @@ def test_memory_is_followed_and_a_fault_is_of_its_field_only() -> None:
     assert [hit.field(name) for name in "abcd"] == [77, b"name", 0, b"(fault)"]
     names = [one.name for one in program.layout.fields]
     assert hit.head(FAULTS, 4) == 1 << names.index("c") | 1 << names.index("d")
+
+
+@pytest.mark.parametrize("support", [MULTI, FENTRY])
+@given(
+    values=st.dictionaries(st.sampled_from(range(0x9000, 0x9040, 8)), st.integers(0, 2**64 - 1) | st.just(0)),
+    first=st.sampled_from([0, 0x9000, 0x9008, 0x9020, 0xDEAD0000]),
+    pointer=st.sampled_from([0, 0x9000, 0x9010, 0xDEAD0000]),
+)
+def test_loads_record_what_helpers_record(
+    support: ProgramSupport, values: dict[int, int], first: int, pointer: int
+) -> None:
+    by_helpers = replace(
+        program_of(
+            "f vfs_read a=+0($arg1):u64 b=+0(+8($arg1)):s16 c=+4(+0(+16($arg1))):b3@2/8 d=+8($arg1):u8 $comm "
+            "if b > 3 || a == 0",
+            support,
+        ),
+        loads=NO_LOADS,
+    )
+    loads = KernelLoads(kernel_loads(kernel("7.2").btf).task, AddressCast(function=1234, structure=56))
+    memory = {f"at{at}": (at, struct.pack("<Q", value)) for at, value in values.items()}
+    memory["pointer"] = 0x9008, struct.pack("<Q", pointer)
+    records = []
+    for one in (by_helpers, replace(by_helpers, loads=loads)):
+        hit = Hit(one, [first, 1, 2], **memory)
+        counts = hit.run()
+        record = [hit.machine.memory[RECORD + at] for at in range(one.size)] if hit.submitted else []
+        records.append((counts, record))
+    assert records[0] == records[1]
+
+
+@pytest.mark.parametrize("name", ["7.2", "6.1"])
+def test_loads_are_by_the_types_of_the_kernel(name: str) -> None:
+    btf = kernel(name).btf
+    loads, task = kernel_loads(btf), btf.find("task_struct", Kind.STRUCT)
+    assert task is not None and loads.task is not None
+    fields = [find_field(btf, task, member).bit_offset // 8 for member in ("pid", "tgid", "comm")]
+    assert [*loads.task] == fields
+    assert (loads.cast is None) == (btf.function("bpf_rdonly_cast") is None)
+    assert kernel_loads(None) == NO_LOADS
 
 
 def test_stack_arguments_come_from_the_stack() -> None:

@@ -1,0 +1,1 @@
+"""Compiled BPF objects (`.bpf.o`): read, described, chosen from. Nothing here asks a kernel."""

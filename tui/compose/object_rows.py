@@ -1,0 +1,54 @@
+"""Make the rows of a compiled BPF object whose path is typed into the search."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from btf.errors import BtfError
+from btf.render import c_type
+from foreign.count_text import counted
+from probes.functions.function_index import index_of
+from probes.objects.object_plan import attaches_to
+from probes.objects.plan_object import obstacle
+from probes.objects.request import ObjectProbe, parse_object
+from probes.refusal import CannotLower
+from probes.syntax.parse_error import ParseError
+from widgets.fields.object_rows import ObjectRow, ObjectRows
+
+if TYPE_CHECKING:
+    from kernel.connection.planner import Planner
+    from probes.objects.object_file import BpfObject, ObjectMap
+
+
+def object_rows(planner: Planner, query: str) -> ObjectRows | str:
+    """Return the rows of the object that a text names, or the reason why there are none."""
+    try:
+        probe = parse_object(query)
+        found = planner.objects.files.read(probe.path)
+        return _rows(planner, probe, found)
+    except CannotLower as error:
+        return error.refusal.hint
+    except (ParseError, BtfError) as error:
+        return str(error)
+
+
+def _rows(planner: Planner, probe: ObjectProbe, found: BpfObject) -> ObjectRows:
+    index = index_of(planner.info.facts)
+    rows, marked = [], []
+    for one in found.programs:
+        reason = obstacle(one, lambda name: index.count(name) > 0)
+        rows.append(ObjectRow(one.name, attaches_to(one), reason))
+        if not reason and (one.name in probe.programs if probe.programs else not one.place.is_optional):
+            marked.append(one.name)
+    rows += [ObjectRow(one.name, _map_text(found, one), is_program=False) for one in found.maps]
+    return ObjectRows(
+        rows, marked, lambda names: str(ObjectProbe(probe.path, names or probe.programs, probe.records))
+    )
+
+
+def _map_text(found: BpfObject, one: ObjectMap) -> str:
+    if one.has_records:
+        return one.type_name
+    key = c_type(found.btf, one.key_type) if one.key_type else f"{one.key_size} bytes"
+    value = c_type(found.btf, one.value_type) if one.value_type else f"{one.value_size} bytes"
+    return f"{one.type_name}, {counted(one.max_entries, 'element')}: {key} to {value}"
