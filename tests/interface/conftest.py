@@ -10,11 +10,14 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+import textual._callback
 import textual.app
 import textual.pilot
-from textual._context import active_app
+from textual._compositor import Compositor
+from textual._context import active_app, visible_screen_stack
 from textual.css.model import RuleSet
 from textual.css.stylesheet import Stylesheet
+from textual.geometry import Region
 
 import tui.app.keyboard
 from tests.interface.widget_host import SAID_LATELY
@@ -45,6 +48,7 @@ __all__ = [
 def style_sheets_parsed_once() -> Iterator[None]:
     """Share parsed rules between applications: all have the sheets of the same widgets."""
     parse, known = Stylesheet._parse_rules, {}
+    rules_map = Stylesheet.rules_map.fget
 
     def parse_once(sheet: Stylesheet, *source: Any, **more: Any) -> list[RuleSet]:
         key = (source, *sorted(more.items()), *sorted(sheet._variables.items()))
@@ -52,8 +56,61 @@ def style_sheets_parsed_once() -> Iterator[None]:
             known[key] = parse(sheet, *source, **more)
         return known[key]
 
+    maps: dict[tuple[int, ...], dict[str, list[RuleSet]]] = {}
+
+    def map_once(sheet: Stylesheet) -> dict[str, list[RuleSet]]:
+        if sheet._rules_map is None:
+            key = tuple(map(id, sheet.rules))  # `known` keeps them alive
+            if key not in maps:
+                maps[key] = rules_map(sheet)
+            sheet._rules_map = maps[key]
+        return sheet._rules_map
+
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Stylesheet, "_parse_rules", parse_once)
+        patch.setattr(Stylesheet, "rules_map", property(map_once))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def parameters_counted_once() -> Iterator[None]:
+    """Count the parameters of a callback once for its code: each application has closures of its own."""
+    count, known = textual._callback._count_parameters, dict[Any, int]()
+
+    def count_once(function: Any) -> int:
+        code = getattr(function, "__code__", None)
+        if code is None:
+            return count(function)
+        if code not in known:
+            known[code] = count(function)
+        return known[code]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(textual._callback, "_count_parameters", count_once)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def paints_for_no_terminal() -> Iterator[None]:
+    """Have widgets render what changed, and cut none of it into pieces for a terminal that is not there.
+
+    The pieces are Textual's; a test that reads the screen has them made (`widget_host.screen_text`).
+    """
+    update = Compositor.render_update
+
+    def render(compositor: Compositor, full: bool = False, screen_stack: Any = None, simplify: bool = False) -> Any:
+        if active_app.get()._driver is None or not active_app.get().is_headless or full:
+            return update(compositor, full, screen_stack, simplify)
+        visible_screen_stack.set(screen_stack or [])
+        dirty = compositor._dirty_regions.copy()
+        compositor._dirty_regions.clear()
+        if dirty:
+            everything = compositor.size.region
+            deque(compositor._get_renders(Region.from_union(dirty).intersection(everything)), maxlen=0)
+        return None
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Compositor, "render_update", render)
         yield
 
 

@@ -13,7 +13,7 @@ from kernel.errors import TargetLost
 from probes.fetcharg import FetchArg, variable
 from probes.probe import Probe, ProbeEnds, ProbeKind, ProbePlace
 from tests.interface.test_app import SIZE, application, kernel_only, open_compose, pick, recording, says  # noqa: F401
-from tests.interface.widget_host import until
+from tests.interface.widget_host import paste, until
 from tui.app.app import Probewright
 from widgets.fields.field_list import FieldList
 from widgets.fields.probe_editor import ProbeEditor
@@ -32,6 +32,12 @@ async def typed(pilot: Pilot[None], text: str) -> None:
     }
     await pilot.press(*(names.get(letter, letter) for letter in text))
     await pilot.pause()
+
+
+async def put(pilot: Pilot[None], text: str) -> None:
+    """Have a text there, its last letter typed: for tests of what follows from it, not of how it came there."""
+    await paste(pilot, text[:-1])
+    await typed(pilot, text[-1])
 
 
 async def editing(app: Probewright, pilot: Pilot[None]) -> tuple[SpecPane, ProbeEditor]:
@@ -181,7 +187,7 @@ async def test_the_caret_is_under_the_error_as_typed(kernel_only):  # noqa: F811
     app = application(kernel_only)
     async with app.run_test(size=SIZE) as pilot:
         spec, _ = await editing(app, pilot)
-        await typed(pilot, "f   vfs_read   file->f_poss")
+        await put(pilot, "f   vfs_read   file->f_poss")
         await pilot.press("escape")
         lines = [line.rstrip() for line in screen(app).split("\n")]
         row = next(n for n, line in enumerate(lines) if "file->f_poss" in line)
@@ -205,7 +211,7 @@ async def test_a_line_that_is_cut_while_one_types_is_told(kernel_only, monkeypat
     async with app.run_test(size=SIZE) as pilot:
         spec, _ = await editing(app, pilot)
         monkeypatch.setattr(Planner, "check_typed", cut)
-        await typed(pilot, "t sched_switch")
+        await put(pilot, "t sched_switch")
         await until(lambda: spec.shown.notes == ("the connection was lost",), pilot)
         assert spec.editor.value == "t sched_switch"
 
@@ -214,14 +220,14 @@ async def test_what_cannot_be_ticked_has_its_verdict(kernel_only):  # noqa: F811
     app = application(kernel_only)
     async with app.run_test(size=SIZE) as pilot:
         spec, editor = await editing(app, pilot)
-        await typed(pilot, "t sched_switch prev->comm")
+        await put(pilot, "t sched_switch prev->comm")
         await until(lambda: spec.shown.verdict and spec.shown.verdict.ok, pilot)
         assert spec.shown.lowered and "sched_switch" in spec.shown.lowered[0]
         assert editor.probe is None
         assert app.places.compose.specification.current is not None
         assert getattr(app.places.compose.specification.current, "kind", None) is ProbeKind.TRACEPOINT
         spec.action_filter()
-        await typed(pilot, "common_pid > 1")
+        await put(pilot, "common_pid > 1")
         await pilot.press("enter")
         await until(lambda: spec.shown.filter == "common_pid > 1", pilot)
         assert spec.editor.value == "t sched_switch prev->comm if common_pid > 1"
@@ -238,7 +244,7 @@ async def test_the_lines_of_this_kernel_and_of_others(kernel_only):  # noqa: F81
     app = application(kernel_only)
     async with app.run_test(size=SIZE) as pilot:
         spec, _ = await editing(app, pilot)
-        await typed(pilot, "f vfs_read%return count $retval")
+        await put(pilot, "f vfs_read%return count $retval")
         await pilot.press("ctrl+l")
         await until(lambda: spec.shown.others, pilot)
         others = {name: other for other in spec.shown.others for name in other.names.split(", ")}
@@ -273,14 +279,14 @@ async def test_what_a_beginner_types_is_put_right_by_tab(kernel_only):  # noqa: 
     app = application(kernel_only)
     async with app.run_test(size=SIZE) as pilot:
         spec, _ = await editing(app, pilot)
-        await typed(pilot, "f vfs_read %di")
+        await put(pilot, "f vfs_read %di")
         await until(lambda: spec.shown.text == "f vfs_read %di" and spec.shown.verdict, pilot)
         assert spec.shown.verdict.error.corrected == "p vfs_read %di"
         await pilot.press("escape", "tab")
         await until(lambda: spec.shown.text == "p vfs_read %di" and spec.shown.verdict, pilot)
         assert spec.shown.verdict.ok
         await pilot.press("ctrl+u")
-        await typed(pilot, "f vfs_read $arg9")
+        await put(pilot, "f vfs_read $arg9")
         await until(lambda: spec.shown.text == "f vfs_read $arg9" and spec.shown.verdict, pilot)
         assert spec.shown.verdict.error.code == "NO_BTFARG"
 
@@ -299,7 +305,7 @@ async def test_tab_keeps_the_keyboard_in_a_text_where_nothing_follows(kernel_onl
     app = application(kernel_only)
     async with app.run_test(size=SIZE) as pilot:
         spec, _ = await editing(app, pilot)
-        await typed(pilot, "f vfs_read zzz")
+        await put(pilot, "f vfs_read zzz")
         await pilot.press("escape")
         found = spec.query_one(CompletionList)
         await until(lambda: not found.opened, pilot)
@@ -317,7 +323,7 @@ async def test_a_recording_says_that_it_arms_nothing(recording):  # noqa: F811
         await until(lambda: app.places.live and app.places.live.is_current, pilot)
         await pilot.press("f2")
         await editing(app, pilot)
-        await typed(pilot, "f vfs_read%return count ")
+        await put(pilot, "f vfs_read%return count ")
         await pilot.press("escape", "enter")
         await until(lambda: app.places.live.is_current, pilot)
         held = "nothing is armed: this is a recording, which holds f vfs_read%return file->f_pos count $retval"

@@ -9,6 +9,7 @@ import json
 import lzma
 import tarfile
 import zlib
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -40,7 +41,8 @@ from tests.fuzz import material
 from tests.pure.kernel.test_callers import DISK
 from tui.output.otlp_settings import BadSetting, settings_of
 
-PACKED = [(gunzip, gzip.compress), (inflate, zlib.compress), (unxz, lzma.compress)]
+PACKED = [(gunzip, gzip.compress), (inflate, zlib.compress), (unxz, partial(lzma.compress, preset=0))]
+"""The dictionary of xz's usual preset is a hundred megabytes, for some bytes."""
 
 
 @pytest.mark.parametrize(("take", "pack"), PACKED)

@@ -7,6 +7,7 @@ Of each pattern that is a literal in a call of `re`, or a value of a module, the
 from __future__ import annotations
 
 import ast
+import functools
 import importlib
 import pkgutil
 import re
@@ -38,22 +39,32 @@ repeat within it can't take, or ends at: one text has one way."""
 _GREEDY = (codes.MAX_REPEAT, codes.MIN_REPEAT)
 
 
-def _patterns(calls: Container[str] = _CALLS) -> Iterator[tuple[str, str | bytes]]:
-    """Place and text of each pattern that is a literal in one of some calls of `re`."""
+@functools.cache
+def _literals() -> tuple[tuple[str, str, str | bytes], ...]:
+    """Call of `re`, place and text of each pattern that is a literal in one."""
+    return tuple(_literal_arguments())
+
+
+def _literal_arguments() -> Iterator[tuple[str, str, str | bytes]]:
     for folder in _FOLDERS:
         for path in sorted((_ROOT / folder).rglob("*.py")):
-            for node in ast.walk(ast.parse(path.read_text())):
+            source = path.read_text()
+            for node in ast.walk(ast.parse(source)) if "re." in source else ():
                 if (
                     isinstance(node, ast.Call)
                     and isinstance(node.func, ast.Attribute)
-                    and node.func.attr in calls
                     and isinstance(node.func.value, ast.Name)
                     and node.func.value.id == "re"
                     and node.args
                     and isinstance(node.args[0], ast.Constant)
                     and isinstance(node.args[0].value, str | bytes)
                 ):
-                    yield f"{path.relative_to(_ROOT)}:{node.lineno}", node.args[0].value
+                    yield node.func.attr, f"{path.relative_to(_ROOT)}:{node.lineno}", node.args[0].value
+
+
+def _patterns(calls: Container[str] = _CALLS) -> Iterator[tuple[str, str | bytes]]:
+    """Place and text of each pattern that is a literal in one of some calls of `re`."""
+    return ((place, text) for call, place, text in _literals() if call in calls)
 
 
 def _values(value: object, depth: int = 0) -> Iterator[re.Pattern[Any]]:

@@ -92,53 +92,61 @@ def rows(watch: Watch, store: Store, path: str, names: tuple[str, ...]) -> dict[
     return found
 
 
+VALUES: dict[str, tuple[tuple[str, ...], ...]] = {
+    "vfs_read{}both file count $retval name=file->f_path.dentry->d_name.name:string mode=file->f_mode"
+    " three=count:b3@2/32 low=count:s8 inode=file->f_inode->i_ino part=file:x32 bits=file:b7@3/64 comm=$comm": (
+        ("file", "count", "name", "mode", "three", "low", "inode", "part", "bits", "comm"),
+        ("ret",),
+    ),
+    "vfs_re*{}both $retval:s32": (("func",), ("func", "ret")),
+    "vfs_read,vfs_open{}both a=$arg1 b=$arg2 $retval:s32": (("func", "a", "b"), ("func", "ret")),
+    "do_mmap{}both file addr len prot flags pgoff $retval": (
+        ("file", "addr", "len", "prot", "flags", "pgoff"),
+        ("ret",),
+    ),
+    "from_kuid_munged{}both targ=$arg1 kuid.val $retval:u32": (("targ", "val"), ("ret",)),
+}
+"""Probes, and the fields of each of their ends."""
+CHOSEN: dict[str, tuple[tuple[str, ...], ...]] = {
+    "vfs_read{} count if count > 100 && count < 140": (("count",),),
+    'vfs_read{} count comm=$comm if comm == "python3" && !(count & 1)': (("count", "comm"),),
+    'vfs_read{} count name=file->f_path.dentry->d_name.name:string if name ~ "*z?ro" || name ~ "*er*"': (
+        ("count", "name"),
+    ),
+    'vfs_read{} count name=file->f_path.dentry->d_name.name:string if name ~ "?e*o*"': (("count", "name"),),
+    "vfs_read{} file count if file != 0 && count > 100": (("file", "count"),),
+    "vfs_read{}return $retval if ret > 20": (("ret",),),
+}
+"""The same with conditions."""
+
+
 @BOTH
-@pytest.mark.parametrize(
-    ("probe", "fields"),
-    [
-        (
-            "vfs_read{}both file count $retval name=file->f_path.dentry->d_name.name:string mode=file->f_mode"
-            " three=count:b3@2/32 low=count:s8 inode=file->f_inode->i_ino part=file:x32 bits=file:b7@3/64 comm=$comm",
-            (("file", "count", "name", "mode", "three", "low", "inode", "part", "bits", "comm"), ("ret",)),
-        ),
-        ("vfs_re*{}both $retval:s32", (("func",), ("func", "ret"))),
-        ("vfs_read,vfs_open{}both a=$arg1 b=$arg2 $retval:s32", (("func", "a", "b"), ("func", "ret"))),
-        ("vfs_read{} count if count > 100 && count < 140", (("count",),)),
-        ('vfs_read{} count comm=$comm if comm == "python3" && !(count & 1)', (("count", "comm"),)),
-        (
-            'vfs_read{} count name=file->f_path.dentry->d_name.name:string if name ~ "*z?ro" || name ~ "*er*"',
-            (("count", "name"),),
-        ),
-        ('vfs_read{} count name=file->f_path.dentry->d_name.name:string if name ~ "?e*o*"', (("count", "name"),)),
-        ("vfs_read{} file count if file != 0 && count > 100", (("file", "count"),)),
-        ("vfs_read{}return $retval if ret > 20", (("ret",),)),
-        (
-            "do_mmap{}both file addr len prot flags pgoff $retval",
-            (("file", "addr", "len", "prot", "flags", "pgoff"), ("ret",)),
-        ),
-        ("from_kuid_munged{}both targ=$arg1 kuid.val $retval:u32", (("targ", "val"), ("ret",))),
-    ],
-)
+@pytest.mark.parametrize("probes", [pytest.param(VALUES, id="values"), pytest.param(CHOSEN, id="conditions")])
 def test_programs_record_what_tracefs_records(
-    guest: Guest, watch: Watch, point: str, probe: str, fields: tuple[tuple[str, ...], ...]
+    guest: Guest, watch: Watch, point: str, probes: dict[str, tuple[tuple[str, ...], ...]]
 ) -> None:
+    """All are armed together: one workload, which is what takes the time, is seen by each."""
     watch.planner.info.load_symbols()
-    suffix = "%" if "both" in probe or "return" in probe else ""
-    by_tracefs = arm(watch, "f:tr " + probe.format(suffix), Via.TRACEFS)
-    by_program = arm(watch, "f:bp " + probe.format(suffix), Via.BPF, point=point)
-    assert by_program.plan.programs or "do_mmap" in probe, by_program.plan.losses
-    assert not by_tracefs.plan.programs
+    armed = {}
+    for number, probe in enumerate(probes):
+        text = probe.format("%" if "both" in probe or "return" in probe else "")
+        by_tracefs = arm(watch, f"f:tr{number} {text}", Via.TRACEFS)
+        by_program = arm(watch, f"f:bp{number} {text}", Via.BPF, point=point)
+        assert by_program.plan.programs or "do_mmap" in probe, by_program.plan.losses
+        assert not by_tracefs.plan.programs
+        armed[probe] = by_program.plan, by_tracefs.plan
     run_workload(watch, guest, f"python3 -c '{PROGRAM}'")
     store = watch.store
     assert store is not None and not store.undecodable
     watch.intake.know_names(watch.names(cgroups=False))
-    for ours, theirs, names in zip(by_program.plan.events, by_tracefs.plan.events, fields, strict=True):
-        found, wanted = (rows(watch, store, event.path, names) for event in (ours, theirs))
-        # Both are armed while others run: only a task that began afterwards was seen whole by both.
-        tasks = {pid for pid, own in wanted.items() if own[0][0] == "python3" and len(own) >= 10}
-        assert tasks
-        for pid in tasks:
-            assert found.get(pid) == wanted[pid]
+    for probe, (ours, theirs) in armed.items():
+        for end, other, names in zip(ours.events, theirs.events, probes[probe], strict=True):
+            found, wanted = (rows(watch, store, event.path, names) for event in (end, other))
+            # All are armed while others run: only a task that began afterwards was seen whole by both.
+            tasks = {pid for pid, own in wanted.items() if own[0][0] == "python3" and len(own) >= 10}
+            assert tasks, probe
+            for pid in tasks:
+                assert found.get(pid) == wanted[pid], probe
 
 
 @BOTH

@@ -306,7 +306,7 @@ WORDS = st.one_of(
 """What lies look like: info words, ids of types that are there, borders."""
 
 
-@settings(max_examples=200)
+@settings(max_examples=120)
 @given(
     changes=st.lists(st.tuples(st.one_of(st.integers(6, 300), st.integers(0, 400)), WORDS), max_size=8),
     big=st.booleans(),
@@ -324,7 +324,7 @@ def test_mutated(changes, big, cut):
     event("loads" if answered else "is refused")
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(changes=st.lists(st.tuples(st.integers(0, 60), st.integers(2, 14), WORDS), min_size=1, max_size=12))
 def test_types_that_lie_about_others(changes):
     """All is whole and of known kinds, so that it loads; but ids, sizes, offsets and names are anything."""

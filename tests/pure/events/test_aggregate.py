@@ -113,7 +113,7 @@ def _true_groups(watch, request, condition):
     st.sampled_from(CONDITIONS),
     st.sampled_from([7, 100, 1 << 15]),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_groups_of_events_are_those_of_a_dictionary(watch, keys, values, condition, piece):
     statistics = [Statistic(function, value) for value in values for function in Function]
     request = AggregateRequest(tuple(keys), tuple(statistics))

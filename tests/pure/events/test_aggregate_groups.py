@@ -43,7 +43,7 @@ def _power(number: int) -> int:
 
 
 @given(pieces(), st.sampled_from([2, 7, 1000]))
-@settings(max_examples=300)
+@settings(max_examples=120)
 def test_groups_are_those_of_a_dictionary(rows, limit):
     number, found = rows
     groups = Groups(number, [True, False], limit)

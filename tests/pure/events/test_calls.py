@@ -116,7 +116,7 @@ def test_by_columns_as_one_by_one(steps: list[tuple[int, int, int, int, int, boo
 
 
 @given(st.lists(st.tuples(STEPS, st.integers(0, 3)), max_size=40), st.sampled_from([3, 8, 1 << 13]))
-@settings(max_examples=300)
+@settings(max_examples=120)
 def test_by_columns_nothing_is_a_pair_that_is_none_one_by_one(
     steps: list[tuple[tuple[int, int, int, int, int, bool, bool], int]], piece: int
 ) -> None:
@@ -133,7 +133,7 @@ def test_by_columns_nothing_is_a_pair_that_is_none_one_by_one(
 
 
 @given(st.lists(STEPS, max_size=40), st.sampled_from([1, 3, 1 << 13]))
-@settings(max_examples=200)
+@settings(max_examples=100)
 def test_what_was_lost_has_a_row_before_the_calls_that_ended_behind_it(
     steps: list[tuple[int, int, int, int, int, bool, bool]], piece: int
 ) -> None:
@@ -187,7 +187,7 @@ def _pairs_of_graph(store: Store) -> set[Call]:
 
 
 @given(st.lists(st.tuples(STEPS, st.integers(0, 3)), max_size=40), st.sampled_from([3, 8, 1 << 13]), st.booleans())
-@settings(max_examples=300)
+@settings(max_examples=120)
 def test_a_graph_has_no_pair_that_is_none_among_the_calls(
     steps: list[tuple[tuple[int, int, int, int, int, bool, bool], int]], piece: int, program: bool
 ) -> None:

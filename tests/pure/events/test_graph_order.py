@@ -125,7 +125,7 @@ def _turn(shown: GraphModel, what: str, number: int) -> None:
 
 @pytest.mark.parametrize("traced", [True, False])
 @given(STEPS, TURNS, st.sampled_from([1, 3, 1 << 11]), st.integers(5, 200))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_rows_are_in_the_order_of_time(
     traced: bool, steps: list[Step], turns: list[tuple[str, int]], piece: int, limit: int
 ) -> None:

@@ -158,7 +158,7 @@ def _on_screen(shown: GraphModel) -> list[CallRow]:
 
 
 @given(STEPS)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 def test_text_and_json_are_the_rows_of_the_screen(steps) -> None:
     shown = _shown(steps)
     wanted = _on_screen(shown)
@@ -221,7 +221,7 @@ def _stamped(shown: GraphModel) -> Counter[tuple[int, int]]:
     + [(0, "call", 0, False, False)] * 2
     + [(5, "leave", 0, False, False)]
 )  # an exit and a later entry of one depth are missed: another call of that depth is between them
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 def test_slices_and_folded_stacks_are_the_calls_of_the_tree(steps) -> None:
     shown = _shown(steps)
     # An exit and the next entry of one function and depth, both missed with nothing between, look like one call.

@@ -78,7 +78,7 @@ def _calls(store: Store, ends: dict[str, EndRole]) -> set[Call]:
     st.integers(1, 40),
     st.integers(0, 1 << 32),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_a_graph_is_the_same_however_its_events_are_cut(
     kernel: type[_Kernel], miss: int, lose: int, chosen: bool, piece: int, seed: int
 ) -> None:

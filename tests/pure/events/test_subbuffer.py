@@ -145,7 +145,7 @@ def broken_pages(draw):
     return bytes(made[: draw(st.one_of(st.just(size), st.integers(0, size)))])
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(broken_pages(), st.sampled_from(["little", "big"]))
 def test_broken_pages_never_raise(made, order):
     header = HeaderPage(order)

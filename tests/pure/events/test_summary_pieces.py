@@ -103,7 +103,7 @@ def _record(pid: int, number: int, value: int, small: int, text: bytes) -> bytes
 
 
 @given(st.lists(EVENTS, max_size=80), st.sampled_from([1, 3, 16, 1 << 15]), st.sampled_from([600, 1 << 20]))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_by_columns_as_one_by_one(events, piece, limit):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("events.store.blocks.BLOCK_ROWS", 4)

@@ -47,7 +47,7 @@ PROBES = (
 OPENS = PROBES[1]
 
 
-@settings(max_examples=15)
+@settings(max_examples=10)
 @given(filters())
 def test_run_of_a_recording_gives_what_its_export_does(text):
     shown = told_by("run", "-t", HERE, *PROBES, "--json", "--filter", text)
