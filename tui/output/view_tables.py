@@ -166,6 +166,10 @@ class HotSpotsTable(EventsTable):
         yield row
 
 
+NO_CALLS: Final = "no call was recorded, so none failed"
+"""Note of a table of failures that no call was looked at for."""
+
+
 class FailuresTable(EventsTable):
     """First failures of the outermost calls of the graph, the most frequent first."""
 
@@ -193,6 +197,16 @@ class FailuresTable(EventsTable):
     def counted(self) -> PassCount:
         """Number of failures, of all calls that were looked at."""
         return PassCount(self._failures.shown, self._failures.failed, "failed call")
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Notes on missing data, and why nothing can have failed: no call, or none with its return value."""
+        from events.graph.record_ends import NO_RETURNS
+
+        if self._failures.lacks_returns:
+            return (*super().notes, NO_RETURNS)
+        found = self._failures.live_tree.tree
+        return (*super().notes, *(() if found is not None and found.closed else (NO_CALLS,)))
 
     @property
     def columns(self) -> tuple[str, ...]:

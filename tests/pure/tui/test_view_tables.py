@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from events.export.catalogue import TABLE_FORMATS, format_named
+from events.graph.record_ends import NO_RETURNS
 from kernel.connection.kernel_info import KernelInfo
 from kernel.connection.open_target import open_target
 from kernel.connection.planner import Planner
@@ -21,10 +22,11 @@ from tests.pure.commands import command
 from tests.pure.tui.test_cli_filter import HERE, PROBES
 from tests.pure.tui.test_json_exact import for_people
 from tui.cli.args import options
+from tui.cli.status import DONE, REFUSED
 from tui.filter.filter import Filter
 from tui.output.event_source import load_symbols
 from tui.output.view_job import ViewJob
-from tui.output.view_tables import OF_KERNEL, TABLES, SummaryTable
+from tui.output.view_tables import NO_CALLS, OF_KERNEL, TABLES, SummaryTable
 from tui.views.calls.call_text import detail_of_call, detail_of_loss
 from tui.views.calls.model import BY_LATENCY, call_table
 
@@ -78,7 +80,8 @@ def test_the_command_writes_what_steps_do(path, view, command, tmp_path):
             data, said = in_steps(watch, view, name, text)
             file = tmp_path / f"{name}{len(text)}"
             done = command(str(path), "--export", f"{name}:{file}", "--view", view, "--filter", text)
-            assert done.status == 0
+            has_no_call = view == "failures" and path.stem == "empty"
+            assert done.status == (REFUSED if has_no_call else DONE)
             same = file.read_bytes() == data
             assert same and f"{file}: {said}, " in done.err
             printed = command(str(path), "--export", name, "--view", view, "--filter", text)
@@ -151,6 +154,23 @@ def test_columns_say_what_was_asked_for_and_not_what_came(command, view):
     whole, few, none = (command(*words, "--filter", text).out for text in ("", "comm == cat", "comm == nobody"))
     (titles,) = {text.partition("\r\n")[0] for text in (whole, few, none)}
     assert "," in titles and len(none) < len(few) < len(whole)
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl"])
+@pytest.mark.parametrize(
+    ("kind", "message"), [("empty", NO_CALLS), ("empty-graph", NO_CALLS), ("graph-without-results", NO_RETURNS)]
+)
+def test_a_table_of_failures_without_calls_says_so(command, tmp_path, kind, message, form):
+    """An empty table is else one of calls that all succeeded."""
+    told = command(str(recording(kind, tmp_path)), "--export", form, "--view", "failures")
+    assert told.status == REFUSED
+    assert told.err.splitlines() == [f"probewright: {message}"]
+    assert "ENOENT" not in told.out
+
+
+def test_calls_that_all_succeeded_are_an_empty_table_and_no_refusal(command, tmp_path):
+    told = command(str(recording("graph", tmp_path)), "--export", "jsonl", "--view", "failures")
+    assert (told.status, told.out, told.err) == (DONE, "", "")
 
 
 @pytest.fixture(params=["cut", "untold-cut"])
