@@ -121,6 +121,8 @@ class TracerSteps:
             return
         before = _present(self._tracefs.read(setting.file))
         if before == setting.value:
+            if _has_choices(setting.file):  # hwlat leaves round-robin by itself (move_to_next_cpu)
+                undo.prepare(self._restored(setting, before))
             return
         rivals = _RIVALS.get(setting.file.partition("/")[0], frozenset())
         users = [user for user in other_tracer_users(self._tracefs, self._instance) if user.tracer in rivals]

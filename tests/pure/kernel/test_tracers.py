@@ -34,7 +34,8 @@ SETTINGS = {
     "tracing_thresh": b"0\n",
     "current_tracer": b"nop\n",
 }
-FORMAT = b'name: one\nID: 18\nformat:\n\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\nprint fmt: ""\n'
+FIELD = b"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
+FORMAT = b"name: one\nID: 18\nformat:\n" + FIELD + b'\nprint fmt: ""\n'
 TRACERS = ("timerlat", "osnoise", "hwlat")
 EVENTS = ("irq_noise", "nmi_noise", "softirq_noise", "thread_noise", "sample_threshold")
 KERNEL: TargetFacts = TargetFacts(

@@ -36,9 +36,13 @@ class WorstSample(NamedTuple):
     """Functions in which the interrupt found the CPU, the innermost first; empty: none was recorded."""
 
 
-def worst_of(watch: Watch, store: Store, found: CpuLatencies) -> WorstSample | None:
-    """Return the largest sample of the first source; None: there is none, or it was dropped from memory."""
-    for measure in sorted(found.worst, key=lambda one: (one.name != "thread", one)):
+def worst_of(watch: Watch, store: Store, found: CpuLatencies, of: Measure | None = None) -> WorstSample | None:
+    """Return the largest sample of a measure; None: there is none, or it was dropped from memory.
+
+    `of`: the measure; None: that of threads, else the first.
+    """
+    measures = [of] if of in found.worst else sorted(found.worst, key=lambda one: (one.name != "thread", one))
+    for measure in measures if of is None or of in found.worst else ():
         sample = found.worst[measure]
         try:
             record = store.record(sample.seq)
