@@ -10,8 +10,8 @@ from events.names.function_choice import is_address
 from kernel.bpf import calls
 from kernel.bpf.calls import MapType
 from kernel.target import Target
-from probes.bpf.hit_counter import HIT_BYTES, count_hits
 from probes.bpf.instructions import MapRole, encode
+from probes.bpf.tracing.hit_counter import HIT_BYTES, count_hits
 
 
 class CallCounter:

@@ -11,7 +11,7 @@ from kernel.bpf import calls
 from kernel.bpf.calls import BpfRefused, MapType
 from kernel.bpf.rings import Cpus, make_rings
 from kernel.target import RingMap, Target
-from probes.bpf.groups.call_begins import BEGIN_BYTES, FRAME_BYTES
+from probes.bpf.groups.call_begins import FRAME_BYTES
 from probes.bpf.groups.grouping import Grouping, GroupReading
 from probes.bpf.instructions import MapRole, encode
 from probes.bpf.kernel_loads import NO_LOADS
@@ -24,6 +24,7 @@ from probes.bpf.program import (
     ProgramMode,
     counter_stride,
 )
+from probes.bpf.program_writer import assembled
 from probes.plans.plan import Plan, PlannedEvent
 
 _MOST_OBJECTS = 1 << 14
@@ -190,9 +191,10 @@ class LoadedPrograms:
     def _load(self, plan: Plan, ids: Sequence[int]) -> None:
         rings, self.rings = make_rings(self._target, self._cpus, self._files)
         self._counters = self._map(MapType.ARRAY, 4, self._stride * self._cpus.possible, 1, "pw_counters")
-        if any(program.begins is not None for program in plan.programs):
+        begin_bytes = max((one.begins.begin_bytes for one in plan.programs if one.begins is not None), default=0)
+        if begin_bytes:
             # Calls whose exits are not seen leave their begins behind, which make room when it is wanted.
-            begins = self._map(MapType.LRU_HASH, FRAME_BYTES, BEGIN_BYTES, _MOST_BEGINS, "pw_begins")
+            begins = self._map(MapType.LRU_HASH, FRAME_BYTES, begin_bytes, _MOST_BEGINS, "pw_begins")
             self._shared[MapRole.BEGINS] = begins
         own = self._target.our_pids()
         # The exit first: an exit without an entry can be recognised, an entry without an exit cannot.
@@ -232,7 +234,7 @@ class LoadedPrograms:
 
     def _load_program(self, program: BpfProgram, own: Sequence[int], maps: Mapping[MapRole, int]) -> int:
         """Load a program; return its file."""
-        code = encode(program.instructions(own, self._cpus.possible, self._stride), maps)
+        code = encode(assembled(program, own, self._cpus.possible, self._stride), maps)
         try:
             fd = calls.load_program(self._target, code, "pw_probe", program.point, program.target)
         except BpfRefused:

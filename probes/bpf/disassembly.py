@@ -26,6 +26,7 @@ from probes.bpf.instructions import (
     MapRole,
 )
 from probes.bpf.program import BpfProgram, counter_stride
+from probes.bpf.program_writer import assembled
 
 _ALU = {
     AluOperation.ADD: "+=",
@@ -61,7 +62,7 @@ def listing(program: BpfProgram) -> list[str]:
     where = program.functions[0] if count == 1 else counted(count, "function")
     return [
         f"{program.point.value} on {where}, {program.size} bytes a record:",
-        *disassembled(program.instructions((), 1, counter_stride(1))),
+        *disassembled(assembled(program, (), 1, counter_stride(1))),
     ]
 
 

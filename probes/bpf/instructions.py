@@ -87,7 +87,7 @@ class MapRole(enum.IntEnum):
     RINGS = 3
     """Array of ring buffers by CPU."""
     HITS = 4
-    """Array of one element: a u64 for each function, by its cookie (`probes.bpf.hit_counter`)."""
+    """Array of one element: a u64 for each function, by its cookie (`probes.bpf.tracing.hit_counter`)."""
     DEPTHS = 5
     """Hash by thread id: u64, number of calls that are traced and run (`probes.bpf.tracing.call_tracer`)."""
     TASKS = 6

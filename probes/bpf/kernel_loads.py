@@ -24,9 +24,9 @@ class TaskOffsets(NamedTuple):
     """Bytes before members of struct task_struct."""
 
     thread: int
-    """Of `pid`, s32."""
+    """Bytes before `pid`, s32."""
     process: int
-    """Of `tgid`, s32."""
+    """Bytes before `tgid`, s32."""
     comm: int
 
 

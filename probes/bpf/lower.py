@@ -28,6 +28,7 @@ from probes.bpf.program import (
     StoredValue,
     counter_stride,
 )
+from probes.bpf.program_writer import assembled
 from probes.bpf.record import ADDRESS, COMM, RecordLayout, StoredType, stored_type
 from probes.bpf.registers import SAVED_REGISTERS, SavedRegisters
 from probes.facts.facts import Feature, TargetFacts
@@ -298,7 +299,7 @@ class ProgramMaker:
                 role,
                 loads=self._loads,
             )
-            made.instructions((), 1, counter_stride(number + 1))
+            assembled(made, (), 1, counter_stride(number + 1))
         except NotCompiled as error:
             raise _not_computed(self._probe, str(error)) from None
         return made

@@ -185,6 +185,20 @@ def test_programs_group_what_the_workload_did(guest: Guest, watch: Watch) -> Non
         assert sum(power.hits for power in total.powers) == SLEEPS
 
 
+@KERNELS
+def test_programs_group_by_fields_of_the_entry_and_sum_those_of_the_exit(guest: Guest, watch: Watch) -> None:
+    for spec in ("f vfs_write%both count $retval", "f vfs_wr[i]te%both count $retval"):
+        table = _grouped(guest, watch, spec, "count,errno", WORKLOAD)
+        rows = {row.labels: (row.hits, row.totals["$retval"]) for row in table.rows(0).rows}
+        for size, number in SIZES.items():
+            hits, total = rows[str(size), "no error"]
+            assert (hits, total.number, total.sum) == (number, number, size * number)
+            assert (total.least, total.most, total.powers) == (size, size, (((size - 1).bit_length(), number),))
+        table = _grouped(guest, watch, spec, "errno,comm", WORKLOAD, "count")
+        total = next(row.totals["count"] for row in table.rows(0).rows if row.labels == ("no error", "python3"))
+        assert total.sum >= sum(size * number for size, number in SIZES.items()) and total.most == max(SIZES)
+
+
 def test_a_host_without_python_is_aggregated_too(guest_72_sh: Guest) -> None:
     with watch_of(guest_72_sh) as watching:
         watching.armed.arm(parse_probe("f vfs_write%return count $retval"))

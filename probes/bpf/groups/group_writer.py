@@ -6,8 +6,16 @@ from typing import Final
 
 from probes.bpf.assembler import Assembler, JumpLabel
 from probes.bpf.fetch import CONTEXT, FAULT_BITS, FetchCompiler, NotCompiled, fault_bit
-from probes.bpf.groups.call_begins import FrameWriter
-from probes.bpf.groups.grouping import HITS_BYTES, Grouping, GroupingKey, GroupingValue, KeyPart
+from probes.bpf.groups.call_begins import FrameWriter, KeptCopy
+from probes.bpf.groups.grouping import (
+    HITS_BYTES,
+    Grouping,
+    GroupingKey,
+    GroupingValue,
+    KeptField,
+    KeyPart,
+    room,
+)
 from probes.bpf.groups.value_writer import GROUP, VALUE, ValueWriter
 from probes.bpf.instructions import FRAME_POINTER, STACK_BYTES, AluOperation, Helper, JumpCondition, MapRole
 from probes.bpf.record import COMM, StoredField, StoredType
@@ -48,7 +56,14 @@ class GroupWriter:
         self._key = (self._duration or top) // 8 * 8 - grouping.key_bytes
         self._number = self._key - 8
         """Place on the stack of one value."""
-        if grouping.key_bytes > _LARGEST_KEY or -self._number > STACK_BYTES:
+        self._kept_values: dict[str, int] = {}
+        """Places on the stack of values of the entry, by name."""
+        lowest = self._number
+        for value in grouping.values:
+            if isinstance(value.field, KeptField) and value.field.field.name not in self._kept_values:
+                lowest -= 8
+                self._kept_values[value.field.field.name] = lowest
+        if grouping.key_bytes > _LARGEST_KEY or -lowest > STACK_BYTES:
             raise NotCompiled("such long keys")
 
     def write(self, unread: JumpLabel, full: JumpLabel) -> None:
@@ -57,10 +72,10 @@ class GroupWriter:
         Continue at a label where a key can't be read or the duration is not known, or where there is no room.
         """
         out = self._out
-        if self._frame is not None:
-            self._frame.find_duration(unread)
         for at in range(0, self._grouping.key_bytes, 8):
             out.store_constant(FRAME_POINTER, self._key + at, 0, 8)
+        if self._frame is not None:
+            self._frame.find(unread, self._copies())
         at = self._key
         for key in self._grouping.keys:
             self._write_key(key, at, unread)
@@ -74,9 +89,25 @@ class GroupWriter:
             self._add_value(value, begin)
             begin += value.size
 
+    def _copies(self) -> list[KeptCopy]:
+        """Return what is wanted of the values that the entry kept, and where on the stack."""
+        found, at = [], self._key
+        for key in self._grouping.keys:
+            if isinstance(key.field, KeptField):
+                found.append(KeptCopy(key.field.begin, key.size, at))
+            at += key.size
+        values = {
+            one.field.field.name: one.field for one in self._grouping.values if isinstance(one.field, KeptField)
+        }
+        found += [KeptCopy(one.begin, room(one.type), self._kept_values[name]) for name, one in values.items()]
+        return found
+
     def _write_key(self, key: GroupingKey, at: int, unread: JumpLabel) -> None:
         out = self._out
-        if key.part is KeyPart.COMM:
+        if isinstance(key.field, KeptField):
+            if not key.field.type.text:
+                self._jump_if_kept_fault(key.field, unread)
+        elif key.part is KeyPart.COMM:
             self._fetch.store(Comm(), StoredField("", COMM, 0), 0, FRAME_POINTER, at)
         elif key.field is not None:
             number, expression, field = key.field
@@ -126,6 +157,12 @@ class GroupWriter:
         out, done = self._out, JumpLabel()
         if value.field is None:
             out.load(VALUE, FRAME_POINTER, self._duration, 8)
+        elif isinstance(value.field, KeptField):
+            self._jump_if_kept_fault(value.field, done)
+            kind = value.field.type
+            out.load(VALUE, FRAME_POINTER, self._kept_values[value.field.field.name], kind.size)
+            if value.signed:
+                _extend_sign(out, VALUE, kind.size)
         else:
             number, expression, field = value.field
             self._fetch.store(expression, field, number, FRAME_POINTER, self._number)
@@ -135,6 +172,12 @@ class GroupWriter:
                 _extend_sign(out, VALUE, field.type.size)
         ValueWriter(out, value, begin).write(done)
         out.place(done)
+
+    def _jump_if_kept_fault(self, kept: KeptField, label: JumpLabel) -> None:
+        """Continue at a label where the entry could not read a value."""
+        if self._frame is not None:
+            self._out.load(1, FRAME_POINTER, self._frame.faults, 8)
+            self._out.jump_if(JumpCondition.SET, 1, fault_bit(kept.number), label)
 
 
 def _jump_if_fault(out: Assembler, number: int, label: JumpLabel) -> None:

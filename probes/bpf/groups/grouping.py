@@ -20,6 +20,7 @@ POWERS: Final = 66
 """Counters of the values of a group by power of two: the negative ones, then the exponents 0 to 64."""
 VALUE_BYTES: Final = 40
 HITS_BYTES: Final = 8
+TIME_BYTES: Final = 8
 
 
 class KeyPart(enum.Enum):
@@ -47,11 +48,27 @@ class GroupedField(NamedTuple):
         return self.field.type
 
 
+class KeptField(NamedTuple):
+    """Value of the entry of a call that is kept for the exit."""
+
+    number: int
+    """Number of the value in the program at the entry, which is that of its bit among the faults there."""
+    field: StoredField
+    """Field of the entry's record."""
+    begin: int
+    """Bytes before it in what is kept of the call."""
+
+    @property
+    def type(self) -> StoredType:
+        """Type of the value."""
+        return self.field.type
+
+
 class GroupingKey(NamedTuple):
     """Key of a grouping."""
 
     part: KeyPart
-    field: GroupedField | None = None
+    field: GroupedField | KeptField | None = None
     """Value, for a field and an error."""
 
     @property
@@ -59,22 +76,47 @@ class GroupingKey(NamedTuple):
         """Bytes in the table: a multiple of 8."""
         if self.part is KeyPart.COMM:
             return COMM_BYTES
-        return -(-self.field.type.size // 8) * 8 if self.field is not None else 8
+        return room(self.field.type) if self.field is not None else 8
 
 
 class CallFrame(NamedTuple):
-    """Value that the entry and the exit of a call share, by which a program finds the time of the entry."""
+    """Value that the entry and the exit of a call share, by which a program finds what the entry noted.
+
+    That is the time (u64, ns), and where values are kept their faults (u64) and the values, each in a multiple of 8
+    bytes.
+    """
 
     field: GroupedField | None
     """Recorded stack pointer; None: it is the address of the program's argument."""
     shift: int = 0
     """Bytes by which it exceeds the value at the entry."""
+    kept: tuple[GroupedField, ...] = ()
+    """Values that the entry keeps; of the program at the exit only their types and their order mean something."""
+
+    @property
+    def begin_bytes(self) -> int:
+        """Bytes that the entry of a call notes."""
+        return TIME_BYTES + (TIME_BYTES + sum(room(one.type) for one in self.kept) if self.kept else 0)
+
+    def kept_field(self, name: str) -> KeptField | None:
+        """Return a value that the entry keeps; None: it keeps none of that name."""
+        begin = 2 * TIME_BYTES
+        for one in self.kept:
+            if one.field.name == name:
+                return KeptField(one.number, one.field, begin)
+            begin += room(one.type)
+        return None
+
+
+def room(kind: StoredType) -> int:
+    """Return the bytes that a value of a type takes in a key, and where it is kept."""
+    return -(-kind.size // 8) * 8
 
 
 class GroupingValue(NamedTuple):
     """Value of a grouping."""
 
-    field: GroupedField | None
+    field: GroupedField | KeptField | None
     """Recorded value; None: the duration of the call in ns."""
     signed: bool
     """True if it is compared with its sign."""
@@ -127,7 +169,7 @@ class Grouping:
     keys: tuple[GroupingKey, ...]
     values: tuple[GroupingValue, ...]
     timed: CallFrame | None = None
-    """Frame of the calls, of which the duration is a value; None: no duration is."""
+    """Frame of the calls, of which the duration or values of the entry are wanted; None: neither is."""
 
     @property
     def key_bytes(self) -> int:

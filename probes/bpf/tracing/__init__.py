@@ -1,1 +1,1 @@
-"""Programs that trace the calls inside some functions."""
+"""Programs that count or trace the calls of functions."""

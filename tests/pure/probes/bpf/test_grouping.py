@@ -9,12 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from events.aggregates.request import AggregateError, AggregateRequest, Function, Statistic
-from probes.bpf.groups.grouping import Grouping, GroupReading
+from probes.bpf.groups.grouping import CallFrame, Grouping, GroupReading
 from probes.bpf.instructions import Helper, MapRole
 from probes.bpf.program import BpfProgram
 from probes.bpf.registers import SAVED_REGISTERS
+from probes.facts.program_support import ProgramSupport
 from tests.bpf_machine import WORD, BpfMachine
-from tests.pure.probes.bpf.test_programs import CONTEXT, FUNCTION, MULTI, Hit, plan_of
+from tests.pure.probes.bpf.test_programs import CONTEXT, FENTRY, FUNCTION, MULTI, Hit, plan_of
 from tui.views.aggregate.program_groups import with_groups
 
 NEW_GROUP, BEGINS, BEGIN, GROUPS = 0x70000, 0x78000, 0x79000, 0x80000
@@ -32,7 +33,7 @@ class Table:
     """Groups of a program on one CPU."""
 
     def __init__(
-        self, program: BpfProgram, most: int = 100, begins: dict[tuple[int, int], int] | None = None
+        self, program: BpfProgram, most: int = 100, begins: dict[tuple[int, int], bytes] | None = None
     ) -> None:
         self._program, self._grouping, self._most = program, program.grouping or Grouping((), ()), most
         self._begins = {} if begins is None else begins
@@ -40,16 +41,30 @@ class Table:
         self._data = dict[int, int]()
 
     def hit(
-        self, arguments: list[int], result: int = 0, stack: int = 0, now: int = 0, **memory: tuple[int, bytes]
+        self,
+        arguments: list[int],
+        result: int = 0,
+        stack: int = 0,
+        now: int = 0,
+        frame: int = 0,
+        **memory: tuple[int, bytes],
     ) -> dict[str, int]:
-        """Run the program for a call; return its counters."""
+        """Run the program for a call, whose argument is in a frame of its own; return its counters."""
         hit = Hit(self._program, arguments, **memory)
-        if self._program.point.at_exit:
+        if self._program.point.on_one:
+            hit.machine.memory |= {
+                at + 0x100 * frame: byte for at, byte in hit.machine.memory.items() if at >> 12 == CONTEXT >> 12
+            }
+            hit.context += 0x100 * frame
+            if self._program.point.at_exit:
+                hit.machine.write(hit.context + 8 * len(arguments), (result & WORD).to_bytes(8, "little"))
+        elif self._program.point.at_exit:
             hit.machine.write(CONTEXT + SAVED_REGISTERS["x86_64"].result, (result & WORD).to_bytes(8, "little"))
         hit.maps |= {MapRole.NEW_GROUP: NEW_GROUP, MapRole.GROUPS: GROUPS, MapRole.BEGINS: BEGINS}
         hit.helpers |= {Helper.MAP_LOOKUP_ELEM: self._look_up, Helper.MAP_UPDATE_ELEM: self._add}
         hit.helpers |= {Helper.MAP_DELETE_ELEM: self._remove, Helper.KTIME_GET_NS: lambda _: now}
-        hit.machine.write(CONTEXT + SAVED_REGISTERS["x86_64"].stack_pointer, stack.to_bytes(8, "little"))
+        if not self._program.point.on_one:
+            hit.machine.write(CONTEXT + SAVED_REGISTERS["x86_64"].stack_pointer, stack.to_bytes(8, "little"))
         hit.machine.memory |= self._data
         hit.machine.write(NEW_GROUP, bytes(self._grouping.group_bytes))
         counts = hit.run()
@@ -79,13 +94,14 @@ class Table:
     def _look_up(self, machine: BpfMachine) -> int:
         if machine.registers[1] == BEGINS:
             begin = self._begins.get(self._frame(machine))
-            machine.write(BEGIN, (begin or 0).to_bytes(8, "little"))
+            machine.write(BEGIN, begin or b"")
             return 0 if begin is None else BEGIN
         return self._places.get(self._key(machine), 0)
 
     def _add(self, machine: BpfMachine) -> int:
         if machine.registers[1] == BEGINS:
-            self._begins[self._frame(machine)] = machine.read(machine.registers[3], 8)
+            size, at = (self._program.begins or CallFrame(None)).begin_bytes, machine.registers[3]
+            self._begins[self._frame(machine)] = bytes(machine.memory[at + place] for place in range(size))
             return 0
         assert machine.registers[3] == NEW_GROUP and machine.registers[4] == 1
         if len(self._places) == self._most:
@@ -142,7 +158,7 @@ def test_a_call_lasts_from_its_own_entry_to_its_exit() -> None:
     assert leave.grouping is not None and leave.grouping.timed is not None and entry.begins is not None
     shift = leave.grouping.timed.shift
     assert shift == 8, "the return address, which the exit has taken from the stack"
-    begins: dict[tuple[int, int], int] = {}
+    begins: dict[tuple[int, int], bytes] = {}
     found = Table(leave, begins=begins)
     outer, inner = 0xFFFFC90000004000, 0xFFFFC90000003000
     for stack, now in ((outer, 1_000), (inner, 1_500)):
@@ -154,6 +170,65 @@ def test_a_call_lasts_from_its_own_entry_to_its_exit() -> None:
     (duration,) = group.values
     assert (group.hits, duration.sum, duration.least, duration.most) == (2, 8_100, 100, 8_000)
     assert duration.powers == {7: 1, 13: 1} and begins == {}
+
+
+@pytest.mark.parametrize("support", [MULTI, FENTRY])
+@given(calls=st.lists(st.tuples(st.integers(0, 2), U64, st.integers(-(2**63), 2**63 - 1)), max_size=3))
+def test_keys_and_values_of_both_ends_are_of_the_same_call(
+    support: ProgramSupport, calls: list[tuple[int, int, int]]
+) -> None:
+    statistics = tuple(Statistic(function, value) for value in ("size", "$retval", "latency") for function in ALL)
+    request = AggregateRequest(("place", "name", "errno"), statistics)
+    text = "f vfs_read%both name=+0($arg1):string place=$arg2:u8 size=$arg3:u64 $retval:s64"
+    entry, leave = with_groups(request, plan_of(text, support=support)).programs
+    assert entry.begins is not None and leave.grouping is not None and leave.grouping.timed is not None
+    begins: dict[tuple[int, int], bytes] = {}
+    table = Table(leave, begins=begins)
+    expected: defaultdict[tuple[int, int], list[tuple[int, int, int]]] = defaultdict(list)
+    name = (0x9000, b"a file of some length\0")
+    for number, (place, size, result) in enumerate(calls):  # each within the one before
+        entering = Table(entry, begins=begins)
+        entering.hit([0x9000, place, size], stack=0x8000 - 64 * number, now=number, frame=number, name=name)
+        expected[place, -result if -4095 <= result < 0 else 0].append((size, result, 1000 * number + 1000 - number))
+    for number, (place, size, result) in reversed([*enumerate(calls)]):
+        stack = 0x8000 - 64 * number + leave.grouping.timed.shift
+        arguments = [0x9000, place, size, 0] if leave.point.on_one else []  # registers of an exit have others
+        table.hit(arguments, result, stack=stack, now=1000 * number + 1000, frame=number, name=name)
+    assert begins == {}
+    found = {}
+    for group in table.groups():
+        place_key, text_key, error = group.keys
+        assert text_key.rstrip(b"\0") == b"a file of some length"
+        found[int.from_bytes(place_key, "little"), int.from_bytes(error, "little")] = group
+    assert found.keys() == expected.keys()
+    for key, values in expected.items():
+        assert found[key].hits == len(values)
+        for read, numbers in zip(found[key].values, zip(*values, strict=True), strict=True):
+            assert (read.number, read.sum, read.least, read.most) == (
+                len(values),
+                sum(numbers),
+                min(numbers),
+                max(numbers),
+            )
+
+
+def test_what_an_entry_could_not_read_is_in_no_group_or_no_sum() -> None:
+    def grouped(key: str, value: str, readable: bool) -> list[tuple[int, int]]:
+        request = AggregateRequest((key,), (Statistic(Function.SUM, value),))
+        text = "f vfs_read%both there=+0($arg1):u32 size=$arg3:u64 $retval"
+        entry, leave = with_groups(request, plan_of(text, support=MULTI)).programs
+        begins: dict[tuple[int, int], bytes] = {}
+        memory = {"there": (0x9000, (7).to_bytes(4, "little"))} if readable else {}
+        Table(entry, begins=begins).hit([0x9000, 0, 3], stack=0x4000, **memory)
+        table = Table(leave, begins=begins)
+        table.hit([], 5, stack=0x4008)
+        assert begins == {}
+        return [(group.hits, group.values[0].sum) for group in table.groups()]
+
+    assert grouped("there", "$retval", readable=True) == [(1, 5)]
+    assert grouped("there", "$retval", readable=False) == []
+    assert grouped("errno", "there", readable=True) == [(1, 7)]
+    assert grouped("errno", "there", readable=False) == [(1, 0)]
 
 
 def test_what_cannot_be_read_is_in_no_group_or_no_sum() -> None:
@@ -187,7 +262,8 @@ def test_filters_choose_what_is_grouped() -> None:
         ("f vfs_read +0(buf):string +0(buf):string", ("comm",), ("arg2",), "no number"),
         ("f vfs_read many=+0($arg1):u8[4]", ("many",), (), "several values"),
         ("f vfs_read count", ("comm",), ("latency",), "latency is of calls, whose ends NAME%both has"),
-        ("f vfs_read%both count $retval", ("count", "errno"), (), "no event alone has all of count, errno"),
+        ("f vfs_read%both count $retval", ("count", "errno", "nothing"), (), "nothing is no key of programs"),
+        ("f vfs_read%both many=+0($arg1):u8[4] $retval", ("many",), ("$retval",), "several values"),
     ],
 )
 def test_what_no_program_groups_by_is_refused(

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from probes.bpf.hit_counter import HIT_BYTES, count_hits
 from probes.bpf.instructions import Helper
+from probes.bpf.tracing.hit_counter import HIT_BYTES, count_hits
 from tests.bpf_machine import BpfMachine
 
 HITS = 0x20000

@@ -18,6 +18,7 @@ from probes.bpf.exclusions import exclusion_reason
 from probes.bpf.instructions import Helper
 from probes.bpf.kernel_loads import NO_LOADS, AddressCast, KernelLoads, kernel_loads
 from probes.bpf.program import COUNTER_NAMES, LOST_BYTES, PROGRAM_BYTES, BpfProgram, ProgramMode, counter_stride
+from probes.bpf.program_writer import assembled
 from probes.bpf.registers import SAVED_REGISTERS
 from probes.command import parse_armable
 from probes.facts.lookups import Environment
@@ -61,6 +62,7 @@ class Hit:
         self.objects: set[int] = set()
         self.most_objects = 2
         self.cookie = 0
+        self.context = CONTEXT
         self._known = {address + at: byte for address, data in memory.values() for at, byte in enumerate(data)}
         self._program = program
         self.maps: dict[int, int] = {1: CONTROL, 2: COUNTERS, 3: RINGS, 7: OBJECTS}
@@ -81,7 +83,7 @@ class Hit:
             Helper.MAP_UPDATE_ELEM: self._track,
             Helper.MAP_DELETE_ELEM: self._forget,
             Helper.GET_FUNC_ARG: self._argument,
-            Helper.GET_ATTACH_COOKIE: lambda machine: self.cookie if machine.registers[1] == CONTEXT else -1,
+            Helper.GET_ATTACH_COOKIE: lambda machine: self.cookie if machine.registers[1] == self.context else -1,
         }
         cast = program.loads.cast
         self.machine = BpfMachine(self.helpers, {cast.function: self._cast} if cast is not None else {})
@@ -96,10 +98,10 @@ class Hit:
 
     def run(self) -> dict[str, int]:
         """Run the program once; return its counters."""
-        self.machine.registers[1] = CONTEXT
+        self.machine.registers[1] = self.context
         program = [
             one if one.code != 0x18 or not one.source else one._replace(source=0, immediate=self.maps[one.immediate])
-            for one in self._program.instructions([OURS], CPUS, STRIDE)
+            for one in assembled(self._program, [OURS], CPUS, STRIDE)
         ]
         assert self.machine.run(program) == 0
         own = COUNTERS + CPU * STRIDE + LOST_BYTES + self._program.number * PROGRAM_BYTES
@@ -143,8 +145,8 @@ class Hit:
         return RECORD
 
     def _argument(self, machine: BpfMachine) -> int:
-        assert machine.registers[1] == CONTEXT
-        value = machine.read(CONTEXT + 8 * machine.registers[2], 8)
+        assert machine.registers[1] == self.context
+        value = machine.read(self.context + 8 * machine.registers[2], 8)
         machine.write(machine.registers[3], value.to_bytes(8, "little"))
         return 0
 
