@@ -6,16 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from probes.attaching.catalog import Function
 from probes.completion.choice import NameSources
 from probes.completion.complete import complete
 from probes.facts.facts import TargetFacts
-from probes.attaching.catalog import Function
 from probes.sources.kinds import KINDS
 from probes.sources.source import parse_source
 from tui.dialogs.source_form import form_of, read_form
 
 FACTS = TargetFacts("x86_64", "7.2.0", tracers=("timerlat", "hwlat"))
-SOURCES = NameSources(FACTS, lambda _: None, lambda _: (), lambda name: Function(name))
+SOURCES = NameSources(FACTS, lambda _: None, lambda _: (), Function)
 
 
 @pytest.mark.parametrize("name", KINDS)
