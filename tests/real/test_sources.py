@@ -89,7 +89,7 @@ def test_timerlat_as_the_kernel_prints_it(place: Place) -> None:
 
 
 def test_timerlat_beside_rtla(place: Place) -> None:
-    """Among our samples are those that rtla counted: of interrupts as many in a row, with its last, least, average and
+    """Our samples include those that rtla counted: of interrupts as many in a row, with the last, least, average and
     largest one, of threads its largest.
     """
     before = place.settings()
