@@ -14,6 +14,7 @@ from probes.fetcharg import FetchArg
 from probes.names import check_name, split_name
 from probes.objects.request import ObjectProbe, is_object, parse_object
 from probes.probe import Probe, ProbeKind, ProbePlace
+from probes.sources.source import Source, is_source, parse_source
 from probes.static_events import Latency, StaticEvent, is_static, parse_static
 from probes.syntax.parse import arguments_of, parse_probe, uses_own, words_of
 from probes.syntax.parse_error import ParseError, refuse
@@ -113,7 +114,7 @@ class Deletion:
         return " ".join([f"{self.head}:{self.name}", *self.match])
 
 
-Armable = Probe | UserProbe | SyntheticEvent | StaticEvent | Latency | ObjectProbe
+Armable = Probe | UserProbe | SyntheticEvent | StaticEvent | Latency | ObjectProbe | Source
 """Values that can be lowered and armed."""
 Command = Armable | Deletion
 
@@ -124,6 +125,8 @@ def parse_command(text: str) -> Command:
         return parse_object(text)
     if is_static(text):
         return parse_static(text)
+    if is_source(text):
+        return parse_source(text)
     words = split(text)  # as the kernel splits: Python's split() knows more blanks
     first = words[0].text[0] if words else ""
     if first in ("-", "!"):
@@ -184,7 +187,7 @@ def is_function(probe: Armable) -> bool:
 
 def has_own_syntax(text: str) -> bool:
     """Return whether the text uses syntax that only probewright has, so that the kernel would reject it."""
-    if is_static(text) or is_object(text):
+    if is_static(text) or is_object(text) or is_source(text):
         return True
     words = split(text)
     if not words or words[0].text[0] not in "fprte":

@@ -36,6 +36,7 @@ _MESSAGES = {
     "imported_symbol": "The function is not in this file",
     "no_function": "The symbol is no function",
     "outside_function": "No instruction of the function begins there",
+    "bad_option": "The kernel takes no such setting",
     "not_code": "The symbol is no code of this file",
 }
 _CODES_FROM_TRACEFS = frozenset({"missing_capability", "not_traceable", "NO_MATCHING_TYPE"})

@@ -97,6 +97,14 @@ COMMANDS = (
         footer=False,
     ),
     Command(
+        "view('latencies')",
+        "J",
+        "Latencies",
+        "Show the latencies of timerlat, osnoise, hwlat and wakeup by CPU, and what interrupted.",
+        "live",
+        footer=False,
+    ),
+    Command(
         "view('aggregate')",
         "y",
         "By key",

@@ -60,9 +60,10 @@ def has_words(name: str, query: str) -> bool:
 
 def is_typed_probe(text: str) -> bool:
     """Return True if the text in a search for a function is a whole probe: `f vfs_read count`."""
-    from probes.translation.translate import translate  # not before the first picture
+    from probes.sources.source import is_source  # not before the first picture
+    from probes.translation.translate import translate
 
-    return _PROBE.match(text) is not None or translate(text) is not None
+    return _PROBE.match(text) is not None or (" " in text and is_source(text)) or translate(text) is not None
 
 
 def highlighted(

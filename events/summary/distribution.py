@@ -69,10 +69,16 @@ class Distribution:
         """Return a number that at least `hundredths` percent of all do not exceed: at most a 32nd too high, exact up
         to 64 (but 0 counts as 1 if there is any 1). 0 without numbers.
         """
+        return self._at_rank(rank(self.count, hundredths))
+
+    def thousandths(self, number: int) -> int:
+        """Return a value that at least `number` thousandths of all do not exceed, as `quantile` does."""
+        return self._at_rank(max(1, -(-self.count * number // 1000)))
+
+    def _at_rank(self, place: int) -> int:
         if not self.count:
             return 0
-        step = int(np.searchsorted(np.cumsum(self._counts), rank(self.count, hundredths)))
-        return min(self.most, _last_of(step))
+        return min(self.most, _last_of(int(np.searchsorted(np.cumsum(self._counts), place))))
 
 
 def rank(count: int, hundredths: int) -> int:

@@ -6,53 +6,18 @@ Each is restored, unless somebody else has changed it since: the undo is registe
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from foreign.count_text import counted
 from kernel.cleanup.undo import UndoList
 from kernel.errors import FileRefused, TargetUnusable
 from kernel.target import Step, Target
 from kernel.tracefs import Instance, Tracefs
+from kernel.tracers.users import BY_THRESHOLD, other_tracer_users
 from probes.plans.graph_plan import GraphPlan
 
 _BY_GRAPH = frozenset(("function_graph",))
-_BY_THRESHOLD = _BY_GRAPH | frozenset(
-    (
-        *("irqsoff", "preemptoff", "preemptirqsoff", "wakeup", "wakeup_rt", "wakeup_dl"),
-        *("hwlat", "osnoise", "timerlat"),
-    )
-)
-"""Tracers that use tracing_thresh."""
 _MOST_NAMES = 4096
 """Most functions of someone else that are restored; more would take unpredictably long."""
-
-
-class TracerUser(NamedTuple):
-    """An instance with a running tracer."""
-
-    instance: str
-    """Name of the instance; empty: the root of tracefs."""
-    tracer: str
-
-    def __str__(self) -> str:
-        place = f"in the instance {self.instance}" if self.instance else "at the top of tracefs"
-        return f"{self.tracer} is on {place}"
-
-
-def other_tracer_users(tracefs: Tracefs, own_instance: Instance) -> list[TracerUser]:
-    """Return the other instances with a running tracer. Raises TargetLost."""
-    other_users: list[TracerUser] = []
-    for name in ("", *tracefs.instances()):
-        instance = tracefs.instance(name) if name else tracefs
-        if instance.path == own_instance.path:
-            continue
-        try:
-            tracer = instance.read("current_tracer").strip()
-        except FileRefused:  # it was removed meanwhile
-            continue
-        if tracer and tracer != "nop":
-            other_users.append(TracerUser(name, tracer))
-    return other_users
 
 
 class GlobalSettings:
@@ -72,7 +37,7 @@ class GlobalSettings:
                 function.
             FileRefused, TargetLost.
         """
-        self._set_number("tracing_thresh", plan.threshold_us, _BY_THRESHOLD)
+        self._set_number("tracing_thresh", plan.threshold_us, BY_THRESHOLD)
         self._set_number("max_graph_depth", plan.max_depth, _BY_GRAPH)
         self._set_functions("set_graph_function", plan.roots)
         self._set_functions("set_graph_notrace", plan.not_below)

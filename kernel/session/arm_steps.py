@@ -13,18 +13,22 @@ from events.format import EventFormat, FormatError, parse_format
 from kernel.agent.journal import needs_journal
 from kernel.cleanup.owner import GROUP_PREFIX, INSTANCE_PREFIX
 from kernel.cleanup.undo import UndoFailure, UndoList
-from kernel.errors import FileRefused, KernelError
+from kernel.errors import FileRefused, KernelError, ProbeRefused
 from kernel.guards.rate_meter import RateMeter
 from kernel.session.rejection import rejection_error
 from kernel.session.stack_triggers import REMOVAL, records_stacks, within_filter
 from kernel.session.trampoline_guard import note_start, refuse_second_start
 from kernel.target import Step, Target
 from kernel.tracefs import Instance, LogEntry, Tracefs
+from kernel.tracers.tracer_steps import TracerSteps
 from probes.hist.trigger import changes_existing_histogram
 from probes.plans.plan import Plan, PlannedEvent
+from probes.verdict import Refusal, Verdict
 
 _STACK_EVENTS = ("ftrace/kernel_stack", "ftrace/user_stack")
 """Events that triggers such as `stacktrace` write to the buffer beside their own event."""
+_TRACER_NOTES = ("ftrace/print",)
+"""Events with which a tracer says that it stopped."""
 
 
 class Mode(enum.Enum):
@@ -83,18 +87,22 @@ class ProbeSteps:
 class ArmSteps:
     """Creator of events on one target; switches them in one instance."""
 
-    def __init__(self, target: Target, tracefs: Tracefs, instance: Instance, long_size: int) -> None:
+    def __init__(
+        self, target: Target, tracefs: Tracefs, instance: Instance, long_size: int, tracers: TracerSteps
+    ) -> None:
         self._target = target
         self._tracefs = tracefs
         self._instance = instance
         self._long_size = long_size
+        self._tracers = tracers
         self._group = GROUP_PREFIX + instance.path.rpartition(INSTANCE_PREFIX)[2]
         self._numbers = itertools.count()
 
-    def holding(self) -> ProbeSteps:
+    def holding(self, plan: Plan) -> ProbeSteps:
         """Return the steps of a new probe, all still empty."""
         name = f"{self._group}__{next(self._numbers)}"
-        return ProbeSteps(UndoList(self._target), UndoList(self._target), UndoList(self._target), name)
+        enabled = self._tracers.undo_list() if plan.tracer is not None else UndoList(self._target)
+        return ProbeSteps(UndoList(self._target), UndoList(self._target), enabled, name)
 
     def define(self, plan: Plan, undo: UndoList) -> None:
         """Create the events, with all their probes. Raises ProbeRefused, TargetLost."""
@@ -270,7 +278,7 @@ class ArmSteps:
     def enable(self, plan: Plan, undo: UndoList) -> None:
         """Enable the recorded events, in our instance only. Raises ProbeRefused, TargetUnusable, TargetLost."""
         # The exit first: an exit without an entry can be recognised, an entry without an exit cannot.
-        for event in reversed([event for event in plan.events if event.recorded]):
+        for event in reversed([event for event in plan.events if event.recorded and not event.is_by_tracer]):
             needs_trampoline = event.at_exit and event.line.startswith("f")
             if needs_trampoline:
                 refuse_second_start(self._target, self._tracefs)
@@ -281,6 +289,11 @@ class ArmSteps:
                 raise rejection_error(event.line, error, ()) from None
             if needs_trampoline:
                 note_start(self._target)
+        if plan.tracer is not None:
+            try:
+                self._tracers.start(plan.tracer, undo)
+            except FileRefused as error:
+                raise rejection_error(str(plan.probe), error, _log(self._instance)) from None
 
     def switch(self, plan: Plan, steps: ProbeSteps, mode: Mode) -> list[UndoFailure]:
         """Switch a probe from any mode to another; definitions stay, so that no data in the buffer is lost.
@@ -301,6 +314,9 @@ class ArmSteps:
             for event, text in steps.triggers:
                 if records_stacks(text):
                     self._record_stacks(event, text, steps)
+        if mode is Mode.COUNT and plan.tracer is not None:
+            refusal = Refusal("not_counted", "A tracer records its events, and counts nothing", 0, plan.probe.subject)
+            raise ProbeRefused(Verdict(str(plan.probe), refusal))
         if mode is Mode.COUNT and not steps.counted:
             self._count(plan.events, steps)
         failures = steps.only(mode)
@@ -312,15 +328,19 @@ class ArmSteps:
         meter = RateMeter(self._instance, steps.counted, steps.name)
         meter.start([event for event in events if event.recorded])
 
+    def _format_text(self, event: PlannedEvent) -> str:
+        # Events of tracers have a format at the top alone.
+        return (self._tracefs if event.is_by_tracer else self._instance).read(f"events/{event.path}/format")
+
     def read_formats(self, plan: Plan, *, stacks: bool = False) -> dict[int, EventFormat]:
         """Read the formats of the recorded events, by id; `stacks`: also of the stack events. Raises FileRefused,
         TargetLost.
         """
         events = [event for event in plan.events if event.recorded]
         functions = {event.path: event.function_field for event in events if event.function_field}
-        texts = {event.path: self._instance.read(f"events/{event.path}/format") for event in events}
+        texts = {event.path: self._format_text(event) for event in events}
         if stacks or any(records_stacks(text) for event in plan.events for text in event.triggers):
-            for path in _STACK_EVENTS:
+            for path in (*_STACK_EVENTS, *(_TRACER_NOTES if plan.tracer is not None else ())):
                 with contextlib.suppress(FileRefused):
                     texts[path] = self._tracefs.read(f"events/{path}/format")
         formats: dict[int, EventFormat] = {}

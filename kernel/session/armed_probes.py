@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
@@ -24,6 +24,7 @@ from kernel.session.pause_tracing import TracingPause
 from kernel.session.shared_events import leave_shared_events, refuse_conflicts
 from kernel.session.stack_triggers import records_stacks
 from kernel.tracefs import Instance, Tracefs
+from kernel.tracers.tracer_steps import Released, TracerSteps
 from probes.plans.plan import Plan, PlannedEvent
 
 
@@ -31,8 +32,15 @@ class ArmedProbes:
     """Armed probes of a session that tracefs records, and all changes to them. Calls may come from any thread."""
 
     def __init__(
-        self, tracefs: Tracefs, instance: Instance, pause: TracingPause, losses: LossCounter, long_size: int
+        self,
+        tracefs: Tracefs,
+        instance: Instance,
+        pause: TracingPause,
+        losses: LossCounter,
+        long_size: int,
+        released: Released,
     ) -> None:
+        """Take an instance with what reads it; `released`: lets the reader leave it for a moment."""
         self.follows_forks = False
         """True: threads and children of our processes are kept out of the instance automatically."""
         self.lock = threading.RLock()
@@ -42,7 +50,8 @@ class ArmedProbes:
         self._tracefs = tracefs
         self._pause = pause
         self._losses = losses
-        self._arming = ArmSteps(instance.target, tracefs, instance, long_size)
+        tracers = TracerSteps(instance.target, tracefs, instance, self._unread(released))
+        self._arming = ArmSteps(instance.target, tracefs, instance, long_size, tracers)
         self._armed: dict[Armed, ProbeSteps] = {}
         self._stuck: list[ProbeSteps] = []
         self._formats: dict[int, EventFormat] = {}
@@ -58,6 +67,21 @@ class ArmedProbes:
     def closed(self) -> bool:
         """True once everything was disarmed for good."""
         return self._closed
+
+    def _unread(self, released: Released) -> Released:
+        """Return a context in which nothing is recorded nor read, and what was recorded before has been read."""
+
+        @contextlib.contextmanager
+        def unread() -> Iterator[None]:
+            with contextlib.ExitStack() as held:
+                held.enter_context(self._pause.hold())
+                with released():
+                    try:
+                        yield
+                    finally:
+                        held.close()  # recording need not wait for the reader
+
+        return unread
 
     def formats(self) -> Mapping[int, EventFormat]:
         """Return the formats of all events ever armed, by id; a later event replaces an earlier one of its id."""
@@ -85,7 +109,7 @@ class ArmedProbes:
                 raise TargetUnusable("the session is closed")
             refuse_conflicts(plan, [armed.plan for armed in self._armed])
             unparked = self._parked.unpark_equal(plan)
-            holding = unparked.holding if unparked else self._arming.holding()
+            holding = unparked.holding if unparked else self._arming.holding(plan)
             filtered = unparked.plan if unparked else plan
             try:
                 exclude_own_processes(self._target, self._instance, append=self.follows_forks)
@@ -95,7 +119,7 @@ class ArmedProbes:
                 else:
                     self._remove_parked(self._parked.unpark_named(plan))
                     self._arming.define(plan, holding.defined)
-                formats = MappingProxyType(self._arming.read_formats(plan))
+                formats = MappingProxyType(self._arming.read_formats(plan, stacks=plan.tracer is not None))
                 self._arming.set_filters(plan, holding.defined)
                 armed = Armed(plan, formats, self._measure(plan, holding, limits), key or object())
                 triggers = [(event, text) for event in plan.events for text in event.triggers]
@@ -263,7 +287,12 @@ class ArmedProbes:
         # A synthetic event does not happen until its triggers are there.
         events = [event for event in plan.events if event.recorded and not event.line.startswith("s:")]
         # An event that another probe has too would count both.
-        if not limits.max_rate or not events or any(event.path in taken for event in events):
+        if (
+            not limits.max_rate
+            or not events
+            or plan.tracer is not None
+            or any(event.path in taken for event in events)
+        ):
             return None
         patient = limits.asks_about_several and any(event.function_field for event in events)
         found = measured(self._instance, events, holding.counted, holding.name, patient=patient)

@@ -50,7 +50,7 @@ class Session:
         losses = LossCounter(tracefs, instance)
         self.pause = TracingPause(target, instance, pump, losses)
         """Pause of the instance around operations that empty the buffer."""
-        events = ArmedProbes(tracefs, instance, self.pause, losses, header.long_size)
+        events = ArmedProbes(tracefs, instance, self.pause, losses, header.long_size, stream.released)
         self.probes = SessionProbes(events, ArmedPrograms(target, stream, pump.settle))
         """Armed probes, and all changes to them."""
         self._tracefs = tracefs

@@ -20,6 +20,7 @@ from kernel.target import Step
 from kernel.tracefs import Instance, Tracefs
 from probes.command import UserProbe
 from probes.plans.plan import Plan, PlannedEvent
+from probes.sources.source import Source
 from probes.static_events import Latency, StaticEvent
 from probes.verdict import Refusal, Verdict
 
@@ -32,7 +33,9 @@ def refuse_conflicts(plan: Plan, others: Sequence[Plan]) -> None:
     its probes, too, and disappears with the first probe that leaves.
     """
     used_paths = {event.path for other in others for event in other.events if event.recorded or event.line}
-    if isinstance(plan.probe, StaticEvent | Latency) and any(e.path in used_paths for e in plan.events if e.recorded):
+    if isinstance(plan.probe, StaticEvent | Latency | Source) and any(
+        e.path in used_paths for e in plan.events if e.recorded
+    ):
         hint = "Take away what is armed before it is armed again"
         refusal = Refusal("event_in_use", f"{plan.probe.subject} is armed already", 0, plan.probe.subject, hint)
         raise ProbeRefused(Verdict(str(plan.probe), refusal))

@@ -34,7 +34,7 @@ def open_session(target: Target, *, buffer_kb: int | None = None, limit_bytes: i
         instance = make_instance(target, tracefs, undo)
         target.hold(instance.file("tracing_on"))
         follows_forks = configure(target, instance, buffer_kb)
-        stream = ConvertedStream(target.stream(instance.path))
+        stream = ConvertedStream(target.stream(instance.path), lambda: target.stream(instance.path))
         pump = Pump(stream, limit_bytes)
         # Behind the stream, which may have set the size of the sub-buffers.
         stream.header = header = HeaderPage.parse(instance.header_page(), target.facts().byteorder)

@@ -77,6 +77,8 @@ class EventFields:
         with self._changing:
             if plan not in self._plans:
                 self._plans.append(plan)
+        if plan.tracer is not None and plan.tracer.stacks_of:
+            self.with_stacks.add(plan.tracer.stacks_of)
         for event in plan.events:
             self._columns[exported_name(event.path)] = {column.name: column for column in event.columns}
             self._frames.add((exported_name(event.path), event.frame))

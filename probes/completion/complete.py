@@ -17,10 +17,12 @@ from probes.completion.deletion import complete_deletion
 from probes.completion.filter import complete_filter
 from probes.completion.program import complete_program
 from probes.completion.scope import Scope
+from probes.completion.source import complete_source, source_heads
 from probes.completion.static import LATENCY, complete_static, heads
 from probes.completion.synthetic import complete_synthetic
 from probes.facts.facts import Feature, TargetFacts
 from probes.probe import ProbeKind
+from probes.sources.kinds import KINDS
 from probes.static_events import ON
 from probes.syntax.parse import split_command
 from probes.syntax.text import Word
@@ -62,6 +64,8 @@ def complete(text: str, cursor: int, sources: NameSources) -> Completions:
         return complete_deletion(before, sources)
     if first.split(" ", 1)[0].partition(":")[0] in (ON, LATENCY):
         return _to_name_end(complete_static(before, sources), text)
+    if " " in first and first.split(" ", 1)[0] in KINDS:
+        return complete_source(before)
     if (typed := unclosed_type(before)) is not None:
         return complete_type(typed, cursor, sources)
     words = split_command(before)
@@ -119,7 +123,7 @@ def _head(word: Word, sources: NameSources) -> Completions:
         items.append(
             Completion("s:", ItemKind.LETTER, "s:", description="a synthetic event: fields that others fill")
         )
-    items += heads(letter, sources.facts)
+    items += [*heads(letter, sources.facts), *source_heads(letter, sources.facts)]
     if not letter and sources.made():
         items.append(Completion("-:", ItemKind.LETTER, "-:", description="take one of our events away"))
     return Completions(

@@ -14,6 +14,7 @@ from probes.lowering.event import lower_event
 from probes.lowering.filters.planned_filters import with_kernel_filters
 from probes.lowering.function import lower_function
 from probes.lowering.latency import lower_latency
+from probes.lowering.sources.lower_source import lower_source
 from probes.lowering.static_events import lower_static
 from probes.lowering.synthetic import lower_synthetic
 from probes.lowering.tracepoint import lower_tracepoint
@@ -22,6 +23,7 @@ from probes.objects.request import ObjectProbe
 from probes.plans.plan import Plan
 from probes.probe import Probe, ProbeEnds, ProbeKind
 from probes.refusal import CannotLower, own_refusal, refuse_if_unseen
+from probes.sources.source import Source
 from probes.static_events import Latency, StaticEvent
 
 
@@ -58,6 +60,8 @@ def _lowered(probe: Armable, given: LoweringInput, shared: Signature | None) -> 
         return lower_synthetic(probe, facts)
     if isinstance(probe, StaticEvent):
         return lower_static(probe, btf, facts, environment)
+    if isinstance(probe, Source):
+        return lower_source(probe, btf, facts, group, environment)
     if isinstance(probe, Latency):
 
         def end(side: Probe, name: str) -> Plan:

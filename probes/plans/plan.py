@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from probes.bpf.disassembly import listing
 from probes.bpf.program import BpfProgram
 from probes.command import Armable
+from probes.plans.tracer import PlannedTracer
 
 if TYPE_CHECKING:
     from probes.objects.object_plan import ObjectPlan
@@ -96,6 +97,11 @@ class PlannedEvent:
         return "__probe_func" if self.at_exit else "__probe_ip"
 
     @property
+    def is_by_tracer(self) -> bool:
+        """True if a tracer writes the event: it has neither switch nor filter nor triggers."""
+        return self.group == "ftrace"
+
+    @property
     def path(self) -> str:
         """Folder of the event under `events/` of an instance."""
         return f"{self.group}/{self.event}"
@@ -109,6 +115,8 @@ class Plan:
     events: tuple[PlannedEvent, ...]
     losses: tuple[str, ...] = ()
     """Losses of lowering, each a line."""
+    tracer: PlannedTracer | None = None
+    """Tracer that runs while the plan records; None: none is needed, or the plan is a recording's."""
     object: ObjectPlan | None = None
     """Compiled BPF object whose programs make the events; None: it is another probe, or of a recording."""
 
@@ -132,7 +140,8 @@ class Plan:
         """Lines for a person: those that are written, or the instructions of the programs that are loaded."""
         if self.object is not None:
             return self.object.lines
-        return self.lines or tuple(line for program in self.programs for line in listing(program))
+        settings = self.tracer.lines if self.tracer is not None else ()
+        return (*self.lines, *settings) or tuple(line for program in self.programs for line in listing(program))
 
     @property
     def programs(self) -> tuple[BpfProgram, ...]:

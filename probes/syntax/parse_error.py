@@ -19,6 +19,8 @@ _OWN_MESSAGES = {
     "event_as_it_is": "An event as it is has all its fields; what follows is `if` and a filter",
     "bad_latency": "A time between events is `lat:NAME BEGIN to END by KEY`",
     "object_word": "Behind an object come programs=NAME,NAME and MAP=STRUCT",
+    "unknown_option": "There is no such option",
+    "bad_option": "This is no value of the option",
     "bad_index": "An index is a number in brackets",
 }
 

@@ -20,9 +20,10 @@ from kernel.cleanup.stale_journals import read_journals
 from kernel.errors import KernelError
 from kernel.facts.gather import gather, read_config
 from kernel.graph.function_graph import support
-from kernel.graph.shared_settings import other_tracer_users, parse_functions
+from kernel.graph.shared_settings import parse_functions
 from kernel.session.trampoline_guard import refuse_second_start
 from kernel.tracefs import Tracefs, parse_error_log
+from kernel.tracers.users import other_tracer_users
 from probes.check import check_typed
 from probes.command import parse_armable
 from probes.hist.trigger import changes_existing_histogram, parse_trigger

@@ -219,6 +219,21 @@ def _run_queue_delay(run: Run) -> None:
 
 
 @case(
+    "task-delay",
+    """
+import time
+for _ in range(20): time.sleep(0.01)
+print({})
+""",
+)
+def _task_delay(run: Run) -> None:
+    """These kernels have no timerlat: the other way is taken, which measures wakeups."""
+    woken = [event["lat"] for event in run.events]
+    assert len(woken) > 5
+    assert min(woken) > 0
+
+
+@case(
     "dentry-leaks",
     """
 import os

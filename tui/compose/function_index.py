@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -31,6 +31,8 @@ class NameOnly(NamedTuple):
 
 
 NOT_YET = NameOnly()
+SOURCE_LETTER = "s"
+"""Letter of sources in the list."""
 
 
 class PlaceMeaning(NamedTuple):
@@ -62,7 +64,9 @@ class Functions:
             planner: of the target, for places that stand for several functions; None: it is not open yet.
             look_up_later: runs in a worker what takes long; then the list is asked for anew.
         """
-        self.names = names
+        self._functions = names
+        self._kinds = _source_kinds(planner, names)
+        self.names = sorted((*names, *self._kinds)) if self._kinds else names
         self._describe = describe
         self._planner = planner
         self._look_up_later = look_up_later
@@ -92,7 +96,8 @@ class Functions:
         if self.is_place(query):
             return query, self._names_meant(query)
         found = self._search.find(query).indices
-        names = [name for index in found if has_words(name := self.names[index], query)]
+        listed = (self.names[index] for index in found)
+        names = [name for name in listed if name not in self._kinds and has_words(name, query)]
         return self._words_place(query, names), names
 
     def traceable(self, name: str) -> bool:
@@ -138,18 +143,22 @@ class Functions:
         if is_called(text) or "0x" in text:
             if text not in self._asked:
                 self._asked[text] = PlaceMeaning((), "reading the kernel's code …")
-                self._look_up_later(lambda: self._asked.update({text: _looked_up(planner, self.names, text)}))
+                self._look_up_later(lambda: self._asked.update({text: _looked_up(planner, self._functions, text)}))
             return self._asked[text]
         if self._last[0] != text or text.startswith("@"):
-            self._last = text, _looked_up(planner, self.names, text)
+            self._last = text, _looked_up(planner, self._functions, text)
         return self._last[1]
 
     def describe(self, name: str) -> Attachable:
         """Return the row of a function in the list."""
         function = self._known.get(name)
         if function is None:
-            function = self._known[name] = self._describe(name)
+            function = self._known[name] = self._kinds.get(name) or self._describe(name)
         return function
+
+    def is_source(self, name: str) -> bool:
+        """Return whether a row is a kind of source, and no function."""
+        return name in self._kinds
 
     def forget(self) -> None:
         """Forget all descriptions: more is known of the kernel now."""
@@ -160,6 +169,22 @@ class Functions:
         from btf.search import Search
 
         return Search(self.names)
+
+
+def _source_kinds(planner: Planner | None, names: Sequence[str]) -> Mapping[str, Attachable]:
+    """Return the rows of the kinds of sources on a kernel; one whose name is a function's has none."""
+    if planner is None or not planner.info.target.is_kernel:
+        return {}
+    from probes.lowering.sources.lower_source import missing_reason
+    from probes.sources.kinds import KINDS
+
+    rows: dict[str, Attachable] = {}
+    for kind in KINDS.values():
+        at = bisect_left(names, kind.name)
+        if at == len(names) or names[at] != kind.name:
+            reason = missing_reason(kind, planner.info.facts)
+            rows[kind.name] = NameOnly("", () if reason else (SOURCE_LETTER,), reason or kind.title, "no tracer")
+    return rows
 
 
 def _looked_up(planner: Planner, names: Sequence[str], text: str) -> PlaceMeaning:

@@ -116,7 +116,7 @@ class ComposeScreen(Screen[None]):
         self.specification.functions = known = Functions(info.catalog.names, info.function, planner, self._look_up)
         self._functions.show(known.names, known.find, known.describe, known)
         if self._wanted:
-            self.pick(self._wanted)
+            self._choose(self._wanted)
         elif (probe := self.panes.probe) is not None:
             self.pick(probe.place.symbol, probe)
         self.specification.connected()
@@ -158,13 +158,34 @@ class ComposeScreen(Screen[None]):
         if self.bench.planner is None:
             self._wanted = event.name
         else:
-            self.pick(event.name)
+            self._choose(event.name)
+
+    def _choose(self, name: str) -> None:
+        if self.specification.functions.is_source(name):
+            self._wanted = ""
+            self._pick_source(name)
+        else:
+            self.pick(name)
 
     def on_function_list_specification_wanted(self, event: FunctionList.SpecificationWanted) -> None:
         event.stop()
         self.action_edit()
         if event.text and self.panes.typing:
             self.panes.spec.editor.put(event.text, len(event.text))
+
+    def _pick_source(self, name: str) -> None:
+        """Ask for the options of a source, then arm it; where this kernel lacks it, notify of the switch."""
+        from tui.dialogs.source_form import ask_options
+
+        about = self.specification.functions.describe(name)
+        if not about.kinds:
+            self.notify(about.reason, title=f"{name} is not in this kernel", markup=False)
+            return
+
+        def chosen(source: Armable) -> None:
+            self.bench.arming.arm_all((source,))
+
+        ask_options(self.app, open_planner(self.bench), name, chosen)
 
     def pick(self, name: str, probe: Probe | None = None) -> None:
         """Show the signature of a function, with the probe that was being built on it where there is one."""

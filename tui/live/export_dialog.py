@@ -33,6 +33,7 @@ _TABLES = {
     "calls": ("calls", _KEEPS),
     "hot-spots": ("hot spots", _KEEPS),
     "failures": ("failures", _KEEPS),
+    "latencies": ("latencies", _KEEPS),
     "summary": ("summary", _KEEPS),
     "kernel-summary": ("summary", _COUNTED.format("run --hist --view summary")),
     "aggregate": ("by key", "the rows of this table, all of them; --by writes the same"),

@@ -12,6 +12,7 @@ from events.store.outage_mark import is_mark
 from tui.filter.filter import Filter, PassCount
 from tui.output.event_source import source_of_rows
 from tui.output.kernel_tables import HistogramsTable, KernelSummaryTable
+from tui.output.latency_table import LatenciesTable
 from tui.output.view_table import Cells, EventsTable, ViewTable
 from tui.present.call_ends import ends_of
 from tui.present.summary_objects import SUM_COLUMNS, cells_of_sum, objects_of
@@ -281,7 +282,7 @@ class SummaryTable(EventsTable):
 OF_KERNEL: Final = (HistogramsTable.name, KernelSummaryTable.name)
 """Tables that exist without any event."""
 TABLES: Final[Mapping[str, Callable[[Watch, Store, Filter], ViewTable]]] = {
-    **{table.name: table for table in (CallsTable, HotSpotsTable, FailuresTable, SummaryTable)},
+    **{table.name: table for table in (CallsTable, HotSpotsTable, FailuresTable, SummaryTable, LatenciesTable)},
     **{table.name: table.of_watch for table in (HistogramsTable, KernelSummaryTable)},
 }
 """Makes the table of a view, by the view's name, from a watch, its store and the filter."""

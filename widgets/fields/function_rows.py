@@ -10,7 +10,7 @@ from widgets.number_format import rate
 from widgets.rows import Piece
 from widgets.safe_text import ELLIPSIS, cut, fit, safe, width
 
-KIND_NAMES = {"f": "fprobe", "p": "kprobe", "t": "tracepoint", "e": "event"}
+KIND_NAMES = {"f": "fprobe", "p": "kprobe", "t": "tracepoint", "e": "event", "s": "source"}
 """Names of the letters of the kinds."""
 _MARK: Final = "✓ "
 _NOTE = 12

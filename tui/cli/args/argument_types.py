@@ -65,6 +65,16 @@ def seconds(text: str) -> float:
     return number
 
 
+def microseconds(text: str) -> int:
+    """Return a duration in microseconds from `50`, `50us`, `1ms` or `2s`; reject 0."""
+    from probes.sources.option import microseconds as read
+
+    number = read(text)
+    if not number:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a time: say 50us, 1ms or 2s")
+    return number
+
+
 def process(text: str) -> int:
     """Return the number of a process."""
     number = natural(text)

@@ -7,7 +7,7 @@ import argparse
 from events.export.catalogue import EVENT_FORMATS
 from tui.cli.args import argument_types as types
 
-VIEWS = ("calls", "hot-spots", "failures", "summary", "histograms", "hosts")
+VIEWS = ("calls", "hot-spots", "failures", "summary", "latencies", "histograms", "hosts")
 """Views whose tables `tui.cli.exports.view_export` writes; listed here as that module is slow to import."""
 
 
@@ -306,6 +306,16 @@ def add_limits(parser: argparse.ArgumentParser) -> None:
         help="add a trigger to each event that takes it: stacktrace, traceoff:1, 'hist:keys=common_pid if count > 9'",
     )
     parser.set_defaults(counting={})  # triggers by probe, see `tui.cli.specs.preset_specs.requested_probes`
+
+
+def add_threshold(parser: argparse.ArgumentParser) -> None:
+    """Add --threshold: a limit of the latencies of sources."""
+    parser.add_argument(
+        "--threshold",
+        type=types.microseconds,
+        metavar="TIME",
+        help="of timerlat, osnoise, hwlat and wakeup: end with status 1 at a latency of at least this time: 50us",
+    )
 
 
 def add_summary(parser: argparse.ArgumentParser) -> None:

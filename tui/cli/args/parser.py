@@ -27,6 +27,7 @@ from tui.cli.args.options import (
     add_specs,
     add_stacks,
     add_summary,
+    add_threshold,
     add_values,
     add_via,
     add_view,
@@ -231,6 +232,7 @@ def _arming(printing: Callable[[str, str], argparse.ArgumentParser]) -> None:
     add_objects(sub, maps=True)
     add_bounds(sub)
     add_summary(sub)
+    add_threshold(sub)
     add_aggregate(sub)
     add_stacks(sub)
     add_export(sub)

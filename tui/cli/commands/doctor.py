@@ -12,6 +12,8 @@ from kernel.facts.gather import read_config
 from kernel.facts.missing_features import explain_missing, features_unknown
 from probes.facts.facts import Feature, TargetFacts
 from probes.facts.json_values import facts_to_dict
+from probes.lowering.sources.lower_source import missing_reason
+from probes.sources.kinds import KINDS
 from tui.cli.console.output import connect, emit, plain, require_connection
 from tui.cli.status import DONE, UNUSABLE
 
@@ -33,6 +35,7 @@ def run(arguments: argparse.Namespace) -> int:
                     "usable": usable,
                     "functions": len(facts.functions),
                     "btf_error": info.btf_error or None,
+                    "sources": {kind.name: missing_reason(kind, facts) or None for kind in KINDS.values()},
                     "lacks": {str(feature): why for feature, why in missing.items()},
                     "leftovers": [leftover.group for leftover in dead],
                 }
@@ -82,6 +85,10 @@ def _print_features(facts: TargetFacts, missing: Mapping[Feature, str], *, is_li
         why = missing.get(feature, "")
         word = "yes" if not why else "?" if features_unknown(facts) and "CONFIG_" not in why else "no"
         print(plain(f"  {word:<5}{feature:<26}{why}".rstrip()))
+    for kind in KINDS.values():
+        why = missing_reason(kind, facts)
+        word = "yes" if not why else "?" if features_unknown(facts) else "no"
+        print(plain(f"  {word:<5}{kind.name:<26}{why}".rstrip()))
     for trouble in facts.troubles:
         print(plain(f"\n{'!' if trouble.fatal else '-'} {trouble.what}"))
         if trouble.remedy and is_live:

@@ -57,6 +57,7 @@ from tui.cli.status import DONE, REFUSED, USAGE
 from tui.cli.tables.aggregate_printer import count_events, request_of, write_aggregate
 from tui.cli.tables.aggregate_probes import aggregate_in_kernel, aggregate_options, specs_for
 from tui.cli.tables.hist_printer import print_tables
+from tui.cli.tables.latency_printer import is_table, print_latencies, with_threshold
 from tui.cli.tables.stack_printer import print_stacks, stacks_request_of
 from tui.cli.tables.summary_printer import summarize
 from tui.output.event_source import source_of, timed_source_of
@@ -120,11 +121,14 @@ def _arm_and_follow(
             print(f"probewright: {plain(any_duration_note(requested))}", file=sys.stderr)
         with stoppable(watch.set_deadline):
             options, counting = aggregate_options(planner, probes, aggregate_request, arguments)
+            probes = with_threshold(arguments, probes)
             events = arm(watch, probes, options, arguments)
             measure_clock(watch, arguments)
             event_filter = filter_of(watch, arguments.filter)
             if counting is not None:
                 status = aggregate_in_kernel(watch, arguments, events, counting, export_request)
+            elif is_table(arguments, probes):
+                status = print_latencies(watch, arguments, events, probes, event_filter)
             elif aggregate_request is not None or export_request is not None:
                 status = _write(watch, arguments, events, event_filter, export_request, aggregate_request)
             elif arguments.summary is not None or arguments.hist:

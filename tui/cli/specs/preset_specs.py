@@ -19,6 +19,7 @@ from probes.presets.judge import judge
 from probes.presets.schema import Preset, PresetChoice, PresetView
 from probes.presets.substitute import least_latency
 from probes.presets.substitute import values_of as checked_values
+from probes.sources.source import is_source
 from probes.syntax.parse_error import ParseError
 from tui.cli.console.output import plain
 from tui.cli.specs.translation import quoted, targets_of, translate_words
@@ -41,7 +42,7 @@ class ArmPlan(NamedTuple):
 
 def is_name(word: str) -> bool:
     """Tell whether a word may name a preset: a specification has at least a kind and a place."""
-    return len(word.split()) == 1 and not is_object(word)
+    return len(word.split()) == 1 and not is_source(word) and not is_object(word)
 
 
 def requested_probes(arguments: argparse.Namespace) -> tuple[PresetChoice | str, ...]:

@@ -1,0 +1,142 @@
+"""List the kinds of sources: what makes events and is no probe on a function, with the options of each.
+
+Documentation/trace/{osnoise-tracer,timerlat-tracer,hwlat_detector}.rst; bounds are those of the files in
+kernel/trace/{trace_osnoise,trace_hwlat}.c. To measure wakeups the kernel needs no tracer: two hist triggers do it
+(Documentation/trace/histogram.rst), where the wakeup tracers keep one maximum, in a buffer that has no raw pages.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from probes.sources.option import OptionType, SourceOption
+
+_HOUR: Final = 3_600_000_000
+CPUS: Final = SourceOption("cpus", OptionType.CPUS, "CPUs that are measured; without it, those that are set now")
+_CAUSES: Final = SourceOption(
+    "causes", OptionType.SWITCH, "record each interrupt, softirq and thread that interrupted a measuring thread", "on"
+)
+_TOLERANCE: Final = SourceOption(
+    "tolerance",
+    OptionType.DURATION,
+    "shortest time that counts (tracing_thresh); without it, that of the kernel",
+    least=1,
+    most=_HOUR,
+)
+
+
+def _stop(name: str, of: str) -> SourceOption:
+    text = f"end recording at {of} of at least this time, with the events before it still there"
+    return SourceOption(name, OptionType.DURATION, text, "0us", 1, _HOUR, zero_is_off=True)
+
+
+@dataclass(frozen=True, slots=True)
+class SourceKind:
+    """Kind of source."""
+
+    name: str
+    """First word of its text."""
+    title: str
+    """Measured thing in a few words, for lists."""
+    question: str
+    """Question that it answers."""
+    options: tuple[SourceOption, ...]
+    tracer: str = ""
+    """Name of the tracer; empty: the events are made without one."""
+    config: str = ""
+    """Configuration option that gives a kernel the tracer, without CONFIG_."""
+    since: str = ""
+    """First release of Linux with the tracer; for users only, as no decision depends on it."""
+    limit: str = ""
+    """Option that `--threshold` sets, so that the kernel itself ends recording; empty: the events are compared."""
+
+    def option(self, name: str) -> SourceOption | None:
+        """Return the option of a name; None: there is none."""
+        return next((option for option in self.options if option.name == name), None)
+
+
+TIMERLAT: Final = SourceKind(
+    "timerlat",
+    "latency of timer interrupts and of the threads they wake, for each CPU",
+    "Which interrupt or thread delays my task?",
+    (
+        CPUS,
+        SourceOption("period", OptionType.DURATION, "time between two timer interrupts", "1ms", 100, 1_000_000),
+        _stop("stop", "a thread latency"),
+        _stop("stop_irq", "an interrupt latency"),
+        SourceOption(
+            "stack",
+            OptionType.DURATION,
+            "record the stack at the interrupt where the thread's latency is at least this time",
+            "0us",
+            1,
+            _HOUR,
+            zero_is_off=True,
+        ),
+        _CAUSES,
+    ),
+    "timerlat",
+    "TIMERLAT_TRACER",
+    "5.14",
+    "stop",
+)
+OSNOISE: Final = SourceKind(
+    "osnoise",
+    "noise: time that NMIs, interrupts, softirqs and threads take from a busy task, for each CPU",
+    "How much of a CPU does the system take from a task, and by what?",
+    (
+        CPUS,
+        SourceOption("period", OptionType.DURATION, "time between the starts of two samples", "1s", 1_000, _HOUR),
+        SourceOption("runtime", OptionType.DURATION, "busy time of a sample; at most the period", "1s", 1_000, _HOUR),
+        _TOLERANCE,
+        _stop("stop", "a single noise"),
+        _stop("stop_total", "a sample with noise"),
+        _CAUSES,
+    ),
+    "osnoise",
+    "OSNOISE_TRACER",
+    "5.14",
+    "stop",
+)
+HWLAT: Final = SourceKind(
+    "hwlat",
+    "latency caused by the hardware or firmware (SMIs): gaps in the time of a CPU whose interrupts are off",
+    "Does the firmware stop my CPUs?",
+    (
+        CPUS,
+        SourceOption("window", OptionType.DURATION, "time between the starts of two samples", "1s", 1_000, _HOUR),
+        SourceOption(
+            "width", OptionType.DURATION, "time with interrupts off, within each window", "500ms", 1_000, _HOUR
+        ),
+        SourceOption(
+            "mode",
+            OptionType.CHOICE,
+            "one thread that stays, one that goes round the CPUs, or one on each",
+            "round-robin",
+            choices=("none", "round-robin", "per-cpu"),
+        ),
+        _TOLERANCE,
+    ),
+    "hwlat",
+    "HWLAT_TRACER",
+    "4.9",
+)
+WAKEUP: Final = SourceKind(
+    "wakeup",
+    "time from a task's wakeup until it runs, for each CPU and task",
+    "How long do my tasks wait for a CPU?",
+    (
+        SourceOption(
+            "tasks",
+            OptionType.CHOICE,
+            "all tasks, or those of real time and deadline policies",
+            "all",
+            choices=("all", "rt"),
+        ),
+        SourceOption(
+            "least", OptionType.DURATION, "record only wakeups that took at least this time", "0us", 0, _HOUR
+        ),
+    ),
+)
+KINDS: Final = {kind.name: kind for kind in (TIMERLAT, OSNOISE, HWLAT, WAKEUP)}

@@ -1,0 +1,55 @@
+"""Form for the options of a source: a line for each, with its bounds, and what this kernel would refuse."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from textual.app import App
+
+from probes.command import CommandText
+from probes.sources.kinds import KINDS
+from probes.sources.option import BadValue
+from probes.sources.source import Source
+from widgets.dialogs.form import FormDialog, FormField
+
+if TYPE_CHECKING:
+    from kernel.connection.planner import Planner
+
+
+def ask_options(app: App[None], planner: Planner, name: str, chosen: Callable[[Source], object]) -> None:
+    """Ask for the options of a kind of source; `chosen` gets the source, which this kernel accepts."""
+
+    def wrong(values: Mapping[str, str]) -> str:
+        source, error = read_form(name, values)
+        return error or (refusal_of(planner, source) if source is not None else "")
+
+    def done(values: dict[str, str] | None) -> None:
+        source = read_form(name, values)[0] if values is not None else None
+        if source is not None:
+            chosen(source)
+
+    app.push_screen(FormDialog(f"{name}: {KINDS[name].title}", form_of(name), wrong), done)
+
+
+def form_of(name: str) -> list[FormField]:
+    """Return the lines of a form, with the defaults of the options."""
+    return [
+        FormField(option.name, option.default, f"{option.help} ({option.bounds})") for option in KINDS[name].options
+    ]
+
+
+def read_form(name: str, values: Mapping[str, str]) -> tuple[Source | None, str]:
+    """Return the source of a form's values, without those that are defaults, and an error; one of both is there."""
+    defaults = {option.name: option.default for option in KINDS[name].options}
+    given = {option: value for option, value in values.items() if value and value != defaults[option]}
+    try:
+        return Source.of(name, given), ""
+    except BadValue as error:
+        return None, str(error)
+
+
+def refusal_of(planner: Planner, source: Source) -> str:
+    """Return why this kernel refuses a source; empty: it accepts it."""
+    error = planner.check(CommandText.parse(str(source))).verdict.error
+    return "" if error is None else f"{error.clause}: {error.hint}" if error.hint else error.message
