@@ -18,6 +18,7 @@ from events.calls.call_values import EndRole, probe_and_address
 from events.calls.pairing import MOST_OPEN
 from events.record import Record
 from events.store.columns import PIECE, Columns
+from events.store.outage_mark import is_mark
 from events.summary.distribution import Distribution
 from events.summary.frequent import FrequentValues, Keys, ValueCount
 from events.summary.timeline import Timeline
@@ -229,8 +230,9 @@ class Summary:
         found = np.full(len(columns), self._only is None)
         for table in columns.tables.values() if self._only is not None else ():
             found[table.places] = self._is_requested(table.layout.format.path)
-        for place in np.flatnonzero(columns.is_text & ~found).tolist():
-            found[place] = self._is_requested(self._store.record(columns.first + place).event)
+        for place in np.flatnonzero(columns.is_text).tolist():
+            record = self._store.record(columns.first + place)
+            found[place] = self._is_requested(record.event) and not is_mark(record)
         return found
 
     def _is_requested(self, event: str) -> bool:
@@ -249,7 +251,7 @@ class Summary:
                     self.timeline.add_at(place, path, len(table))
                 self.counted += len(table)
             self.tasks.add(_keys(np.concatenate([table.task_keys for table in tables])))
-        wanted = [record for record in texts if self._is_requested(record.event)]
+        wanted = [record for record in texts if self._is_requested(record.event) and not is_mark(record)]
         for record in wanted:
             self.timeline.add(record.event, np.array([record.ts], np.int64))
         if wanted:

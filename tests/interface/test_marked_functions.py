@@ -49,9 +49,11 @@ async def test_marked_functions_become_one_probe(kernel_only: Any, size: tuple[i
         functions.query_text = "vfs_write"
         await until(lambda: _rows(functions)._query == "vfs_write", pilot)
         await pilot.press("insert")
-        assert "3 marked" in "\n".join(screen_text(app)) and first < functions._marks.names
+        marked = functions._marks.names
+        assert "3 marked" in "\n".join(screen_text(app)) and first < marked
         await pilot.press("enter")
-        await specification(app, pilot, f"f {','.join(sorted(functions._marks.names))}")
+        await specification(app, pilot, f"f {','.join(sorted(marked))}")
+        assert not functions._marks.names and not functions.border_subtitle, "the next are those of another probe"
 
 
 async def test_all_that_match_are_marked_but_one(kernel_only: Any) -> None:  # noqa: F811
@@ -64,10 +66,10 @@ async def test_all_that_match_are_marked_but_one(kernel_only: Any) -> None:  # n
         await pilot.press("down", "space", "up")
         left_out = names - functions._marks.names
         assert len(left_out) == 1
+        wanted = {name for name in functions._marks.names if functions._marks.places.traceable(name)}
         await pilot.press("enter")
         await until(lambda: bool(app.places.compose.query(SpecPane)), pilot)
         spec = app.places.compose.query_one(SpecPane)
-        wanted = {name for name in functions._marks.names if functions._marks.places.traceable(name)}
         await until(
             lambda: (
                 spec.shown.text in (f"f /^vfs_(read|write)/,!{next(iter(left_out))}", f"f {','.join(sorted(wanted))}")
@@ -76,7 +78,9 @@ async def test_all_that_match_are_marked_but_one(kernel_only: Any) -> None:  # n
         )
         await pilot.press("f2")
         functions.focus_search()
-        await pilot.press("ctrl+g", "ctrl+g")
+        await pilot.press("ctrl+g")
+        assert functions._marks.names == names
+        await pilot.press("ctrl+g")
         assert not functions._marks.names and not functions.border_subtitle
 
 

@@ -322,6 +322,9 @@ class FunctionList(Vertical):
     def _pick_marked(self) -> None:
         if place := self._marks.place:
             self.post_message(self.Picked(self, place))
+            # The specification has them now: the next marks are those of another probe.
+            self._marks.clear()
+            self._show_marks()
         elif self._describe is not None:
             self._about.update(safe_content(self._marks.summary(self._describe)))
 

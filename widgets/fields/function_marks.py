@@ -76,6 +76,10 @@ class MarkedFunctions:
         self._marks = self._marks.with_all(text, names)
         return len(names)
 
+    def clear(self) -> None:
+        """Unmark all functions."""
+        self._marks = FunctionMarks()
+
     @property
     def place(self) -> str:
         """The place that stands for all marked functions that can be armed; empty: there is none."""

@@ -8,6 +8,9 @@ import pytest
 
 from events.batch import Batch, Chunk
 from events.calls.calls import Calls
+from events.decode import Decoder
+from events.format import HeaderPage
+from events.store.outage_mark import Outage
 from events.store.store import Store
 from events.summary.summary import Summary
 from kernel.connection.kernel_info import KernelInfo
@@ -47,6 +50,21 @@ def test_every_event_is_counted_once(watch):
     assert {kind: summary.timeline.total(kind) for kind in summary.timeline.kinds} == Counter(
         record.event for record in records
     )
+
+
+def test_the_mark_of_an_outage_is_no_event_of_a_task():
+    store = Store(Decoder({}, HeaderPage("little")))
+    store.feed(
+        Batch((Chunk(0, b"  cat-7 [000] 1000: one: a=1\n  cat-7 [000] 2000: one: a=2\n", text=True),), drained=True)
+    )
+    store.feed(Outage(5.8).batch(10**9))
+    store.feed(Batch((Chunk(0, b"  cat-7 [000] 3000000000: one: a=3\n", text=True),), drained=True))
+    store.flush()
+    summary = _done(Summary(store))
+    assert "line_cut" in {record.event for record in _all(store)}
+    assert (summary.counted, summary.of) == (3, 3)
+    assert {task.key: task.hits for task in summary.top_tasks(10)} == {7: 3}
+    assert list(summary.timeline.kinds) == ["one"]
 
 
 def test_values_of_every_field_are_counted(watch):

@@ -12,6 +12,7 @@ from tests.graph_recordings import graph_recording
 from tests.json_reader import read_line
 from tui.__main__ import main
 from tui.cli.args.parser import parse
+from tui.cli.follow.signals import STOPPED_EARLY, SignalStop
 
 
 @pytest.fixture(scope="module")
@@ -113,3 +114,20 @@ def test_a_file_that_is_there_is_kept(failures, tmp_path, capsys):
     assert main(["errors", "openat", "-t", failures, "-o", str(path)]) == 2
     assert path.read_text() == "mine"
     assert "x.pwr" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["errors", "graph"])
+def test_a_command_that_is_stopped_while_it_arms_says_so(failures, command, capsys, monkeypatch):
+    def stop(*_: object) -> str:
+        raise SignalStop
+
+    monkeypatch.setattr(f"tui.cli.commands.{command}.start_tracer", stop)
+    assert main([command, "-t", failures]) == 1
+    assert STOPPED_EARLY in capsys.readouterr().err
+
+
+def test_a_recording_and_another_target_are_too_many(failures, capsys):
+    with pytest.raises(SystemExit) as ended:
+        parse([failures, "-t", "other.pwr", "--by", "event"])
+    assert ended.value.code == 2
+    assert f"two targets, {failures} and other.pwr" in capsys.readouterr().err

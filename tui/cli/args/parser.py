@@ -74,6 +74,9 @@ def parse(argv: list[str]) -> argparse.Namespace:
     arguments.targets = getattr(arguments, "targets", ())
     if len(arguments.targets) > 1 and arguments.command not in _OF_SEVERAL:
         parser.error(f"{arguments.command} takes one --target; `run` and the application take several")
+    recording = getattr(arguments, "recording", None) if arguments.command == "app" else None
+    if recording and len(arguments.targets) == 1 and not arguments.groups:
+        parser.error(f"two targets, {recording} and {arguments.targets[0]}; name each of several hosts with --target")
     tables = is_aggregate(arguments) or arguments.stacks is not None if arguments.command == "app" else False
     if arguments.command == "app" and (arguments.export or arguments.output or tables):
         arguments.command = "event_export"

@@ -21,7 +21,7 @@ from tui.cli.console.waiting import print_line, waiting
 from tui.cli.follow.clock import face_of, measure_clock
 from tui.cli.follow.follow import disarm_all, print_losses, start_imports
 from tui.cli.follow.graph_follow import GraphFollow, NameReader, start_tracer, try_recording
-from tui.cli.follow.signals import stoppable
+from tui.cli.follow.signals import STOPPED_EARLY, stoppable
 from tui.cli.status import DONE, REFUSED
 from tui.cli.tables.failure_printer import FailurePrinter
 from tui.output.export_file import ExportRefused, require_free
@@ -127,11 +127,12 @@ def _follow(
 ) -> int:
     watch = watching.watch
     follower = _Follower(watching, arguments)
-    failed, lost = "", None
+    failed, lost, has_begun = "", None, False
     broken_pipe: BrokenPipeError | None = None
     try:
         with stoppable(watch.set_deadline):
             failed = start_tracer(watch, arguments, path, watching.begin)
+            has_begun = True
             if not failed:
                 if note := watching.note():
                     print_line(note)
@@ -153,7 +154,7 @@ def _follow(
         left = disarm_all(watch)
     if broken_pipe is not None and not left:
         raise broken_pipe
-    if why := failed or follower.nothing_message:
+    if why := failed or (follower.nothing_message if has_begun else STOPPED_EARLY):
         print(f"probewright: {plain(why)}", file=sys.stderr)
     if lost is not None:
         raise lost

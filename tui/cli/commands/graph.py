@@ -23,7 +23,7 @@ from tui.cli.follow.follow import disarm_all, print_losses, start_imports
 from tui.cli.follow.graph_bounds import GraphBounds
 from tui.cli.follow.graph_follow import GraphFollow, NameReader, start_tracer, try_recording
 from tui.cli.follow.reconnect import retry_after_reconnect
-from tui.cli.follow.signals import stoppable
+from tui.cli.follow.signals import STOPPED_EARLY, stoppable
 from tui.cli.status import DONE, REFUSED
 from tui.output.export_file import ExportRefused, require_free
 from tui.present.event_times import ClockFace, day_in_front, offset_of_row
@@ -99,7 +99,8 @@ def _print_calls(
         raise broken_pipe
     printed = printer.printed if printer else 0
     if failed or not printed:
-        why = failed or _no_call_message(arguments, recorded=planner.info.holds_events)
+        nothing = _no_call_message(arguments, recorded=planner.info.holds_events) if printer else STOPPED_EARLY
+        why = failed or nothing
         print(f"probewright: {plain(why)}", file=sys.stderr)
     if lost is not None:
         raise lost

@@ -29,7 +29,7 @@ from tui.cli.follow.follow import (
     start_imports,
 )
 from tui.cli.follow.reconnect import retry_after_reconnect
-from tui.cli.follow.signals import SignalStop, stoppable
+from tui.cli.follow.signals import STOPPED_EARLY, SignalStop, stoppable
 from tui.cli.status import DONE, REFUSED
 from tui.cli.tables.reference_printer import ReferencePrinter
 from tui.output.export_file import ExportRefused, require_free
@@ -100,13 +100,14 @@ def _track(
     printer = ReferencePrinter(watch, arguments)
     lost: TargetLost | None = None
     broken_pipe: BrokenPipeError | None = None
-    failed = ""
+    failed, has_begun = "", False
     try:
         with stoppable(watch.set_deadline):
             if specs:
                 _arm(watch, specs, arguments, path)
             else:
                 watch.begin()
+            has_begun = True
             measure_clock(watch, arguments)
             if program is not None:
                 program.release()
@@ -129,7 +130,7 @@ def _track(
         left = disarm_all(watch)
     if broken_pipe is not None and not left:
         raise broken_pipe
-    if why := failed or printer.nothing_message:
+    if why := failed or (printer.nothing_message if has_begun else STOPPED_EARLY):
         print(f"probewright: {plain(why)}", file=sys.stderr)
     if lost is not None:
         raise lost

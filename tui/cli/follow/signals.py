@@ -72,6 +72,10 @@ def force_stop() -> None:
     _SignalState.since = float("-inf")
 
 
+STOPPED_EARLY = "stopped before all was armed: nothing was watched"
+"""Message of a command that a signal ended before it began to watch."""
+
+
 class stoppable:  # noqa: N801 - used as a with statement
     """Context manager whose block SIGINT, SIGTERM and SIGHUP end with `SignalStop`, once: from then on probes are
     disarmed.

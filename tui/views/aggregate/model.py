@@ -306,8 +306,8 @@ class AggregateModel:
         aggregate = self.aggregate
         parts = []
         if left := aggregate.left_out:
-            lacking = ", ".join((*self.request.keys, *self.request.values))
-            parts.append(f"{grouped(left)} without {lacking}")
+            lacking = (*self.request.keys, *self.request.values)
+            parts.append(f"{grouped(left)} without {'one of ' if len(lacking) > 1 else ''}{', '.join(lacking)}")
         if aggregate.of_calls and aggregate.unpaired:
             parts.append(f"{counted(aggregate.unpaired, 'end')} alone")
         if aggregate.skipped_events:
