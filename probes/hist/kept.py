@@ -38,6 +38,8 @@ _ENTRIES = 16384
 """Entries of a histogram with an entry for each task or value; the kernel takes 80 bytes and more for each."""
 _POWER_ENTRIES = 128
 """Least number of entries that a kernel allows; there are 65 powers of two."""
+_NEGATIVE = 1 << 63
+"""A difference of two stamps from there on is below zero: clocks of two CPUs differ, and the kernel's u64 wraps."""
 
 
 class WatchedHistogram(NamedTuple):
@@ -121,7 +123,9 @@ def plan_histograms(plan: Plan, name: str, clock: str, fields: tuple[tuple[str, 
             ),
         ),
     )
-    powers = HistTrigger.of(("lat.log2",), ("lat",), size=_POWER_ENTRIES, name=latency_event)
+    powers = HistTrigger.of(
+        ("lat.log2",), ("lat",), size=_POWER_ENTRIES, name=latency_event, filter=f"lat < {_NEGATIVE}"
+    )
     return HistogramTriggers(
         synthetic, (*histograms, WatchedHistogram(subject, LATENCY, synthetic, str(powers))), timing
     )
