@@ -80,7 +80,11 @@ def _text(instruction: Instruction, following: int) -> str:
     if code == LOAD_IMMEDIATE:
         return f"r{target} = {_address(AddressKind(source), immediate)}"
     if code == CALL:
-        return f"call {Helper(immediate).name.lower()}"
+        return (
+            f"call kfunc#{immediate}"
+            if source == AddressKind.KERNEL_FUNCTION
+            else f"call {Helper(immediate).name.lower()}"
+        )
     if code == EXIT:
         return "exit"
     if code == JUMP:

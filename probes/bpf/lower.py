@@ -47,7 +47,7 @@ from probes.syntax.parse_fetcharg import parse_fetcharg
 
 STACKTRACE = "stacktrace"
 """Trigger in whose place programs record stacks."""
-NO_TRIGGERS = "BPF programs have no triggers but stacktrace, given at first"
+NO_TRIGGERS = "BPF programs have no triggers but stacktrace"
 
 
 def program_facts(facts: TargetFacts, *, fentry: bool = False) -> TargetFacts:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from events.latencies.cause import CAUSES, softirq_name
 from events.latencies.cpu_latencies import CpuLatencies, Measure, Worst
 from events.stacks.stack import is_stack
+from events.store.outage_mark import task_text
 from tui.present.stack_rows import stack_lines
 from widgets.number_format import duration
 
@@ -88,9 +89,10 @@ def cause_text(record: Record) -> str:
 
 def worst_lines(worst: WorstSample) -> list[str]:
     """Return the worst sample with its causes and its stack; foreign text."""
-    sample, measure = worst.sample, worst.measure
-    head = f"worst {measure.source} {measure.name}: {duration(sample.value)} on CPU {sample.cpu} at "
-    lines = [f"{head}{sample.ts // _EVERY}.{sample.ts % _EVERY // 1000:06}, {worst.record.comm}-{worst.record.pid}"]
+    sample, measure, record = worst.sample, worst.measure, worst.record
+    at = f"{sample.ts // _EVERY}.{sample.ts % _EVERY // 1000:06}"
+    task = task_text(record.comm, record.pid, record.event)
+    lines = [f"worst {measure.source} {measure.name}: {duration(sample.value)} on CPU {sample.cpu} at {at}, {task}"]
     for record in worst.around:
         before = duration(max(0, sample.ts - record.ts))
         lines.append(f"  {before:>8} before  {cause_text(record)}")

@@ -14,6 +14,7 @@ from btf.kinds import Kind
 from btf.layout import find_field
 from events.bpf_layout import EVENT_ID, FAULTS, LOST, PID, RECORD_DATA, STACK_BYTES, STAMP
 from events.format import parse_format
+from probes.bpf.disassembly import listing
 from probes.bpf.exclusions import exclusion_reason
 from probes.bpf.instructions import Helper
 from probes.bpf.kernel_loads import NO_LOADS, AddressCast, KernelLoads, kernel_loads
@@ -247,6 +248,12 @@ def test_loads_record_what_helpers_record(
         record = [hit.machine.memory[RECORD + at] for at in range(one.size)] if hit.submitted else []
         records.append((counts, record))
     assert records[0] == records[1]
+
+
+def test_a_load_at_an_address_is_listed_as_a_call_of_a_kernel_function() -> None:
+    loads = KernelLoads(None, AddressCast(function=1234, structure=56))
+    lines = listing(replace(program_of("f vfs_read a=+0(+8($arg1)):u64"), loads=loads))
+    assert sum(line.endswith("call kfunc#1234") for line in lines) == 2
 
 
 @pytest.mark.parametrize("name", ["7.2", "6.1"])
