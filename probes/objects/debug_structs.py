@@ -10,15 +10,14 @@ import struct
 from collections.abc import Iterator
 from functools import lru_cache
 from io import BytesIO
-from typing import NamedTuple
-
-from elftools.common.exceptions import DWARFError, ELFError
-from elftools.dwarf.die import DIE
-from elftools.elf.elffile import ELFFile
+from typing import TYPE_CHECKING, NamedTuple
 
 from events.bpf_layout import RECORD_DATA
 from probes.bpf.record import ADDRESS, StoredField, StoredType
 from probes.objects.stored_types import number_type, text_type
+
+if TYPE_CHECKING:
+    from elftools.dwarf.die import DIE
 
 _MOST_ENTRIES = 1 << 18
 _DEEPEST = 16
@@ -39,6 +38,9 @@ class DebugStruct(NamedTuple):
 @lru_cache(maxsize=4)
 def debug_structs(data: bytes) -> dict[str, DebugStruct]:
     """Return the named structs of an ELF file by name; empty where it has no debug information, or damaged one."""
+    from elftools.common.exceptions import DWARFError, ELFError  # not at each start of a session
+    from elftools.elf.elffile import ELFFile
+
     found: dict[str, DebugStruct] = {}
     try:
         elf = ELFFile(BytesIO(data))

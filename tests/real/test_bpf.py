@@ -174,11 +174,11 @@ def test_programs_record_the_stacks_that_tracefs_records(guest: Guest, watch: Wa
         assert frames is not None, f"{record.event} has no stack"
         # A kernel leaves out the function itself where programs are at its exit, too (BPF_TRAMP_F_SKIP_FRAME).
         names = tuple(frame.function for frame in frames if frame.function != "vfs_read")
-        if record.comm == "python3":
+        # What the interpreter reads by other system calls while it starts differs from run to run.
+        if record.comm == "python3" and any("sys_read" in name for name in names):
             found.setdefault(record.event.partition("/")[2], set()).add(names)
     for end in ("entry", "exit"):
         assert found[f"bp__{end}"] == found[f"tr__{end}"], end
-        assert any("sys_read" in name for stack in found[f"bp__{end}"] for name in stack)
 
 
 FENTRY = pytest.mark.parametrize("guest", ["7.2", "6.12", "6.1", "arm64:6.12"], indirect=True)
