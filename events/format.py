@@ -257,8 +257,11 @@ def _field(match: re.Match[str], specs: dict[str, str], long_size: int) -> Field
     several = element in _CHARS and len(bounds) > 1  # array of strings
     if loc is not FieldLocation.INLINE and (size % 4 or not size or (size > 4 and not several)):
         raise FormatError(f"{name}: a location has 4 bytes, not {size}")
-    signed, spec = match.group(4) == "1", specs.get(name, "")
+    # Events of programs say of all that lies elsewhere that it is signed (trace_events_user.c, `type[0] != 'u'`).
+    signed, spec = match.group(4) == "1" and not (loc and element.startswith("u")), specs.get(name, "")
     width = _width(element, size, bounds, loc, long_size)
+    if dims and len(bounds) == 1:
+        dims = _true_dimension(dims, size // width if loc is FieldLocation.INLINE and width else 0)
     kind, count = _shape(element, size, bounds, loc, width, spec)
     return Field(name, ctype + dims, offset, size, signed, kind, width, count, loc, spec)
 
@@ -270,6 +273,16 @@ def _without_dimensions(text: str) -> tuple[str, str]:
         dims = "".join(text[begin:].split()) + dims
         text = text[:begin].rstrip()
     return text, dims
+
+
+def _true_dimension(dims: str, count: int) -> str:
+    """Return `[N]` with the number of elements that there are, where it has another; 0: nobody knows how many.
+
+    The kernel prints any number for an array of a program's event: nobody sets the field that it prints (`len` of
+    struct ftrace_event_field; trace_events_user.c, seen in 7.2).
+    """
+    number = dims[1:-1]
+    return dims if not number.isdecimal() or int(number) == count else f"[{count or ''}]"
 
 
 def _width(element: str, size: int, bounds: list[str], loc: FieldLocation, long_size: int) -> int:

@@ -241,3 +241,19 @@ print fmt: "lat=%llu, filename=%s", REC->lat, __get_str(filename)
 """
     fields = {field.name: field for field in parse_format(text, "synthetic").fields}
     assert (fields["filename"].offset, fields["filename"].size, fields["filename"].kind) == (16, 4, FieldKind.STRING)
+
+
+def test_bounds_of_arrays_are_those_of_their_sizes() -> None:
+    """Events of programs have any number there, as Linux 7.2 prints them."""
+    text = (
+        "name: request\nID: 1018\nformat:\n"
+        "\tfield:char verb[9295328];\toffset:8;\tsize:16;\tsigned:1;\n"
+        "\tfield:__rel_loc char path[45004320];\toffset:24;\tsize:4;\tsigned:1;\n"
+        "\tfield:__rel_loc u8 raw[];\toffset:28;\tsize:4;\tsigned:1;\n"
+        "\tfield:int numbers[3];\toffset:32;\tsize:12;\tsigned:1;\n"
+        '\nprint fmt: ""\n'
+    )
+    fields = parse_format(text, "user_events").fields
+    assert [one.type for one in fields] == ["char[16]", "__rel_loc char[]", "__rel_loc u8[]", "int[3]"]
+    assert [one.signed for one in fields] == [True, True, False, True]
+    assert [one.kind for one in fields[:3]] == [FieldKind.STRING, FieldKind.STRING, FieldKind.INT]
