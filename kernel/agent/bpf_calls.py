@@ -64,6 +64,56 @@ def file_places(places: "Sequence[int]") -> bytes:
     return b",".join(b"%d" % place for place in places) + b";"
 
 
+class _CallMemory:
+    """Memory of one call: the attributes, and what their pointers lead to."""
+
+    def __init__(self, attributes: bytes, parts: "Sequence[tuple[int, bytes, bytes]]") -> None:
+        import ctypes
+
+        self.attributes = ctypes.create_string_buffer(attributes, len(attributes))
+        self.filled: list[ctypes.Array[ctypes.c_char]] = []
+        """Parts that the kernel may fill."""
+        self._kept: list[ctypes.Array[ctypes.c_char] | ctypes.Array[ctypes.c_uint64]] = []
+        self._files: tuple[ctypes.Array[ctypes.c_char], list[int]] | None = None
+        self._outer: ctypes.Array[ctypes.c_char] | ctypes.Array[ctypes.c_uint64] = self.attributes
+        for offset, kind, data in parts:
+            if kind == ATTRIBUTES:
+                self.filled.append(self.attributes)
+            else:
+                self._add(offset, kind, data)
+
+    def opened(self) -> "list[int]":
+        """Return the files that a program has written into a part, after the call."""
+        if self._files is None:
+            return []
+        buffer, places = self._files
+        found = [int.from_bytes(buffer.raw[place : place + 4], "little", signed=True) for place in places]
+        return [fd for fd in found if fd > 0]
+
+    def _add(self, offset: int, kind: bytes, data: bytes) -> None:
+        """Make the memory of a part, and write its address to `offset` of the attributes, or of the last part."""
+        import ctypes
+
+        places = b""
+        if kind == FILES:
+            places, _, data = data.partition(b";")
+        empty = kind in (RETURNED, INNER)
+        size = int(data) if empty else max(len(data), 1)
+        buffer = ctypes.create_string_buffer(b"" if empty else data, size)
+        holder = self._outer if kind in (INNER, GIVEN) else self.attributes
+        self._kept.append(buffer)
+        if kind == FILES:
+            self._files = buffer, [int(place) for place in places.split(b",")]
+        if empty or kind in (CHANGED, FILES):
+            self.filled.append(buffer)
+        elif kind == NAMES:
+            addresses = addresses_of(data, ctypes.addressof(buffer))
+            self._kept.append((ctypes.c_uint64 * len(addresses))(*addresses))
+        ctypes.c_uint64.from_buffer(holder, offset).value = ctypes.addressof(self._kept[-1])
+        if holder is self.attributes:
+            self._outer = self._kept[-1]
+
+
 class BpfCalls:
     """Caller of bpf(2), with the files it was given: programs, maps and links live as long as those are open."""
 
@@ -87,54 +137,23 @@ class BpfCalls:
         numbers = _NUMBERS.get(os.uname().machine)
         if numbers is None:
             raise OSError(errno.ENOSYS, "bpf")
-        memory = ctypes.create_string_buffer(attributes, len(attributes))
-        kept: list[ctypes.Array[ctypes.c_char] | ctypes.Array[ctypes.c_uint64]] = []
-        filled = []
-        opened = None
-        outer: ctypes.Array[ctypes.c_char] | ctypes.Array[ctypes.c_uint64] = memory
-        for offset, kind, data in parts:
-            if kind == ATTRIBUTES:
-                filled.append(memory)
-                continue
-            if kind == FILES:
-                places, _, data = data.partition(b";")
-            empty = kind in (RETURNED, INNER)
-            size = int(data) if empty else max(len(data), 1)
-            buffer = ctypes.create_string_buffer(b"" if empty else data, size)
-            holder = outer if kind in (INNER, GIVEN) else memory
-            kept.append(buffer)
-            if kind == FILES:
-                opened = buffer, [int(place) for place in places.split(b",")]
-            if empty or kind in (CHANGED, FILES):
-                filled.append(buffer)
-            elif kind == NAMES:
-                addresses = addresses_of(data, ctypes.addressof(buffer))
-                kept.append((ctypes.c_uint64 * len(addresses))(*addresses))
-            ctypes.c_uint64.from_buffer(holder, offset).value = ctypes.addressof(kept[-1])
-            if holder is memory:
-                outer = kept[-1]
+        memory = _CallMemory(attributes, parts)
+        given = memory.attributes
         call = ctypes.CDLL(None, use_errno=True).syscall
         call.restype = ctypes.c_long
         if command == PERF_EVENT_OPEN:
-            words = [
-                numbers[1],
-                ctypes.byref(memory, 8),
-                *(ctypes.c_int32 * 2).from_buffer(memory),
-                -1,
-                _CLOSE_ON_EXEC,
-            ]
+            task_and_cpu = (ctypes.c_int32 * 2).from_buffer(given)
+            words = [numbers[1], ctypes.byref(given, 8), *task_and_cpu, -1, _CLOSE_ON_EXEC]
         else:
-            words = [numbers[0], command, ctypes.byref(memory), len(attributes)]
+            words = [numbers[0], command, ctypes.byref(given), len(attributes)]
         result = call(*(ctypes.c_long(word) if isinstance(word, int) else word for word in words))
         if result < 0:
             result = -(ctypes.get_errno() or errno.EIO)
         elif command in GIVE_FILES:
             self.files.add(result)
-        elif opened is not None:
-            memory_of_files, offsets = opened
-            found = [ctypes.c_int32.from_buffer(memory_of_files, offset).value for offset in offsets]
-            self.files.update(fd for fd in found if fd > 0)
-        return result, [buffer.raw for buffer in filled]
+        else:
+            self.files.update(memory.opened())
+        return result, [buffer.raw for buffer in memory.filled]
 
     def close(self, fd: int) -> None:
         """Close a file that a call gave; another is left alone."""
@@ -159,26 +178,15 @@ _CLOSE_ON_EXEC = 8
 GIVE_FILES = (MAP_CREATE, PROG_LOAD, LINK_CREATE, RAW_TRACEPOINT_OPEN, BTF_GET_FD_BY_ID, PERF_EVENT_OPEN)
 
 
-class RecordRing:
-    """Reader of one BPF ring buffer whose records all have one length (kernel/bpf/ringbuf.c)."""
+class MappedRing:
+    """Memory of one BPF ring buffer (kernel/bpf/ringbuf.c)."""
 
-    def __init__(self, fd: int, size: int, record: int) -> None:
-        """Map the ring buffer.
-
-        Args:
-            fd: of the map, which may be closed afterwards.
-            size: bytes of its data.
-            record: bytes of a record.
-
-        Raises OSError.
-        """
+    def __init__(self, fd: int, size: int) -> None:
+        """Map the ring buffer of a map, which may be closed afterwards; `size`: bytes of its data. Raises OSError."""
         import ctypes
         import mmap
 
         page = mmap.PAGESIZE
-        self.fd = fd
-        self._size, self._record = size, record
-        self._stride = record + _RING_HEADER
         self._consumer = mmap.mmap(fd, page, mmap.MAP_SHARED, mmap.PROT_READ | mmap.PROT_WRITE)
         try:
             # The data is there twice, one after the other: no record is cut.
@@ -186,15 +194,40 @@ class RecordRing:
         except (OSError, ValueError):
             self._consumer.close()
             raise
-        self._read_to = ctypes.c_uint64.from_buffer(self._consumer)
+        self.read_to = ctypes.c_uint64.from_buffer(self._consumer)
+        """Bytes that were read, which we write."""
         view = memoryview(self._produced)
-        self._written = view[:8].cast("Q")
-        self._data = view[page:]
-        self._words = self._data.cast("I")
+        self.written = view[:8].cast("Q")
+        """Bytes that were written, by the kernel."""
+        self.data = view[page:]
+
+    def close(self) -> None:
+        """Unmap it."""
+        self.data.release()
+        self.written.release()
+        del self.read_to
+        self._consumer.close()
+        try:
+            self._produced.close()
+        except BufferError:  # a slice of it is alive until the garbage collector comes
+            pass
+
+
+class RecordRing:
+    """Reader of one BPF ring buffer whose records all have one length."""
+
+    def __init__(self, fd: int, size: int, record: int) -> None:
+        """Map the ring buffer of a map; `record`: bytes of a record. Raises OSError."""
+        self.fd = fd
+        self._size, self._record = size, record
+        self._stride = record + _RING_HEADER
+        self._ring = MappedRing(fd, size)
+        self._words = self._ring.data.cast("I")
 
     def take(self, limit: int) -> "tuple[bytes, bool]":
         """Return the oldest records, about `limit` bytes of them, and whether there are no more now."""
-        start, end = self._read_to.value, self._written[0]
+        ring = self._ring
+        start, end = ring.read_to.value, ring.written[0]
         most = max(1, limit // self._stride)
         count = (end - start) // self._stride
         drained = count <= most
@@ -208,18 +241,11 @@ class RecordRing:
                 break
         if not count:
             return b"", True
-        data = bytes(self._data[first : first + count * self._stride])
-        self._read_to.value = start + count * self._stride
+        data = bytes(ring.data[first : first + count * self._stride])
+        ring.read_to.value = start + count * self._stride
         return data, drained
 
     def close(self) -> None:
         """Unmap it."""
         self._words.release()
-        self._data.release()
-        self._written.release()
-        del self._read_to
-        self._consumer.close()
-        try:
-            self._produced.close()
-        except BufferError:  # a slice of it is alive until the garbage collector comes
-            pass
+        self._ring.close()

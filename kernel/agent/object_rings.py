@@ -8,7 +8,7 @@ up to one length, with zeros behind shorter ones.
 import struct
 import time
 
-from kernel.agent.bpf_calls import RecordRing
+from kernel.agent.bpf_calls import MappedRing, RecordRing
 
 _ROW_HEAD = struct.Struct("<IIQIIII16s")
 """Length and place in a ring buffer; time, thread, number of lost records, faults, id, name of the thread."""
@@ -49,56 +49,37 @@ class RowMaker:
 
 
 class ObjectRing:
-    """Reader of a BPF ring buffer whose records have any length (kernel/bpf/ringbuf.c)."""
+    """Reader of a BPF ring buffer whose records have any length."""
 
     def __init__(self, fd: int, size: int, form: RowMaker) -> None:
         """Map the ring buffer of a map. Raises OSError."""
-        import ctypes
-        import mmap
-
-        page = mmap.PAGESIZE
         self.fd = fd
         self._size, self._form = size, form
-        self._consumer = mmap.mmap(fd, page, mmap.MAP_SHARED, mmap.PROT_READ | mmap.PROT_WRITE)
-        try:
-            self._produced = mmap.mmap(fd, page + 2 * size, mmap.MAP_SHARED, mmap.PROT_READ, offset=page)
-        except (OSError, ValueError):
-            self._consumer.close()
-            raise
-        self._read_to = ctypes.c_uint64.from_buffer(self._consumer)
-        view = memoryview(self._produced)
-        self._written = view[:8].cast("Q")
-        self._data = view[page:]
+        self._ring = MappedRing(fd, size)
 
     def take(self, limit: int) -> "tuple[bytes, bool]":
         """Return the oldest records as rows, about `limit` bytes of them, and whether there are no more now."""
-        at, end = self._read_to.value, self._written[0]
+        ring = self._ring
+        at, end = ring.read_to.value, ring.written[0]
         now = self._form.clock()
         rows, size = [], 0
         while at < end and size < limit:
             first = at % self._size
-            (word,) = struct.unpack_from("<I", self._data, first)
+            (word,) = struct.unpack_from("<I", ring.data, first)
             if word & _BUSY:
                 break
             length = word & ~(_BUSY | _DISCARDED)
             if not word & _DISCARDED:
-                rows.append(self._form.row(now, 0, 0, bytes(self._data[first + 8 : first + 8 + length])))
+                rows.append(self._form.row(now, 0, 0, bytes(ring.data[first + 8 : first + 8 + length])))
                 size += len(rows[-1])
             at += -(-(length + 8) // 8) * 8
-        if at != self._read_to.value:
-            self._read_to.value = at
+        if at != ring.read_to.value:
+            ring.read_to.value = at
         return b"".join(rows), size < limit
 
     def close(self) -> None:
         """Unmap it."""
-        self._data.release()
-        self._written.release()
-        del self._read_to
-        self._consumer.close()
-        try:
-            self._produced.close()
-        except BufferError:  # a slice of it is alive until the garbage collector comes
-            pass
+        self._ring.close()
 
 
 class PerfRing:
