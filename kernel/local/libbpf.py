@@ -16,7 +16,8 @@ SONAME = "libbpf.so.1"
 _btf = ctypes.c_void_p
 _opts = ctypes.c_void_p
 
-_PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
+Prototypes = dict[str, tuple[Any, tuple[Any, ...]]]
+_PROTOTYPES: Prototypes = {
     "libbpf_version_string": (ctypes.c_char_p, ()),
     "libbpf_set_print": (ctypes.c_void_p, (ctypes.c_void_p,)),
     "libbpf_bpf_prog_type_str": (ctypes.c_char_p, (ctypes.c_int,)),
@@ -81,9 +82,6 @@ class Libbpf:
 
     def __init__(self, library: ctypes.CDLL) -> None:
         self._library = library
-        for name, (restype, argtypes) in _PROTOTYPES.items():
-            function = getattr(library, name)
-            function.restype, function.argtypes = restype, argtypes
         library.libbpf_set_print(None)
 
     @property
@@ -128,10 +126,25 @@ class Libbpf:
 
 def load(soname: str = SONAME) -> Libbpf | None:
     """Load the library of this machine; None if there is none, or one too old for the table."""
+    library = load_functions(_PROTOTYPES, soname)
+    return Libbpf(library) if library is not None else None
+
+
+def load_functions(prototypes: Prototypes, soname: str = SONAME) -> ctypes.CDLL | None:
+    """Load the library of this machine for some of its functions; None if there is none, or it lacks one of them.
+
+    Args:
+        prototypes: result and arguments of each function, by its name.
+        soname: name of the library's file.
+    """
     try:
-        return Libbpf(ctypes.CDLL(soname, use_errno=True))
+        library = ctypes.CDLL(soname, use_errno=True)
+        for name, (result, arguments) in prototypes.items():
+            function = getattr(library, name)
+            function.restype, function.argtypes = result, arguments
     except (OSError, AttributeError):
         return None
+    return library
 
 
 def _verdict(result: int) -> bool | None:

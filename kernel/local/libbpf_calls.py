@@ -26,7 +26,7 @@ from kernel.agent.bpf_calls import (
     addresses_of,
 )
 from kernel.agent.object_rings import RowMaker, ring_reader
-from kernel.local.libbpf import SONAME
+from kernel.local.libbpf import Prototypes, load_functions
 
 if TYPE_CHECKING:
     from kernel.agent.object_rings import AnyRing
@@ -84,7 +84,7 @@ class _LinkOptions(ctypes.Structure):
     )
 
 
-_PROTOTYPES: Final[dict[str, tuple[Any, tuple[Any, ...]]]] = {
+_PROTOTYPES: Final[Prototypes] = {
     "bpf_map_create": (_INT, (_INT, ctypes.c_char_p, _U32, _U32, _U32, _POINTER)),
     "bpf_prog_load": (_INT, (_INT, ctypes.c_char_p, ctypes.c_char_p, _POINTER, ctypes.c_size_t, _POINTER)),
     "bpf_link_create": (_INT, (_INT, _INT, _INT, _POINTER)),
@@ -98,14 +98,7 @@ _KPROBE_MULTI = (42, 56)
 
 def load_calls() -> ctypes.CDLL | None:
     """Return libbpf with its low-level calls; None: it is not on this machine, or lacks one of them."""
-    try:
-        library = ctypes.CDLL(SONAME, use_errno=True)
-        for name, (result, arguments) in _PROTOTYPES.items():
-            function = getattr(library, name)
-            function.restype, function.argtypes = result, arguments
-    except (OSError, AttributeError):
-        return None
-    return library
+    return load_functions(_PROTOTYPES)
 
 
 def local_calls() -> BpfCalls:

@@ -12,9 +12,9 @@ from __future__ import annotations
 import ctypes
 import threading
 from collections.abc import Callable, Container, Iterator
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
-from kernel.local.libbpf import SONAME
+from kernel.local.libbpf import SONAME, Prototypes, load_functions
 
 _POINTER = ctypes.c_void_p
 _MESSAGE_BYTES = 512
@@ -50,7 +50,7 @@ class _LoaderOptions(ctypes.Structure):
 
 
 _PRINT = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.c_char_p, _POINTER)
-_PROTOTYPES: Final[dict[str, tuple[Any, tuple[Any, ...]]]] = {
+_PROTOTYPES: Final[Prototypes] = {
     "libbpf_set_print": (_POINTER, (_POINTER,)),
     "bpf_object__open_mem": (_POINTER, (ctypes.c_char_p, ctypes.c_size_t, _POINTER)),
     "bpf_object__close": (None, (_POINTER,)),
@@ -126,13 +126,9 @@ def make_loader(data: bytes, name: str, programs: Container[str], cpus: int) -> 
 
 
 def _library() -> ctypes.CDLL:
-    try:
-        library = ctypes.CDLL(SONAME, use_errno=True)
-        for name, (result, arguments) in _PROTOTYPES.items():
-            function = getattr(library, name)
-            function.restype, function.argtypes = result, arguments
-    except (OSError, AttributeError):
-        raise LoaderRefused(f"objects are loaded by {SONAME}, which this machine does not have") from None
+    library = load_functions(_PROTOTYPES)
+    if library is None:
+        raise LoaderRefused(f"objects are loaded by {SONAME}, which this machine does not have")
     return library
 
 
