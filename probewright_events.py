@@ -225,12 +225,13 @@ class Event:
                     self._register()
                     if not self._is_enabled():
                         return False
-                taken = os.write(self._fd, data) > 0  # 0: nobody listens any more
+                taken = os.write(self._fd, data) > 0
         except (ValueError, TypeError) as error:
             self.problem = str(error)
             return False
         except OSError as error:
-            self.problem = _reason(error)
+            # EBADF of a file that is open: nobody listens any more (user_events_write_core in trace_events_user.c).
+            self.problem = _reason(error) if error.errno != errno.EBADF else ""
             return False
         self.problem = ""
         return taken

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import math
 import os
 import struct
@@ -170,6 +171,20 @@ def test_without_user_events_nothing_happens(file: Path) -> None:
     assert event.register() is False
     event.close()
     assert event.enabled is False
+
+
+def test_a_listener_that_leaves_before_the_write_is_no_problem() -> None:
+    """The kernel refuses the write with EBADF, as a file that is open for reading only does."""
+    event = Event("x", "int a")
+    event._fd = os.open(os.devnull, os.O_RDONLY)
+    try:
+        status = os.fstat(event._fd)
+        event._file, event._word = (status.st_dev, status.st_ino), ctypes.c_ulong(1)
+        assert event.enabled
+        assert event.write(1) is False
+        assert event.problem == ""
+    finally:
+        os.close(event._fd)
 
 
 def test_a_file_that_is_none_of_the_kernel_is_left_alone(file: Path) -> None:
