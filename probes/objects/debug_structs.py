@@ -6,6 +6,8 @@ which `clang -g` writes and `llvm-strip -g` removes.
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import struct
 from collections.abc import Iterator
 from functools import lru_cache
@@ -21,6 +23,11 @@ if TYPE_CHECKING:
 
 _MOST_ENTRIES = 1 << 18
 _DEEPEST = 16
+_DAMAGE = (
+    *(struct.error, ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError, NotImplementedError),
+    *(RecursionError, TypeError, ValueError),
+)
+"""Errors that pyelftools raises for damaged debug information beside its own."""
 _SIGNED, _BOOL = (5, 6), 2
 """DW_ATE_signed, DW_ATE_signed_char, DW_ATE_boolean."""
 _ALIASES = ("DW_TAG_typedef", "DW_TAG_const_type", "DW_TAG_volatile_type", "DW_TAG_restrict_type")
@@ -37,28 +44,20 @@ class DebugStruct(NamedTuple):
 
 @lru_cache(maxsize=4)
 def debug_structs(data: bytes) -> dict[str, DebugStruct]:
-    """Return the named structs of an ELF file by name; empty where it has no debug information, or damaged one."""
+    """Return the named structs of an ELF file by name, up to the first damage; empty without debug information."""
     from elftools.common.exceptions import DWARFError, ELFError  # not at each start of a session
     from elftools.elf.elffile import ELFFile
 
+    damage = (*_DAMAGE, ELFError, DWARFError)
     found: dict[str, DebugStruct] = {}
-    try:
+    with contextlib.suppress(*damage):
         elf = ELFFile(BytesIO(data))
-        if not elf.has_dwarf_info():
-            return {}
-        entries = 0
-        for unit in elf.get_dwarf_info().iter_CUs():
-            for die in unit.iter_DIEs():
-                entries += 1
-                if entries > _MOST_ENTRIES:
-                    return found
-                name, size = _name(die), _number(die, "DW_AT_byte_size")
-                if die.tag == "DW_TAG_structure_type" and name and size and name not in found:
-                    found[name] = DebugStruct(name, size, tuple(_members(die, RECORD_DATA, "", 0)))
-    except (ELFError, DWARFError, struct.error, KeyError, ValueError, AttributeError, TypeError, OverflowError):
-        return found
-    except (RecursionError, MemoryError, IndexError, AssertionError, NotImplementedError):
-        return found
+        units = elf.get_dwarf_info().iter_CUs() if elf.has_dwarf_info() else ()
+        entries = (die for unit in units for die in unit.iter_DIEs())
+        for die in itertools.islice(entries, _MOST_ENTRIES):
+            name, size = _name(die), _number(die, "DW_AT_byte_size")
+            if die.tag == "DW_TAG_structure_type" and name and size and name not in found:
+                found[name] = DebugStruct(name, size, tuple(_members(die, RECORD_DATA, "", 0)))
     return found
 
 

@@ -139,11 +139,11 @@ class LoadedObject:
         try:
             found = run_loader(self._target, self._loader, self.plan.kconfig)
         except BpfRefused as error:
-            raise self._which(error) from None
+            raise self._refusal_of_one(error) from None
         self._files += found.all
         return found
 
-    def _which(self, error: BpfRefused) -> BpfRefused:
+    def _refusal_of_one(self, error: BpfRefused) -> BpfRefused:
         """Return the refusal of the program that can't be loaded by itself; the given one where none is found."""
         names = self._loader.programs if 1 < len(self._loader.programs) <= _MOST_TRIALS else ()
         for name in names:
