@@ -11,6 +11,9 @@ STACK_FRAMES = 64
 STACK_BYTES = 8 + 8 * STACK_FRAMES
 """Bytes of a stack behind the fields of a record: the bytes of its addresses (s64, below 1: there are none), and
 those, the innermost first."""
+LOSS_NOTICE = 1 << 30
+"""Bit of a record's length in the ring buffer: there is no record, its number of lost records tells of a loss that no
+later record tells of yet."""
 RING_HEADER = 8
 """Bytes before a record in the ring buffer (BPF_RINGBUF_HDR_SZ)."""
 _LONGEST_SHORT = 116

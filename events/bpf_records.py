@@ -21,7 +21,7 @@ from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
 from events.batch import Batch, Chunk
-from events.bpf_layout import COMM, RING_HEADER, STACK_FRAMES, event_shift
+from events.bpf_layout import COMM, LOSS_NOTICE, RING_HEADER, STACK_FRAMES, event_shift
 from events.format import HeaderPage
 
 _MOST_COMMS = 1 << 15
@@ -75,19 +75,22 @@ class RecordConverter:
         self._header = header
         self._state: dict[tuple[int, int], tuple[int, int]] = {}
         """Time and number of lost records in the last record, by ring buffer and CPU."""
+        self._noticed: dict[tuple[int, int], int] = {}
+        """Number of lost records where a notice came after the last record, by ring buffer and CPU."""
         self._room = np.zeros((0, header.page_size // 4), np.uint32)
         """Sub-buffers that are made; fresh memory for each would cost more than all that is written."""
 
     def lost(self, ring: int) -> dict[int, int]:
-        """Return the records of a ring buffer that were lost, by CPU, as far as later records tell."""
-        return {cpu: lost for (number, cpu), (_, lost) in self._state.items() if number == ring and lost}
+        """Return the records of a ring buffer that were lost, by CPU, as far as later records or notices tell."""
+        latest = {key: lost for key, (_, lost) in self._state.items()} | self._noticed
+        return {cpu: lost for (number, cpu), lost in latest.items() if number == ring and lost}
 
     def forget(self, ring: int) -> None:
         """Forget a ring buffer that is gone."""
         self.sizes.pop(ring, None)
         self.stacks.pop(ring, None)
-        for key in [key for key in self._state if key[0] == ring]:
-            del self._state[key]
+        self._state = {key: state for key, state in self._state.items() if key[0] != ring}
+        self._noticed = {key: lost for key, lost in self._noticed.items() if key[0] != ring}
 
     def converted(self, batch: Batch) -> Batch:
         """Return a batch with sub-buffers in place of records; those of an unknown ring buffer are left out."""
@@ -104,11 +107,17 @@ class RecordConverter:
         stride = size + RING_HEADER
         whole = len(chunk.data) // stride
         rows = np.frombuffer(chunk.data, "<u4", whole * stride // 4).reshape(whole, stride // 4)
-        foreign = np.flatnonzero(rows[:, 0] != size)
+        is_notice = rows[:, 0] == size | LOSS_NOTICE
+        foreign = np.flatnonzero(~is_notice & (rows[:, 0] != size))
         if len(foreign):
-            rows = rows[: int(foreign[0])]
+            rows, is_notice = rows[: int(foreign[0])], is_notice[: int(foreign[0])]
         self.broken_chunks += len(rows) * stride != len(chunk.data)
-        return chunk._replace(data=self._pages((chunk.ring, chunk.cpu), rows) if len(rows) else b"")
+        key = chunk.ring, chunk.cpu
+        self._noticed.pop(key, None)
+        if is_notice[-1:].any():
+            self._noticed[key] = int(rows[-1, 5])
+        rows = rows[~is_notice]
+        return chunk._replace(data=self._pages(key, rows) if len(rows) else b"")
 
     def _pages(self, key: tuple[int, int], rows: NDArray[np.uint32]) -> bytes:
         """Return the sub-buffers of some records of one CPU; a loss and a long pause begin another one."""

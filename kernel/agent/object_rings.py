@@ -5,6 +5,7 @@ up to one length, with zeros behind shorter ones.
 """
 
 # This file is Python 3.6. ctypes and mmap are imported at the first use, as in bpf_calls.py.
+import os
 import struct
 import time
 
@@ -17,6 +18,8 @@ _PERF_SAMPLE, _PERF_LOST = 9, 2
 _ENABLE = 0x2400
 """PERF_EVENT_IOC_ENABLE."""
 _BUSY, _DISCARDED = 1 << 31, 1 << 30
+_LOSS_NOTICE = 1 << 30
+"""As in `events.bpf_layout`: in the length of a row without a record, whose number of lost records counts."""
 _OLDEST = 10**10
 """Nanoseconds before now in which a number may be the time of a record."""
 
@@ -46,6 +49,11 @@ class RowMaker:
             now = own if 0 <= now - own < _OLDEST else now
         head = _ROW_HEAD.pack(self.size, 0, now, pid & 0xFFFFFFFF, lost & 0xFFFFFFFF, 0, self.id, comm)
         return (head + data).ljust(self.size + 8, b"\0")
+
+    def loss_notice(self, lost: int) -> bytes:
+        """Return a row that tells the number of lost records, without a record."""
+        head = _ROW_HEAD.pack(self.size | _LOSS_NOTICE, 0, 0, 0, lost & 0xFFFFFFFF, 0, 0, b"")
+        return head.ljust(self.size + 8, b"\0")
 
 
 class ObjectRing:
@@ -94,7 +102,9 @@ class PerfRing:
         import mmap
 
         self.fd = fd
-        self._size, self._form, self._lost = size, form, 0
+        self._size, self._form = size, form
+        self._lost = self._told = 0
+        """Lost records as records of the kernel tell, and as our rows told."""
         self._page = mmap.PAGESIZE
         self._map = mmap.mmap(fd, self._page + size, mmap.MAP_SHARED, mmap.PROT_READ | mmap.PROT_WRITE)
         self._head = ctypes.c_uint64.from_buffer(self._map, self._HEAD)
@@ -117,9 +127,25 @@ class PerfRing:
             elif kind == _PERF_SAMPLE:
                 _, tid, now, raw = struct.unpack_from("<IIQI", record, 8)
                 rows.append(self._form.row(now, tid, self._lost, record[28 : 28 + raw]))
+                self._told = max(self._told, self._lost)
                 size += len(rows[-1])
         self._tail.value = at
+        if size < limit:
+            rows.append(self._loss_notice())
         return b"".join(rows), size < limit
+
+    def _loss_notice(self) -> bytes:
+        """Return a row that tells of losses that no record has told of yet, or nothing.
+
+        PERF_RECORD_LOST comes with the next record, which may never come; the event's own count
+        (PERF_FORMAT_LOST, Linux 6.0) is there at once.
+        """
+        count = os.read(self.fd, 16)
+        lost = struct.unpack("<QQ", count)[1] if len(count) == 16 else self._lost
+        if lost <= self._told:
+            return b""
+        self._told = lost
+        return self._form.loss_notice(lost)
 
     def _bytes(self, at: int, length: int) -> bytes:
         first = at % self._size

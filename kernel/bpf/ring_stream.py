@@ -58,7 +58,7 @@ class ConvertedStream:
         return self._converter.converted(batch) if batch is not None and self._converter is not None else batch
 
     def lost(self, number: int) -> dict[int, int]:
-        """Return the records of a ring buffer that were lost, by CPU, as far as later records tell."""
+        """Return the records of a ring buffer that were lost, by CPU, as far as later records or notices tell."""
         return self._converter.lost(number) if self._converter is not None else {}
 
     def require_answer(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import re
 import struct
 from collections.abc import Sequence
@@ -26,6 +27,8 @@ _TRACEPOINT_EVENT, _SOFTWARE_EVENT, _BPF_OUTPUT = 2, 1, 10
 """PERF_TYPE_TRACEPOINT, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_BPF_OUTPUT (include/uapi/linux/perf_event.h)."""
 _TID, _TIME, _RAW = 1 << 1, 1 << 2, 1 << 10
 """PERF_SAMPLE_*."""
+FORMAT_LOST: Final = 1 << 4
+"""PERFFORMAT_LOST."""
 _USE_CLOCKID = 1 << 25
 _CLOCK_MONOTONIC = 1
 _PERF_LINK: Final = 41
@@ -84,17 +87,24 @@ def functions_like(pattern: str, facts: TargetFacts) -> list[str]:
 def open_perf_buffer(target: Target, cpu: int) -> int:
     """Open the perf event of a CPU into whose buffer programs write, each record with thread and time.
 
-    Return its file; whoever maps the buffer switches it on. Raises BpfRefused, FileRefused, TargetLost.
+    Return its file; whoever maps the buffer switches it on. Its count of lost records can be read where the kernel
+    has one. Raises BpfRefused, FileRefused, TargetLost.
     """
-    answer = target.bpf(bpf_calls.PERF_EVENT_OPEN, struct.pack("<ii", _ANY, cpu) + perf_output_attributes())
+    head = struct.pack("<ii", _ANY, cpu)
+    answer = target.bpf(bpf_calls.PERF_EVENT_OPEN, head + perf_output_attributes(FORMAT_LOST))
+    if answer.result == -errno.EINVAL:
+        answer = target.bpf(bpf_calls.PERF_EVENT_OPEN, head + perf_output_attributes())
     if answer.result < 0:
         raise BpfRefused(f"opening the perf buffer of CPU {cpu}", -answer.result)
     return answer.result
 
 
-def perf_output_attributes() -> bytes:
-    """Return the struct perf_event_attr of a perf event that programs write records to."""
-    return _perf_attributes(_SOFTWARE_EVENT, _BPF_OUTPUT, sample=_TID | _TIME | _RAW, flags=_USE_CLOCKID)
+def perf_output_attributes(read_format: int = 0) -> bytes:
+    """Return the struct perf_event_attr of a perf event that programs write records to; `read_format`: bits of
+    enum perf_event_read_format.
+    """
+    sample, flags = _TID | _TIME | _RAW, _USE_CLOCKID
+    return _perf_attributes(_SOFTWARE_EVENT, _BPF_OUTPUT, sample=sample, read_format=read_format, flags=flags)
 
 
 def _tracepoint(target: Target, facts: TargetFacts, one: ObjectProgram) -> int:
@@ -126,9 +136,11 @@ def _open_event(target: Target, attributes: bytes, parts: Sequence[BpfPart], one
     return _done(target, bpf_calls.PERF_EVENT_OPEN, struct.pack("<ii", _ANY, 0) + attributes, parts, one)
 
 
-def _perf_attributes(kind: int, config: int, *, sample: int = 0, flags: int = 0, offset: int = 0) -> bytes:
+def _perf_attributes(
+    kind: int, config: int, *, sample: int = 0, read_format: int = 0, flags: int = 0, offset: int = 0
+) -> bytes:
     """Return a struct perf_event_attr up to its clock (PERF_ATTR_SIZE_VER3)."""
-    head = struct.pack("<IIQQQQQII", kind, 96, config, 1, sample, 0, flags, 1, 0)
+    head = struct.pack("<IIQQQQQII", kind, 96, config, 1, sample, read_format, flags, 1, 0)
     return head + struct.pack("<QQQQIi", 0, offset, 0, 0, 0, _CLOCK_MONOTONIC if flags & _USE_CLOCKID else 0)
 
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from events.batch import Batch, Chunk
-from events.bpf_layout import RECORD_DATA, STACK_BYTES, STACK_FRAMES, event_shift, stack_format
+from events.bpf_layout import LOSS_NOTICE, RECORD_DATA, STACK_BYTES, STACK_FRAMES, event_shift, stack_format
 from events.bpf_records import RecordConverter, StackPart
 from events.decode import Decoder
 from events.format import HeaderPage, parse_format
@@ -160,6 +160,24 @@ def test_a_loss_is_where_it_was_with_its_number(size: int) -> None:
     assert store.overrun == {0: 12}
     lacks = store.loss_spans.may_lack_events
     assert [lacks(start, start + 99) for start in (100, 201, 301, 401)] == [False, True, False, True]
+
+
+@pytest.mark.parametrize("size", [SMALL, LARGE])
+def test_a_notice_tells_a_loss_that_no_record_tells_yet(size: int) -> None:
+    store, converter = store_of(size), RecordConverter(HEADER)
+    converter.sizes[1] = size
+    notice = struct.pack("<II", size | LOSS_NOTICE, 0) + struct.pack("<QIIII", 0, 0, 7, 0, 0).ljust(size, b"\0")
+    data = Recorded(100, 1, 2, IDS[0], 1).raw(size) + notice
+    store.feed(converter.converted(Batch((Chunk(0, data, ring=1),), drained=True)))
+    assert [row[3] for row in rows(store)] == [1]
+    assert converter.lost(1) == {0: 7}
+    feed(store, converter, [Recorded(200, 1, 9, IDS[0], 2)], size)
+    store.flush()
+    assert converter.lost(1) == store.overrun == {0: 9}
+    assert store.loss_spans.may_lack_events(101, 199)
+    assert converter.broken_chunks == 0
+    converter.forget(1)
+    assert converter.lost(1) == {}
 
 
 def test_a_loss_of_one_ring_buffer_reaches_back_to_its_own_last_record() -> None:

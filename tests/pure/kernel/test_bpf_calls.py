@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from events.bpf_layout import RECORD_DATA
+from events.bpf_layout import LOSS_NOTICE, RECORD_DATA
 from kernel.agent.bpf_calls import PERF_EVENT_OPEN, BpfCalls
 from kernel.agent.object_rings import ring_reader
-from kernel.bpf.objects.attach_object import perf_output_attributes
+from kernel.bpf.objects.attach_object import FORMAT_LOST, perf_output_attributes
 from kernel.local.libbpf_calls import LibbpfCalls, LibbpfRing, load_calls, local_calls, local_ring
 from kernel.target import RecordForm
 from tests import bpf_call_checks as checks
@@ -84,9 +84,10 @@ def test_this_machine_uses_libbpf_where_it_is() -> None:
     assert isinstance(local_calls(), LibbpfCalls) is (load_calls() is not None)
 
 
-def test_a_perf_buffer_gives_time_and_thread_and_counts_what_it_lost() -> None:
+@pytest.mark.parametrize("read_format", [0, FORMAT_LOST])
+def test_a_perf_buffer_gives_time_and_thread_and_counts_what_it_lost(read_format: int) -> None:
     calls = BpfCalls()
-    event = struct.pack("<ii", -1, 0) + perf_output_attributes()
+    event = struct.pack("<ii", -1, 0) + perf_output_attributes(read_format)
     fd = calls.call(PERF_EVENT_OPEN, event, ())[0]
     if fd < 0:
         pytest.skip("this kernel opens no perf events for us")
@@ -109,8 +110,13 @@ def test_a_perf_buffer_gives_time_and_thread_and_counts_what_it_lost() -> None:
         written = 2 * size // 56
         for _ in range(written):
             checks.run_on_first_cpu(calls.call, program)
-        kept = len(rows_of(reader, row))
+        found = rows_of(reader, row)
+        notices = [one for one in found if int.from_bytes(one[:4], "little") & LOSS_NOTICE]
+        kept = len(found) - len(notices)
         assert 0 < kept < written
+        told = [struct.unpack_from("<I", one, 20)[0] for one in notices]
+        assert told == ([written - kept] if read_format else [])
+        assert rows_of(reader, row) == []
         checks.run_on_first_cpu(calls.call, program)
         (last,) = rows_of(reader, row)
         assert struct.unpack_from("<I", last, 20) == (written - kept,)
