@@ -274,7 +274,6 @@ def test_tasks_of_two_boots_are_counted_apart(side: Kernel, watch: Watch) -> Non
     summary = Summary(store)
     summary.tick(60)
     assert {(one.label, one.hits) for one in tasks_of(store, summary)} == {
-        ("<idle>-0", 1),  # the mark
         ("cat-812", 1),
         ("sshd-812", 1),
     }

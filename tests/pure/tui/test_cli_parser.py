@@ -13,7 +13,7 @@ def test_a_command_is_found_wherever_the_target_stands(argv):
     assert arguments.target == ("auto" if argv == ["list"] else "lab")
 
 
-@pytest.mark.parametrize("argv", [[], ["--target", "lab"], ["-t", "list"], ["x.pwr"], ["-t", "lab", "x.pwr"]])
+@pytest.mark.parametrize("argv", [[], ["--target", "lab"], ["-t", "list"], ["x.pwr"]])
 def test_without_a_command_the_application_starts(argv):
     assert parse(argv).command == "app"
 

@@ -36,7 +36,7 @@ def test_rows_are_sorted_and_have_their_change(before: dict[str, int], after: di
     numbers = [int(str(row.values[0])) for row in table.rows]
     assert numbers == sorted(after.values(), reverse=True)
     for row in table.rows:
-        assert row.per_second == (after[row.keys[0]] - before.get(row.keys[0], 0)) / seconds
+        assert row.per_second == (after[row.keys[0]] - before.get(row.keys[0], 0)) / float(seconds)
         assert 0 <= table.share(row) <= 1
     by_key = model.table(0, 0, ascending=True)
     assert [row.keys[0] for row in by_key.rows] == sorted(after)
