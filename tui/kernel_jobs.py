@@ -55,7 +55,7 @@ def arm(
         found, plan = error.measured, error.plan
         most = found.most_frequent() if found.by_function else ""
         counting = percent(found.cost(plan, counting=True))
-        return ProbeTooFast(probe, found.text(plan), counting, error.quieter, most, exceeds=error.exceeds)
+        return ProbeTooFast(probe, found.text(plan), counting, error.quieter, most, error.exceeded)
     except CannotLower as error:
         return ProbeRejected(probe, Verdict(str(probe), error.refusal), str(error))
     except ProbeRefused as error:

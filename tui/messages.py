@@ -154,8 +154,7 @@ class ProbeTooFast(PartMessage):
         cost_of_counting: str,
         quieter: Armable | None = None,
         most: str = "",
-        *,
-        exceeds: bool = True,
+        exceeded: str = "",
     ) -> None:
         super().__init__()
         self.probe = probe
@@ -165,8 +164,8 @@ class ProbeTooFast(PartMessage):
         """The probe without its most frequent functions; None: there is none."""
         self.most = most
         """The most frequent of several functions with their rates; empty: they were not counted."""
-        self.exceeds = exceeds
-        """True if the rate exceeds the limit, which the quieter probe keeps."""
+        self.exceeded = exceeded
+        """The limit that it exceeds, and the quieter probe keeps, as `50 % of a CPU`; empty: none."""
 
 
 class Remedied(PartMessage):

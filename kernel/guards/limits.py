@@ -113,16 +113,17 @@ REMEDY: Final = TOO_FAST
 
 def too_fast_error(plan: Plan, measured: MeasuredRate, limits: Limits) -> TooFast:
     """Return the error of a probe that is armed only after a question: it exceeds the limits, or is on several."""
-    exceeds = exceeds_limits(plan, measured, limits)
-    quieter = without_most_frequent(plan, measured, limits) if exceeds else without_loudest(plan, measured)
+    exceeded = exceeded_limit(plan, measured, limits)
+    quieter = without_most_frequent(plan, measured, limits) if exceeded else without_loudest(plan, measured)
     most = f"; the most frequent: {measured.most_frequent()}" if measured.by_function else ""
+    limit = f"; the limit is {exceeded}" if exceeded else ""
     return TooFast(
-        f"{plan.probe.subject}: {measured.text(plan)}; the limit is {limits.max_rate:,.0f} a second{most}",
+        f"{plan.probe.subject}: {measured.text(plan)}{limit}{most}",
         f"without the most frequent: '{quieter}'; {REMEDY}" if quieter is not None else REMEDY,
         plan,
         measured,
         quieter,
-        exceeds=exceeds,
+        exceeded=exceeded,
     )
 
 
@@ -140,7 +141,7 @@ def without_most_frequent(plan: Plan, measured: MeasuredRate, limits: Limits) ->
         left_out.append(name)
         share = 1 - sum(calls[each] for each in left_out) / total
         rates = {path: EventRate(rate.hits * share, rate.records * share) for path, rate in measured.rates.items()}
-        if not exceeds_limits(plan, measured._replace(rates=rates), limits):
+        if not exceeded_limit(plan, measured._replace(rates=rates), limits):
             return _without(probe, left_out)
     return None
 
@@ -180,16 +181,20 @@ def _without(probe: Probe, names: Sequence[str]) -> Probe | None:
 def asks_before(plan: Plan, measured: MeasuredRate, limits: Limits) -> bool:
     """Return whether a probe may be armed only after a question."""
     is_several = any(event.function_field for event in plan.events)
-    return exceeds_limits(plan, measured, limits) or (limits.asks_about_several and is_several)
+    return bool(exceeded_limit(plan, measured, limits)) or (limits.asks_about_several and is_several)
 
 
-def exceeds_limits(plan: Plan, measured: MeasuredRate, limits: Limits) -> bool:
-    """Return whether a probe exceeds the limits, and may be armed only after a question."""
+def exceeded_limit(plan: Plan, measured: MeasuredRate, limits: Limits) -> str:
+    """Return `50,000 events a second` or `50 % of a CPU`, the limit that a probe exceeds, and that it may be armed
+    beyond only after a question; empty: it exceeds none.
+    """
     if not limits.max_rate:
-        return False
+        return ""
     # A lab's guest is made for load: its slowdown against a real machine does not count.
     usual = measured._replace(slowdown=1)
-    return usual.records > limits.max_rate or usual.cost(plan) + usual.reading_cost(plan) > MAX_COST
+    if usual.records > limits.max_rate:
+        return f"{limits.max_rate:,.0f} events a second"
+    return percent(MAX_COST) if usual.cost(plan) + usual.reading_cost(plan) > MAX_COST else ""
 
 
 def _figure(rate: float) -> str:
@@ -210,13 +215,12 @@ class TooFast(KernelError):
         plan: Plan,
         measured: MeasuredRate,
         quieter: Probe | None = None,
-        *,
-        exceeds: bool = True,
+        exceeded: str = "",
     ) -> None:
         super().__init__(message, remedy)
         self.plan = plan
         self.measured = measured
-        self.exceeds = exceeds
-        """True if the events would exceed the rate limit."""
+        self.exceeded = exceeded
+        """The limit that it would exceed (`exceeded_limit`); empty: its rate is to be shown before."""
         self.quieter = quieter
         """The probe without its most frequent functions, which keeps the limit; None: there is none."""

@@ -224,7 +224,7 @@ async def test_the_table_of_a_view_is_what_the_command_line_writes(recording, tm
         for place, (name, suffix) in enumerate((("jsonl", ".jsonl"), ("csv", ".csv"))):
             dialog = await opened(app, pilot)
             in_here(dialog, tmp_path)
-            await pilot.press(*["down"] * (len(FORMATS) + place))
+            await pilot.press(*["down"] * place)
             line = dialog.query_one(SearchLine)
             await until(partial(_ends, line, f"x{suffix}"), pilot)
             assert "the table of this view" in _screen(app)

@@ -69,10 +69,18 @@ async def test_a_probe_on_several_functions_can_be_armed_without_the_most_freque
         await until(lambda: app.target.planner is not None, pilot)
         monkeypatch.setattr(app.arming, "arm", lambda one, **_: armed.append(one))
         app.post_message(
-            ProbeTooFast(probe, "about 90,000 events a second", "1 % of a CPU", quieter, f"{EVIL} 80,000")
+            ProbeTooFast(
+                probe,
+                "about 90,000 events a second",
+                "1 % of a CPU",
+                quieter,
+                f"{EVIL} 80,000",
+                "50,000 events a second",
+            )
         )
         await until(lambda: "Without (w)" in "\n".join(screen_text(app)), pilot)
         text = "\n".join(screen_text(app))
+        assert "The limit is 50,000 events a second." in text
         assert "Arm (a)" in text and "f [struct file *],!fput" in text and r"\x1b[31mx 80,000" in text
         await pilot.pause(PAUSE)  # letters are for nobody while the screen has just changed
         await pilot.press("w")
@@ -91,10 +99,11 @@ async def test_the_rate_of_several_functions_is_shown_before_they_are_armed(
         monkeypatch.setattr(app.arming, "arm", lambda one, **_: armed.append(one))
         most = "vfs_read 900 a second, vfs_open 20"
         rate = "about 920 events a second"
-        app.post_message(ProbeTooFast(probes["probe"], rate, "1 %", probes["quieter"], most, exceeds=False))
+        app.post_message(ProbeTooFast(probes["probe"], rate, "1 %", probes["quieter"], most))
         await until(lambda: "Without (w)" in "\n".join(screen_text(app)), pilot)
         text = "\n".join(screen_text(app))
         assert rate in text and most in text and "f vfs_*,!vfs_read" in text and "limit" not in text
+        assert "Several functions are armed after their rate was shown." in " ".join(text.split())
         await pilot.pause(PAUSE)
         await pilot.press(key)
         await until(lambda: "Without (w)" not in "\n".join(screen_text(app)), pilot)

@@ -85,7 +85,7 @@ def test_each_planted_failure_is_found_where_it_arose(guest: Guest, tmp_path: Pa
     failures = [one for one in done.objects if one["kind"] == "failure"]
     for error, (_, accepted) in PLANTED.items():
         found = [one for one in failures if failed_as(one, error)]
-        assert found, error
+        assert found, f"{error}: {done}"
         wrong = [one for one in found if plain(one["origin"]) not in accepted]
         assert not wrong, f"{error}: {json.dumps(wrong[:2], indent=1)}"
         assert not any(one["ambiguous"] or one["incomplete"] for one in found), error

@@ -118,12 +118,18 @@ def ask_too_fast(app: App[None], event: ProbeTooFast, chosen: Callable[[str], ob
         if answer in ("arm", "count", "filter", "quieter"):
             chosen(answer)
 
-    keeps = "Without the most frequent it keeps the limit" if event.exceeds else "Without the most frequent"
+    keeps = "Without the most frequent it keeps the limit" if event.exceeded else "Without the most frequent"
+    reason = (
+        f"The limit is {event.exceeded}."
+        if event.exceeded
+        else "Several functions are armed after their rate was shown."
+    )
     details = [
+        reason,
         *([f"The most frequent: {event.most}."] if event.most else []),
         *([f"{keeps}: {event.quieter}"] if event.quieter is not None else []),
-        *([f"Counting only would take {event.cost_of_counting}."] if event.exceeds else []),
-        *(["A filter makes fewer events; each call still runs the probe."] if event.exceeds else []),
+        *([f"Counting only would take {event.cost_of_counting}."] if event.exceeded else []),
+        *(["A filter makes fewer events; each call still runs the probe."] if event.exceeded else []),
     ]
     answers = (
         Answer("leave", "n", "Don't"),
@@ -133,7 +139,7 @@ def ask_too_fast(app: App[None], event: ProbeTooFast, chosen: Callable[[str], ob
         Answer("arm", "a", "Arm"),
     )
     question = f"{event.probe.subject}: {event.rate}. Arm it?"
-    app.push_screen(ChoiceDialog(question, details, answers, "" if event.exceeds else "arm"), done)
+    app.push_screen(ChoiceDialog(question, details, answers, "" if event.exceeded else "arm"), done)
 
 
 def ask_armed_already(

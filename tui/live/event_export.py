@@ -54,7 +54,7 @@ class EventExportScreen(ExportScreen):
         self._make_table = make_table
         self._selected = chosen.of(watching, store)
         offered = [OfferedFormat(form.name, form.title, form.suffix, form.keeps) for form in FORMATS]
-        super().__init__("", [*offered, *tables_of(view)], time.strftime("probewright-%Y%m%d-%H%M%S"))
+        super().__init__("", [*tables_of(view), *offered], time.strftime("probewright-%Y%m%d-%H%M%S"))
         self._watching = watching
         self._store = store
 

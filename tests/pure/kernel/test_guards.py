@@ -13,7 +13,7 @@ from kernel.guards.limits import (
     Limits,
     MeasuredRate,
     asks_before,
-    exceeds_limits,
+    exceeded_limit,
     loudest,
     too_fast_error,
     without_loudest,
@@ -146,9 +146,9 @@ def test_both_parts_are_said_where_there_are_two():
 def test_a_reader_that_takes_half_a_cpu_is_asked_about():
     slow = AGENT._replace(per_event=20_000)
     fast, limits = of(30_000), Limits()
-    assert not exceeds_limits(PLAN, MeasuredRate(fast, 0.1, AGENT), limits)
-    assert exceeds_limits(PLAN, MeasuredRate(fast, 0.1, slow), limits)
-    assert not exceeds_limits(PLAN, MeasuredRate(fast, 0.1, AGENT, EMULATED), limits), "a guest is there to be loaded"
+    assert not exceeded_limit(PLAN, MeasuredRate(fast, 0.1, AGENT), limits)
+    assert exceeded_limit(PLAN, MeasuredRate(fast, 0.1, slow), limits)
+    assert not exceeded_limit(PLAN, MeasuredRate(fast, 0.1, AGENT, EMULATED), limits), "a guest is there to be loaded"
 
 
 def test_a_trap_is_dearer_than_a_call():
@@ -169,17 +169,17 @@ def test_a_share_is_said_in_few_digits(share: float, text: str):
 
 
 @pytest.mark.parametrize(
-    ("hits", "records", "limit", "asks"),
+    ("hits", "records", "limit", "exceeded"),
     [
-        (40_000, 40_000, 50_000, False),
-        (60_000, 60_000, 50_000, True),
-        (60_000, 10, 50_000, False),  # few of many
-        (9_000_000, 10, 50_000, True),  # few, but each call costs
-        (9e9, 9e9, 0, False),
+        (40_000, 40_000, 50_000, ""),
+        (60_000, 60_000, 50_000, "50,000 events a second"),
+        (60_000, 10, 50_000, ""),  # few of many
+        (9_000_000, 10, 50_000, "50 % of a CPU"),  # few, but each call costs
+        (9e9, 9e9, 0, ""),
     ],
 )
-def test_what_is_asked_about(hits: float, records: float, limit: float, asks: bool):
-    assert exceeds_limits(PLAN, MeasuredRate(of(hits, records), 0.15), Limits(limit)) is asks
+def test_what_is_asked_about(hits: float, records: float, limit: float, exceeded: str):
+    assert exceeded_limit(PLAN, MeasuredRate(of(hits, records), 0.15), Limits(limit)) == exceeded
 
 
 def test_what_is_said_names_the_figures_and_the_way_out():
@@ -343,10 +343,10 @@ def test_a_probe_on_several_functions_is_asked_about_at_any_rate_where_that_is_w
     measured = MeasuredRate(of(10), 0.2, by_function={"fput": 9, "dput": 1})
     asking = Limits(asks_about_several=True)
     assert asks_before(several, measured, asking) and not asks_before(several, measured, Limits())
-    assert not asks_before(PLAN, measured, asking) and not exceeds_limits(several, measured, asking)
+    assert not asks_before(PLAN, measured, asking) and not exceeded_limit(several, measured, asking)
     error = too_fast_error(several, measured, asking)
-    assert not error.exceeds and str(error.quieter) == "f [struct file *],!fput file if file != 0"
-    assert too_fast_error(several, measured, Limits(1)).exceeds
+    assert not error.exceeded and str(error.quieter) == "f [struct file *],!fput file if file != 0"
+    assert too_fast_error(several, measured, Limits(1)).exceeded == "1 events a second"
     assert Limits.of({"max_rate": 3}, asks_about_several=True) == Limits(3, asks_about_several=True)
 
 
