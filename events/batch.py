@@ -15,6 +15,9 @@ class Chunk(NamedTuple):
     text: bool = False
     ring: int = 0
     """Number of the BPF ring buffer on that CPU; 0: the ring buffer of the trace instance."""
+    is_being_written: bool = False
+    """True if a record follows that a program is still writing: it may be older than events of other CPUs. Then the
+    data may be empty."""
 
 
 class Batch(NamedTuple):

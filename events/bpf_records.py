@@ -97,7 +97,7 @@ class RecordConverter:
         if not any(chunk.ring for chunk in batch.chunks):
             return batch
         chunks = [self._chunk(chunk) if chunk.ring else chunk for chunk in batch.chunks]
-        return batch._replace(chunks=tuple(chunk for chunk in chunks if chunk.data))
+        return batch._replace(chunks=tuple(chunk for chunk in chunks if chunk.data or chunk.is_being_written))
 
     def _chunk(self, chunk: Chunk) -> Chunk:
         size = self.sizes.get(chunk.ring)

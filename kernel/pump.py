@@ -63,6 +63,12 @@ class Pump:
         return int(getattr(self._stream, "errors", 0))
 
     @property
+    def is_quiet(self) -> bool:
+        """True if the last read found nothing in the buffers, or no other read will come."""
+        with self._changed:
+            return self._quiet >= self._reads or not self._alive()
+
+    @property
     def done(self) -> bool:
         """True once the thread has ended by itself: no more data will arrive."""
         return self.error is not None

@@ -204,7 +204,7 @@ def pack_batch(batch: Batch) -> bytes:
         _BATCH.pack(batch.drained | batch.after_gap << 1 | batch.booted << 2 | batch.changed << 3, len(batch.chunks))
     ]
     for chunk in batch.chunks:
-        parts += [_PIECE.pack(chunk.cpu, chunk.text, len(chunk.data)), chunk.data]
+        parts += [_PIECE.pack(chunk.cpu, chunk.text | chunk.is_being_written << 1, len(chunk.data)), chunk.data]
     return b"".join(parts)
 
 
@@ -232,10 +232,10 @@ def unpack_batches(raw: bytes, stored: int | None = None) -> Iterator[Batch]:
             raise InputRefusal("", f"a pass of {number} pieces", f"{_MOST_PIECES}")
         chunks = []
         for _ in range(number):
-            cpu, text, length = _PIECE.unpack_from(raw, at)
+            cpu, bits, length = _PIECE.unpack_from(raw, at)
             at += _PIECE.size
             if at + length > len(raw):
                 raise struct.error("a piece is not whole")
-            chunks.append(Chunk(cpu, raw[at : at + length], bool(text)))
+            chunks.append(Chunk(cpu, raw[at : at + length], bool(bits & 1), is_being_written=bool(bits & 2)))
             at += length
         yield Batch(tuple(chunks), bool(flags & 1), bool(flags & 2), bool(flags & 4), bool(flags & 8))

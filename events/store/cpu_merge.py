@@ -2,7 +2,8 @@
 
 The CPUs' ring buffers are read one after the other, so events of one CPU in a pass may be older than those of
 another. All events are held back for one pass: an event that a pass did not see was written after the pass began, and
-the pass began after the latest event of the passes before it.
+the pass began after the latest event of the passes before it. A record that a program was still writing hides those
+behind it from the pass: nothing after the last one before it is final.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ class Merger:
         """Held rows, each run sorted by time, runs of earlier passes first."""
         self._latest = -1
         """Latest time stamp of all passes so far; -1 before the first."""
+        self._limit = -1
+        """Time up to which all events were returned."""
 
     @property
     def latest(self) -> int:
@@ -42,19 +45,27 @@ class Merger:
         return min((int(run.keys.min()) for run in self._held), default=None)
 
     def merge(
-        self, runs: Sequence[RowColumns], ends: Collection[int], finals: Collection[int], drained: bool
+        self,
+        runs: Sequence[RowColumns],
+        ends: Collection[int],
+        finals: Collection[int],
+        drained: bool,
+        before_open: Collection[int] = (),
     ) -> RowColumns:
         """Add one pass and return the rows that are now final, sorted by time.
 
         Args:
             runs: one per CPU that had events in this pass.
-            ends: time of each CPU's last event in this pass, including events that are in no run because they have no
-                format.
+            ends: time of each ring buffer's last event in this pass, including events that are in no run because they
+                have no format.
             finals: as `ends`, or just before it where the last event must wait for its stack.
             drained: True if every CPU was read until it was empty.
+            before_open: time of the last event before each record that is being written; -1: there was none in this
+                pass.
         """
         # A CPU that was not drained may have more events after its last one.
-        limit = self._latest if drained else min([self._latest, *finals])
+        limit = min([self._latest, *(() if drained else finals)])
+        limit = self._limit = min([limit, *(max(self._limit, end) for end in before_open)])
         self._latest = max([self._latest, *ends])
         self._held += [_ordered([run]) for run in runs]
         cuts = [int(np.searchsorted(run.stamps, limit, side="right")) for run in self._held]

@@ -82,11 +82,15 @@ class Inflow:
 
     def _merge(self, batch: Batch, pass_contents: list[ChunkContents]) -> RowColumns:
         runs: dict[int, list[RowColumns]] = {}
-        ends: dict[int, int] = {}
-        finals: dict[int, int] = {}
+        ends: list[int] = []
+        finals: list[int] = []
+        before_open: list[int] = []
         for chunk, (run, end, final) in zip(batch.chunks, pass_contents, strict=True):
             if end >= 0:
-                ends[chunk.cpu], finals[chunk.cpu] = end, final
+                ends.append(end)
+                finals.append(final)
+            if chunk.is_being_written:
+                before_open.append(final)
             if len(run.ids):
                 runs.setdefault(chunk.cpu, []).append(run)
         if batch.changed and not batch.chunks:
@@ -96,10 +100,10 @@ class Inflow:
         elif batch.after_gap and self._gap_start is None:
             self._gap_start = self._merger.latest + 1
         if self._gap_start is not None and ends:
-            self.loss_spans.gaps.add(self._gap_start, max(ends.values()))
+            self.loss_spans.gaps.add(self._gap_start, max(ends))
             self._gap_start = None
         per_cpu = [concatenate_rows(cpu_runs) for cpu_runs in runs.values()]
-        return self._count_late(self._merger.merge(per_cpu, ends.values(), finals.values(), batch.drained))
+        return self._count_late(self._merger.merge(per_cpu, ends, finals, batch.drained, before_open))
 
     def _count_late(self, run: RowColumns) -> RowColumns:
         """Count the rows that arrived after later ones."""

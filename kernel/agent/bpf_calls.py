@@ -1,4 +1,4 @@
-"""Call bpf(2), read BPF ring buffers, find folders of cgroups; the third part of the agent's source."""
+"""Call bpf(2), read BPF ring buffers, find folders of cgroups; a part of the agent's source."""
 
 # This file is Python 3.6. ctypes and mmap are imported at the first use: they would double the agent's start time.
 import errno
@@ -219,6 +219,8 @@ class RecordRing:
     def __init__(self, fd: int, size: int, record: int) -> None:
         """Map the ring buffer of a map; `record`: bytes of a record. Raises OSError."""
         self.fd = fd
+        self.is_being_written = False
+        """True if the last `take` ended at a record that a program is writing, or was discarded."""
         self._size, self._record = size, record
         self._stride = record + _RING_HEADER
         self._ring = MappedRing(fd, size)
@@ -235,9 +237,10 @@ class RecordRing:
         first = start % self._size
         step = self._stride // 4
         lengths = self._words[first // 4 : first // 4 + count * step : step].tolist() if count else []
+        self.is_being_written = False
         for place, length in enumerate(lengths):
             if length & _BUSY_OR_DISCARDED:  # it is being written; what follows is read with it
-                count = place
+                count, self.is_being_written = place, True
                 break
         if not count:
             return b"", True

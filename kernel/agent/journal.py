@@ -1,4 +1,4 @@
-"""Write a journal of effects that outlive our death, before they happen; the third part of the agent's source.
+"""Write a journal of effects that outlive our death, before they happen; a part of the agent's source.
 
 A dead session's instance and events are found by their names. Other changes - a setting of the whole kernel, an event
 with a user's name - have none of our names: their undo step is in a file until it is done. The process that holds our

@@ -62,6 +62,8 @@ class ObjectRing:
     def __init__(self, fd: int, size: int, form: RowMaker) -> None:
         """Map the ring buffer of a map. Raises OSError."""
         self.fd = fd
+        self.is_being_written = False
+        """True if the last `take` ended at a record that a program is writing."""
         self._size, self._form = size, form
         self._ring = MappedRing(fd, size)
 
@@ -71,10 +73,12 @@ class ObjectRing:
         at, end = ring.read_to.value, ring.written[0]
         now = self._form.clock()
         rows, size = [], 0
+        self.is_being_written = False
         while at < end and size < limit:
             first = at % self._size
             (word,) = struct.unpack_from("<I", ring.data, first)
             if word & _BUSY:
+                self.is_being_written = True
                 break
             length = word & ~(_BUSY | _DISCARDED)
             if not word & _DISCARDED:
@@ -94,6 +98,8 @@ class PerfRing:
     """Reader of the perf buffer of one CPU (struct perf_event_mmap_page in include/uapi/linux/perf_event.h)."""
 
     _HEAD, _TAIL = 1024, 1032
+    is_being_written = False
+    """The kernel shows whole records only (perf_output_put_handle in kernel/events/ring_buffer.c)."""
 
     def __init__(self, fd: int, size: int, form: RowMaker) -> None:
         """Map and enable a perf event. Raises OSError."""

@@ -49,6 +49,8 @@ class RingReader:
         self.due = self.latest = 0.0
         self.plain = 0
         self.drained = False
+        self.is_said = True
+        """True once a frame without data has followed the last one with data: the buffers were found empty."""
         try:
             self.open()
         except OSError:
@@ -129,14 +131,15 @@ class RingReader:
         for (cpu, name), ring in self.rings.items():
             data, is_empty = ring.take(quota * self.size)
             drained = drained and is_empty
-            if data:
-                fields += [b"%d/%d" % (cpu, name), data]
+            if data or ring.is_being_written:
+                fields += [b"%d/%d%s" % (cpu, name, b"/" if ring.is_being_written else b""), data]
                 raw += len(data)
         self.drained = drained
         self.due = now + PERIOD if drained else now
-        self.latest = now + self.patience
-        if not raw:
+        self.latest = now + (PERIOD if fields else self.patience)
+        if not fields and self.is_said:
             return b""
+        self.is_said = not fields
         self.credit -= raw
         flag, body = b"", pack(*fields)
         if self.plain:

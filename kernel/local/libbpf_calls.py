@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import errno
+import select
 import struct
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
@@ -228,6 +229,10 @@ class LibbpfRing:
     def __init__(self, library: ctypes.CDLL, fd: int, form: RowMaker) -> None:
         """Map the ring buffer of a map. Raises OSError."""
         self.fd = fd
+        self.is_being_written = False
+        """True if the last `take` left something, as behind a record that a program is writing."""
+        self._poll = select.poll()
+        self._poll.register(fd, select.POLLIN)
         self._library, self._form = library, form
         self._rows: list[bytes] = []
         self._room = self._now = 0
@@ -240,6 +245,7 @@ class LibbpfRing:
         """Return the oldest records as rows, about `limit` bytes of them, and whether there are no more now."""
         self._rows, self._room, self._now = [], limit, self._form.clock()
         self._library.ring_buffer__consume(self._handle)
+        self.is_being_written = self._room > 0 and bool(self._poll.poll(0))
         return b"".join(self._rows), self._room > 0
 
     def _take_one(self, context: int, data: int, size: int) -> int:  # noqa: ARG002 - libbpf's

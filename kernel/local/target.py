@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 _PASS_BYTES = 1 << 20
 """Bytes read from one CPU in one pass: a probe that our own reading hits must not prevent a pass from ending."""
-_PERIOD = 0.03
+_PERIOD = _SOON = 0.03
 """Seconds between passes while few events arrive. With buffer_percent 0 every single event ends a poll, and a pass
 for each would cost more than the events.
 """
@@ -55,6 +55,7 @@ class LocalStream:
         self._closing = threading.Lock()
         self._closed = False
         self._pause_until = 0.0
+        self._had_data = False
         self._wake = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
         self._poll = select.poll()
         self._poll.register(self._wake, select.POLLIN)
@@ -70,7 +71,9 @@ class LocalStream:
             if self._closed:
                 raise StreamClosed
             start = time.monotonic()
-            ready = self._wait(start, timeout)
+            # None soon after the last data: what was held back for older events is final then.
+            ready = self._wait(start, min(timeout, _SOON) if self._had_data else timeout)
+            self._had_data = bool(ready)
             if not ready:
                 return None
             chunks: list[Chunk] = []
@@ -79,8 +82,9 @@ class LocalStream:
                 cpu, number, ring = self._rings.get(fd) or (self._fds[fd], 0, None)
                 data, empty = ring.take(_PASS_BYTES) if ring else self._drain(fd)
                 drained = drained and empty
-                if data:
-                    chunks.append(Chunk(cpu, data, ring=number))
+                is_being_written = ring is not None and ring.is_being_written
+                if data or is_being_written:
+                    chunks.append(Chunk(cpu, data, ring=number, is_being_written=is_being_written))
                     size += len(data)
             if drained and size < _BUSY_BYTES:
                 self._pause_until = time.monotonic() + _PERIOD

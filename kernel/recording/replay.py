@@ -30,6 +30,8 @@ class ReplayPump:
         self.error: KernelError | None = None
         self.done = False
         """True once all batches are read."""
+        self.is_quiet = True
+        """True: no data is in transit."""
 
     def settle(self, *, patience: float = 0.0) -> bool:  # noqa: ARG002 - as of a kernel
         """Return at once, as no data is in transit."""

@@ -27,6 +27,10 @@ class AnyPump(Protocol):
         """True if no more data will arrive."""
 
     @property
+    def is_quiet(self) -> bool:
+        """True if the last read found nothing in the buffers, or no more data will arrive."""
+
+    @property
     def error(self) -> KernelError | None:
         """Error because of which no more data will arrive."""
 

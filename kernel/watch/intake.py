@@ -137,9 +137,10 @@ class Intake:
                 break
         if self.has_backlog or before or self.store is None:
             return new
-        if self._is_stack_to_come(self.store):
+        session = self._queue.session
+        if self._is_stack_to_come(self.store) or (session is not None and not session.pump.is_quiet):
             return new
-        # Nothing came since the last tick: what was held back for older events of other CPUs is final.
+        # Nothing is in the buffers: what was held back for older events of other CPUs is final.
         return self.store.flush()
 
     def _is_stack_to_come(self, store: Store) -> bool:

@@ -43,6 +43,8 @@ class AgentStream:
         self._synced = self._wanted
         """`_wanted` when the agent was last asked and had read its buffers."""
         self._behind = False  # the last batch did not empty the buffers
+        self._has_more = False
+        """True until the agent has read the buffers again after its last batch, and found nothing."""
         self._closed = False
         self._closing = threading.Lock()
 
@@ -51,7 +53,8 @@ class AgentStream:
 
         After an effect on this connection (a probe disabled, say) and after `require_answer`, None and `drained` are
         returned only once the agent has read the buffers again: they hold for all earlier events. None is not
-        returned either while a slow remote host has more to send than its last batch held.
+        returned either before it has read them again after its last batch: that may have events of one CPU that are
+        younger than some of another, which a slow remote host sends late.
         """
         synced = self._wanted == self._synced
         item = self._get(timeout if synced else min(timeout, _SOON))
@@ -61,17 +64,20 @@ class AgentStream:
             with contextlib.suppress(FileRefused):  # closed meanwhile
                 if self._client.request(frames.SYNC, b"%d" % self._ident) == [b"1"]:
                     self._synced = wanted
+                    self._behind = self._has_more = False
             item = self._get(0)
         if item is None:
-            return None
+            return Batch((), drained=False) if self._has_more else None
         batch, size = item
-        self._behind = not batch.drained
+        self._behind, self._has_more = not batch.drained, bool(batch.chunks)
         self._owed += size
         self._consumed_bytes += size
         if self._owed >= self._window // 8 and not self._closed:
             self._client.post(0, frames.CREDIT, b"%d" % self._ident, b"%d" % self._owed)
             self._owed = 0
-        return batch if synced else batch._replace(drained=False)
+        if not synced:
+            return batch._replace(drained=False)
+        return batch if batch.chunks else None
 
     def _get(self, timeout: float) -> tuple[Batch, int] | None:
         """Return the next batch and its bytes; None: timeout. Raises TargetLost, StreamClosed if none can arrive any
@@ -133,9 +139,12 @@ class AgentStream:
 
 
 def _chunk(key: bytes, data: bytes) -> Chunk:
-    """Return the data of a CPU, or of its BPF ring buffer (`CPU/NUMBER`). Raises ValueError."""
-    cpu, slash, ring = key.partition(b"/")
-    return Chunk(number([cpu]), data, ring=number([ring]) if slash else 0)
+    """Return the data of a CPU, or of its BPF ring buffer: `CPU/NUMBER`, and `/` where a record is being written.
+    Raises ValueError.
+    """
+    cpu, _, ring = key.partition(b"/")
+    name, slash, _ = ring.partition(b"/")
+    return Chunk(number([cpu]), data, ring=number([name]) if ring else 0, is_being_written=bool(slash))
 
 
 def expand(flag: bytes, data: bytes, limit: int) -> bytes:

@@ -99,6 +99,9 @@ def test_a_record_that_is_being_written_is_waited_for(filled: Filled, ring: Reco
     filled.add(1, BUSY)
     filled.add(2)
     assert numbers(ring.take(1 << 20)[0]) == [0]
+    assert ring.is_being_written
     assert ring.take(1 << 20) == (b"", True)
+    assert ring.is_being_written
     filled.finish(1)
     assert numbers(ring.take(1 << 20)[0]) == [1, 2]
+    assert not ring.is_being_written

@@ -129,6 +129,24 @@ def test_silence_is_asked_about_after_a_step_that_was_performed_meanwhile() -> N
     assert batch is not None and not batch.drained, "the next read says whether that was all"
 
 
+def test_nothing_means_that_the_buffers_were_read_again_after_the_last_data(
+    agent: RemoteHost, instance: Instance
+) -> None:
+    """A pass has younger events of one CPU than what it has not yet of another."""
+    stream = stream_of(agent, instance.path)
+    put, fetched = stream.put, list[Batch]()
+    stream.put = lambda item: None if item is not None and not item[0].chunks else put(item)  # type: ignore[method-assign]
+    os.write(instance.pipes[1], bytes(PAGE))
+    while not fetched or not fetched[-1].chunks:
+        fetched += [batch for batch in [stream.read(5.0)] if batch is not None]
+    assert [stream.read(0.1) for _ in range(3)] == [Batch((), drained=False)] * 3
+    stream.put = put  # type: ignore[method-assign]
+    os.write(instance.pipes[1], bytes(PAGE))
+    batch = stream.read(5.0)
+    assert batch is not None and (not batch.chunks or stream.read(5.0) is None)
+    stream.close()
+
+
 @pytest.mark.parametrize("window", [1 << 14, 1 << 18])
 def test_a_slow_reader_fills_the_buffer_there(agent: RemoteHost, instance: Instance, window: int) -> None:
     """Nobody reads, so no more than the window leaves the kernel; then everything comes, in order."""
