@@ -81,6 +81,7 @@ def test_each_planted_failure_is_found_where_it_arose(guest: Guest, tmp_path: Pa
     guest.run(REMOVE)
     assert done.status == 0, done
     printed = [line.split() for line in done.err.splitlines() if line.split()[:1] and line.split()[0] in PLANTED]
+    assert "late" not in done.err, done.err
     assert printed == [[error, error] for error in PLANTED], done
     failures = [one for one in done.objects if one["kind"] == "failure"]
     for error, (_, accepted) in PLANTED.items():
