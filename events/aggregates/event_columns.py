@@ -11,11 +11,11 @@ from events.format import PROBE_FIELDS, EventFormat, Field
 from events.names.event_names import CGROUP
 from events.search.comparison import CALL_TIMES, COMM, CPU, LATENCY, PID
 from events.search.field_kinds import ValueKind, value_kind
+from events.search.function_comparison import FUNC
 
 STACKS: Final = ("kstack", "stack")
 """Words for the kernel's stack of an event."""
 ERRNO: Final = "errno"
-FUNC: Final = "func"
 _EVENT: Final = "event"
 _RETURN_WIDTHS: Final = (4, 8)
 """Bytes of a return value that can be an error."""

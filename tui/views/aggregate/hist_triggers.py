@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from events.aggregates.aggregate import GroupKey
-from events.aggregates.event_columns import ERRNO, FUNC, STACKS, KeyKind, KeySource
+from events.aggregates.event_columns import ERRNO, STACKS, KeyKind, KeySource
 from events.aggregates.request import (
     BY,
     MAX_KEYS,
@@ -23,6 +23,7 @@ from events.aggregates.request import (
 )
 from events.names.event_names import CGROUP
 from events.search.comparison import COMM, CPU, PID
+from events.search.function_comparison import FUNC
 from events.store.columns import is_number
 from kernel.watch.hist_tables import read_tables
 from probes.bpf.groups.grouping import ValueReading

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from events.aggregates.event_columns import (
-    FUNC,
     STACKS,
     EventColumns,
     field_of,
@@ -21,9 +20,9 @@ from events.aggregates.request import BY, TIMED, AggregateError, AggregateReques
 from events.graph.record_ends import EXIT
 from events.search.comparison import RETVAL
 from events.search.field_kinds import value_kind
-from probes.command import is_function
+from events.search.function_comparison import FUNC
 from tui.present.call_ends import ends_of
-from tui.present.watched_events import events_of, formats_of
+from tui.present.watched_events import events_of, formats_of, probed_functions
 
 if TYPE_CHECKING:
     from events.calls.call_values import EndRole
@@ -44,6 +43,8 @@ class PlanColumns:
         self._watch = watch
         self._plans: tuple[Plan, ...] = ()
         self._stacks = 0
+        self._functions: Mapping[str, str] = {}
+        """Probed function by path, of events on one function."""
         self._columns: dict[str, EventColumns] = {}
 
     def of(self, path: str) -> EventColumns:
@@ -51,17 +52,18 @@ class PlanColumns:
         known = self._watch.event_fields
         if self._plans != known.plans or self._stacks != len(known.with_stacks):
             self._plans, self._stacks = known.plans, len(known.with_stacks)
-            self._columns = {event.path: self._of(plan, event) for plan in self._plans for event in plan.events}
+            self._functions = probed_functions(self._plans)
+            self._columns = {event.path: self._of(event) for plan in self._plans for event in plan.events}
         if path == EXIT:
             return _OF_TRACER
         return self._columns.get(path) or EventColumns(has_stacks=path in known.with_stacks)
 
-    def _of(self, plan: Plan, event: PlannedEvent) -> EventColumns:
+    def _of(self, event: PlannedEvent) -> EventColumns:
         return EventColumns(
             {column.label: column.name for column in event.columns if column.label},
             frozenset(column.name for column in event.columns if column.is_retval),
             frozenset((event.frame,) if event.frame else ()),
-            is_function(plan.probe) and not event.function_field,
+            event.path in self._functions,
             event.path in self._watch.event_fields.with_stacks,
         )
 
