@@ -338,6 +338,16 @@ class ComposeScreen(Screen[None]):
         }
         self.notify(f"{by[planner.via]} the probes on functions that are armed from now on", markup=False)
 
+    def action_stacks(self) -> None:
+        """Have the kernel stack of each event recorded with the probes that are armed from now on, or of none."""
+        if not self._target_is_open():
+            return
+        specification = self.specification
+        specification.with_stacks = not specification.with_stacks
+        specification.judge_anew()
+        which = "the kernel stack of each event is" if specification.with_stacks else "no kernel stacks are"
+        self.notify(f"{which} recorded with the probes that are armed from now on", markup=False)
+
     def action_save(self) -> None:
         """Keep the probe that is on the screen as a preset."""
         if not self._target_is_open():
