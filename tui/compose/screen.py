@@ -123,6 +123,11 @@ class ComposeScreen(Screen[None]):
         self.refresh_state()
         self.call_after_refresh(self._make_panes)
 
+    @on(FunctionList.Marked)
+    def _marked(self, event: FunctionList.Marked) -> None:
+        event.stop()
+        self.panes.show_marks(event.number)
+
     def _look_up(self, look: Callable[[], object]) -> None:
         """Look the functions of a place up in a worker."""
 
