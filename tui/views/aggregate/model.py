@@ -307,7 +307,7 @@ class AggregateModel:
         parts = []
         if left := aggregate.left_out:
             lacking = (*self.request.keys, *self.request.values)
-            parts.append(f"{grouped(left)} without {'one of ' if len(lacking) > 1 else ''}{', '.join(lacking)}")
+            parts.append(f"{grouped(left)} without {' or '.join(lacking)}")  # no commas: a note is shortened at them
         if aggregate.of_calls and aggregate.unpaired:
             parts.append(f"{counted(aggregate.unpaired, 'end')} alone")
         if aggregate.skipped_events:
