@@ -89,8 +89,9 @@ class PickLine(SearchLine):
 
 
 class NameLine(PickLine):
-    """Line that searches names; a blank is text, or a key of the list's where a row was chosen; Enter takes the marked
-    names where there are some, as the footer shows.
+    """Line that searches names; a blank is text, or a key of the list's where a row was chosen.
+
+    Enter takes the marked names where there are some, as the footer shows.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "submit_marked", "Take marked", key_display="enter")]
