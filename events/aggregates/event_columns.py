@@ -16,7 +16,7 @@ from events.search.function_comparison import FUNC
 STACKS: Final = ("kstack", "stack")
 """Words for the kernel's stack of an event."""
 ERRNO: Final = "errno"
-_EVENT: Final = "event"
+EVENT: Final = "event"
 _RETURN_WIDTHS: Final = (4, 8)
 """Bytes of a return value that can be an error."""
 
@@ -40,9 +40,9 @@ _PROPERTIES: Final = {
     **dict.fromkeys(PID, KeyKind.PID),
     **dict.fromkeys(CPU, KeyKind.CPU),
     **dict.fromkeys(CGROUP, KeyKind.CGROUP),
-    _EVENT: KeyKind.EVENT,
+    EVENT: KeyKind.EVENT,
 }
-_OF_EVERY_EVENT: Final = ("comm", "pid", "cpu", "cgroup", _EVENT)
+_OF_EVERYEVENT: Final = ("comm", "pid", "cpu", "cgroup", EVENT)
 
 
 class EventColumns(NamedTuple):
@@ -140,7 +140,7 @@ def key_names(formats: Iterable[tuple[EventFormat, EventColumns]]) -> tuple[str,
         found |= dict.fromkeys(_own_names(fmt, columns, lambda _: True))
         later |= {name: None for name in (FUNC, ERRNO, STACKS[0]) if key_source(name, fmt, columns)}
     return tuple({FUNC: None} if FUNC in later else {}) + tuple(
-        name for name in (*_OF_EVERY_EVENT, *later, *found) if name != FUNC
+        name for name in (*_OF_EVERYEVENT, *later, *found) if name != FUNC
     )
 
 
