@@ -9,7 +9,6 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from events.stacks.stack import KERNEL_STACKS, USER_STACKS
-from probes.command import is_function
 
 if TYPE_CHECKING:
     from events.format import EventFormat
@@ -28,6 +27,8 @@ def events_of(watch: Watch) -> dict[str, bool]:
 
 def probed_functions(plans: Iterable[Plan]) -> dict[str, str]:
     """Return the function of each event that is on one alone, by its path: no field of the event names it."""
+    from probes.command import is_function  # not before the first picture
+
     return {
         event.path: plan.probe.subject
         for plan in plans
