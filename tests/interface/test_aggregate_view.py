@@ -96,6 +96,25 @@ async def test_statistics_of_a_value_by_two_keys_are_those_of_the_events():
         assert f"{lacking:,} without comm or event or count" in text(app), "what is not in the table is told"
 
 
+async def test_powers_of_two_of_a_value_are_letters_of_its_row():
+    app = application(shipped_recording())
+    async with app.run_test(size=(160, 40)) as pilot:
+        view = await _table(app, pilot)
+        await _choose(app, pilot, *_down_to(view, "count"), "l")
+        await until(lambda: "log2(count) by comm" in text(app) and view._rows.rows[0].totals, pilot)
+        found: defaultdict[str, Counter[int]] = defaultdict(Counter)
+        for record in _once(app):
+            if isinstance(count := record.values.get("count"), int):
+                found[record.comm][(count - 1).bit_length()] += 1
+        first, last = min(map(min, found.values())), max(map(max, found.values()))
+        assert f"log2(count) ≤ {1 << first:,} … ≤ {1 << last:,}" in text(app) and last > first
+        for comm, powers in found.items():
+            most = max(powers.values())
+            heights = [-(-8 * powers[exponent] // most) for exponent in range(first, last + 1)]
+            letters = "".join(" ▁▂▃▄▅▆▇█"[height] for height in heights)
+            await until(lambda: letters.rstrip() in _row(app, comm), pilot)  # noqa: B023 - it is waited for
+
+
 async def test_a_key_and_a_value_are_taken_away_again():
     app = application(shipped_recording())
     async with app.run_test(size=(120, 40)) as pilot:
