@@ -17,6 +17,9 @@ _SEPARATORS = re.compile(r"[^\w.$]+")
 """Separators of terms: blanks, `*`, `()`, `:`, `/`, as are often pasted along with a name."""
 _BY_RARITY = "zjqxwvkyhb0123456789.$gfmulcpdonaisrte_"
 """Characters from rare to frequent in the names of a kernel; others (-1) are rarer still."""
+_MIN_WORD_LENGTH = 3
+"""Minimum length of a term that is ranked as a word: a shorter one is the beginning of too many."""
+_DIGITS = "0123456789"
 _MIN_TOLERANT_LENGTH = 6
 """Minimum length of a term for which wrong letters are tolerated."""
 _CANDIDATES = 750
@@ -56,7 +59,8 @@ class Search:
         """Last single-term query that occurs in names, and the ranks of those names."""
 
     def find(self, query: str, limit: int | None = None) -> SearchResult:
-        """Return the names that contain all terms of a query, ranked: prefix, at a word, anywhere; short before long.
+        """Return the names that contain all terms of a query, ranked: prefix; system call of that name; whole word;
+        beginning of a word; anywhere; short before long.
 
         Args:
             query: terms in any case, separated by characters that no name contains. Empty: all names, in the given
@@ -123,7 +127,22 @@ class Search:
         at_word = [i for i in rest if word in names[i]]
         for i in at_word:
             seen[i] = 1
-        return first + at_word + [i for i in rest if not seen[i]]
+        return first + self._by_word(term, at_word) + [i for i in rest if not seen[i]]
+
+    def _by_word(self, term: str, hits: list[int]) -> list[int]:
+        """Return hits at the beginning of a word with the functions of a system call of that name first, as
+        `do_sys_openat2` and `__x64_sys_openat` for `openat`, then those that have the term as a whole word.
+        """
+        if len(term) < _MIN_WORD_LENGTH:
+            return hits
+        names, call = self._names, f"sys_{term}"
+        whole = re.compile(f"_{re.escape(term)}(?![a-z])").search
+        classes: tuple[list[int], list[int], list[int]] = ([], [], [])
+        for i in hits:
+            name = names[i]
+            is_call = name.endswith(call) or name.rstrip(_DIGITS).endswith(call)
+            classes[0 if is_call else 1 if whole(name) else 2].append(i)
+        return [i for ranks in classes for i in ranks]
 
     def _near_matches(self, term: str, among: Sequence[int]) -> list[int]:
         """Return the names in `among`, none of which contains the term, that nearly match it."""

@@ -10,6 +10,7 @@ KernelError
 │   └── StreamClosed      the stream has been closed by us
 ├── ProbeRefused          the kernel rejected a probe; carries its verdict
 ├── TooFast               in kernel.guards.limits: a probe was not armed, as its events would exceed the limits
+├── ArmingCancelled       the user stopped arming; nothing of the probe is left
 ├── SettingChanged        a setting was not restored: somebody else has changed it since
 └── FileRefused           one read or write failed; carries path and errno
 """
@@ -87,6 +88,13 @@ class ProbeRefused(KernelError):
         super().__init__(error.message if error else "refused", error.hint if error else "")
         self.verdict = verdict
         self.functions = dict(functions or {})
+
+
+class ArmingCancelled(KernelError):
+    """Arming a probe was cancelled; its steps are undone."""
+
+    def __init__(self) -> None:
+        super().__init__("stopped before it was armed: nothing of it is left")
 
 
 class SettingChanged(KernelError):

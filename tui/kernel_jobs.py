@@ -13,6 +13,7 @@ from events.search.condition_parser import and_condition
 from kernel.cleanup.undo import failure_lines
 from kernel.connection.text_note import text_note
 from kernel.errors import KernelError, ProbeRefused
+from kernel.guards.arm_progress import ArmProgress
 from kernel.guards.limits import TooFast
 from kernel.session.arm_steps import Mode
 from kernel.session.armed import Armed
@@ -37,8 +38,9 @@ def arm(
     rate_shown: bool = False,
     count_only: bool = False,
     triggers: Sequence[str] = (),
+    progress: ArmProgress | None = None,
 ) -> ProbeArmed | ProbeRejected | ProbeTooFast:
-    """Arm a probe, with triggers for its events; waits for the kernel."""
+    """Arm a probe, with triggers for its events; waits for the kernel. `progress`: gets each step, may stop it."""
     armed_before = armed_with_other_filter(watch, probe)
     try:
         if armed_before is not None and isinstance(probe, Probe | UserProbe):
@@ -50,6 +52,7 @@ def arm(
             rate_shown=rate_shown,
             mode=Mode.COUNT if count_only else Mode.RECORD,
             triggers=triggers,
+            progress=progress,
         )
     except TooFast as error:
         found, plan = error.measured, error.plan

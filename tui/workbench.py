@@ -45,7 +45,7 @@ class BuiltProbe(Protocol):
         """The probe, where its text is one."""
 
     def triggers_of(self, probe: Armable) -> tuple[str, ...]:
-        """Return the hist triggers that are armed with a probe."""
+        """Return the triggers that are armed with a probe."""
 
     def translated_triggers(self, probe: Armable) -> tuple[str, ...]:
         """Return the hist triggers that another tool's text had for the subject of a probe."""

@@ -89,12 +89,28 @@ class PickLine(SearchLine):
 
 
 class NameLine(PickLine):
-    """Line that searches names; a blank is text, or a key of the list's where a row was chosen."""
+    """Line that searches names; a blank is text, or a key of the list's where a row was chosen.
 
-    def __init__(self, placeholder: str, row_chosen: Callable[[], bool]) -> None:
-        """Take the text for an empty line, and the function that tells whether a row was chosen."""
+    Enter takes the marked names where there are some, as the footer shows.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "submit_marked", "Take marked", key_display="enter")]
+
+    def __init__(self, placeholder: str, row_chosen: Callable[[], bool], has_marks: Callable[[], bool]) -> None:
+        """Take the text for an empty line, and the functions that tell whether a row was chosen, and whether some are
+        marked.
+        """
         super().__init__(placeholder)
         self._row_chosen = row_chosen
+        self._has_marks = has_marks
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 - Textual's
+        """Let Enter be one of two: for the row, or for the marks."""
+        return action not in ("submit", "submit_marked") or (action == "submit_marked") == self._has_marks()
+
+    async def action_submit_marked(self) -> None:
+        """Submit the line: the list takes what is marked."""
+        await self.action_submit()
 
     def check_consume_key(self, key: str, character: str | None) -> bool:
         """Leave the blank to the list where a row was chosen."""

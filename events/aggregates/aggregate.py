@@ -95,6 +95,8 @@ class Aggregate:
         self.passing_count = 0
         """Number of those that pass the filter."""
         self.of_calls = ends is not None
+        self.left_out_ends: frozenset[str] = frozenset()
+        """Paths of events that are not counted: the other end of each call is."""
         with_powers = [value in request.histograms for value in request.values]
         self.groups = Groups(len(request.keys), with_powers, limit)
         self._store = store
@@ -209,7 +211,8 @@ class Aggregate:
         return found
 
     def _is_wanted(self, path: str) -> bool:
-        return path not in _STACKS if self._only is None else path in self._only
+        is_wanted = path not in _STACKS if self._only is None else path in self._only
+        return is_wanted and path not in self.left_out_ends
 
     def _take_events(self, columns: Columns, passes: Mask) -> None:
         own = columns if passes.all() else columns.only(passes)

@@ -11,12 +11,12 @@ from events.format import PROBE_FIELDS, EventFormat, Field
 from events.names.event_names import CGROUP
 from events.search.comparison import CALL_TIMES, COMM, CPU, LATENCY, PID
 from events.search.field_kinds import ValueKind, value_kind
+from events.search.function_comparison import FUNC
 
 STACKS: Final = ("kstack", "stack")
 """Words for the kernel's stack of an event."""
 ERRNO: Final = "errno"
-FUNC: Final = "func"
-_EVENT: Final = "event"
+EVENT: Final = "event"
 _RETURN_WIDTHS: Final = (4, 8)
 """Bytes of a return value that can be an error."""
 
@@ -40,9 +40,9 @@ _PROPERTIES: Final = {
     **dict.fromkeys(PID, KeyKind.PID),
     **dict.fromkeys(CPU, KeyKind.CPU),
     **dict.fromkeys(CGROUP, KeyKind.CGROUP),
-    _EVENT: KeyKind.EVENT,
+    EVENT: KeyKind.EVENT,
 }
-_OF_EVERY_EVENT: Final = ("comm", "pid", "cpu", "cgroup", _EVENT)
+_OF_EVERYEVENT: Final = ("comm", "pid", "cpu", "cgroup", EVENT)
 
 
 class EventColumns(NamedTuple):
@@ -140,7 +140,7 @@ def key_names(formats: Iterable[tuple[EventFormat, EventColumns]]) -> tuple[str,
         found |= dict.fromkeys(_own_names(fmt, columns, lambda _: True))
         later |= {name: None for name in (FUNC, ERRNO, STACKS[0]) if key_source(name, fmt, columns)}
     return tuple({FUNC: None} if FUNC in later else {}) + tuple(
-        name for name in (*_OF_EVERY_EVENT, *later, *found) if name != FUNC
+        name for name in (*_OF_EVERYEVENT, *later, *found) if name != FUNC
     )
 
 

@@ -40,7 +40,14 @@ class Format(NamedTuple):
 
 
 FORMATS = (
-    Format("jsonl", "JSON lines", ".jsonl", "every field of every event as a number and by its name", of_tables=True),
+    Format(
+        "jsonl",
+        "JSON lines",
+        ".jsonl",
+        "every field of every event as a number and by its name",
+        names_addresses=True,
+        of_tables=True,
+    ),
     Format(
         "csv", "CSV", ".csv", "a row an event, a column a field; no names of values", columns=True, of_tables=True
     ),

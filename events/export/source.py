@@ -19,6 +19,9 @@ from events.record import Record
 from events.stacks.stack import KERNEL_STACKS, USER_STACKS
 from events.text import UNNAMED
 
+_FUNCTION = "__probe_func"
+"""Field with the address of the function that returned."""
+
 
 class ProbeNote(NamedTuple):
     """Description of the probe of an event."""
@@ -152,6 +155,23 @@ class Source:
         if not isinstance(value, int):
             return value if isinstance(value, str) else None
         return function_name(self.symbols(record.boot), value, self.of(record.event).pattern)
+
+    def probe_places(self, record: Record) -> Mapping[str, str]:
+        """Return the symbols of the addresses that each record of a probe in the kernel has, by field.
+
+        Without symbols the function of a probe on one is known all the same.
+        """
+        about, symbols = self.of(record.event), self.symbols(record.boot)
+        known = {
+            name: value
+            for name, value in record.values.items()
+            if name in PROBE_FIELDS and isinstance(value, int) and not about.user
+        }
+        if symbols is not None:
+            texts = {name: symbols.instruction(value, offset=name != _FUNCTION) for name, value in known.items()}
+            return {name: text for name, text in texts.items() if text and not text.startswith("0")}
+        function = about.subject.partition(" (")[0]
+        return {_FUNCTION: function} if function and not about.pattern and _FUNCTION in known else {}
 
     def exact_values(self, record: Record) -> Mapping[str, Value]:
         """Return the fields of an event by name as `events.export.escape.exact_values`, with a probed function's

@@ -23,6 +23,7 @@ from events.search.comparison import (
 )
 from events.search.condition import COMMON_FIELDS, BinaryCondition, Condition, Negation, Term
 from events.search.field_kinds import ValueKind
+from events.search.function_comparison import FUNC, FunctionComparison, FunctionSource
 from events.store.cgroups import Cgroups
 
 _TOKEN: Final = re.compile(
@@ -84,6 +85,7 @@ class _Reader:
     fields: Mapping[str, ValueKind]
     cgroups: Cgroups | None
     symbols: SymbolSource
+    function_of: FunctionSource
     place: int = 0
     depth: int = field(default=0)
 
@@ -166,14 +168,20 @@ class _Reader:
         numbers = NumberComparison(field, sign, number, of_error=errno_of(text) is not None)
         if kind is not ValueKind.MIXED or sign not in _TEXT_OPERATORS:
             return numbers
-        return BinaryCondition(numbers, TextComparison(field, sign, text), either=True)
+        return BinaryCondition(numbers, self.text_comparison(field, sign, text), either=True)
 
     def name_comparison(self, field: str, sign: str, text: str, kind: ValueKind) -> Term:
         """Return a comparison with a text, and with names of functions where the field of some events has these."""
-        texts = TextComparison(field, sign, text)
+        texts = self.text_comparison(field, sign, text)
         if kind is not ValueKind.MIXED:
             return texts
         return BinaryCondition(texts, SymbolComparison(field, sign, text, self.symbols), either=True)
+
+    def text_comparison(self, field: str, sign: str, text: str) -> TextComparison:
+        """Return a comparison with a text: of the function, where an event is on one that no field names."""
+        if field == FUNC:
+            return FunctionComparison(field, sign, text, self.function_of)
+        return TextComparison(field, sign, text)
 
 
 def _unquoted(value: _Token) -> str:
@@ -198,6 +206,7 @@ def parse_condition(
     comm: Comm,
     cgroups: Cgroups | None = None,
     symbols: SymbolSource = lambda _: None,
+    function_of: FunctionSource = lambda _: "",
 ) -> Condition:
     """Parse a condition.
 
@@ -209,11 +218,12 @@ def parse_condition(
         comm: returns the task name of a thread id.
         cgroups: cgroups of tasks; None: all unknown.
         symbols: names of functions, for fields with an address in code.
+        function_of: probed function by path, of events on one function, which no field names.
 
     Raises:
         ConditionError: the text is no condition; the error has the reason and the column.
     """
-    reader = _Reader(_tokens(text), fields, cgroups, symbols)
+    reader = _Reader(_tokens(text), fields, cgroups, symbols, function_of)
     term = reader.either()
     rest = reader.take()
     if rest.kind != "end":

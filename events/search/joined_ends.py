@@ -14,10 +14,11 @@ import numpy as np
 from events.calls.call_matching import CallMatching
 from events.search.comparison import LATENCY, Comparison, NumberComparison
 from events.search.condition import COMMON_FIELDS
+from events.search.function_comparison import FunctionComparison
 from events.store.columns import PIECE, Columns, Ints, Mask
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Container, Iterator, Mapping
 
     from events.calls.call_values import EndRole
     from events.search.condition import Condition
@@ -93,12 +94,12 @@ class JoinedEnds:
                 places = np.searchsorted(seqs, table.seqs[inside])
                 names = {field.name for field in table.layout.format.fields}
                 for part in parts:
-                    has = part.field in names or part.field in COMMON_FIELDS
+                    has = _has_field(part, names, table.layout.format.path)
                     yield part, places, has, part.of_table(table, self.condition.comm)[inside]
             text = np.flatnonzero(columns.is_text & np.isin(np.arange(start, start + len(columns)), seqs[at:stop]))
             records = [self._store.record(start + place) for place in text.tolist()]
             for part in parts if records else ():
-                has_it = [part.field in record.values or part.field in COMMON_FIELDS for record in records]
+                has_it = [_has_field(part, record.values, record.event) for record in records]
                 yield (
                     part,
                     np.searchsorted(seqs, text + start),
@@ -106,6 +107,12 @@ class JoinedEnds:
                     [part.of_record(record) for record in records],
                 )
             at = stop
+
+
+def _has_field(part: Comparison, names: Container[str], path: str) -> bool:
+    """Return whether an event has what is compared."""
+    is_known = part.field in names or part.field in COMMON_FIELDS
+    return is_known or (isinstance(part, FunctionComparison) and part.has(path))
 
 
 def _places(seqs: Ints, wanted: Ints) -> Ints:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from foreign.count_text import counted
 from kernel.bpf import calls
 from kernel.bpf.calls import BpfRefused, MapType
 from kernel.bpf.rings import Cpus, make_rings
@@ -88,7 +89,14 @@ class _LoadedEvent(NamedTuple):
 class LoadedPrograms:
     """Programs of one plan, attached and switched off at first. Its files are open on the target."""
 
-    def __init__(self, target: Target, plan: Plan, ids: Sequence[int], cpus: Cpus) -> None:
+    def __init__(
+        self,
+        target: Target,
+        plan: Plan,
+        ids: Sequence[int],
+        cpus: Cpus,
+        begin: Callable[[str], object] = lambda _: None,
+    ) -> None:
         """Load and attach the programs.
 
         Args:
@@ -96,6 +104,7 @@ class LoadedPrograms:
             plan: a plan whose events are recorded by programs.
             ids: id for each of its events.
             cpus: of the target.
+            begin: gets each step in words, and may raise what ends it.
 
         Raises BpfRefused, FileRefused, TargetLost: nothing is left of it.
         """
@@ -103,6 +112,7 @@ class LoadedPrograms:
         """Ring buffers, one a CPU."""
         self._target = target
         self._cpus = cpus
+        self._begin = begin
         self._files: list[int] = []
         """All files but links, the newest last."""
         self._events: list[_LoadedEvent] = []
@@ -212,7 +222,9 @@ class LoadedPrograms:
             maps[MapRole.OBJECTS] = self._map(MapType.HASH, 8, 8, _MOST_OBJECTS, "pw_objects")
         loaded = _LoadedEvent(event, number, control, ())
         self._events.append(loaded)
-        for program in event.programs:
+        for at, program in enumerate(event.programs, 1):
+            functions = f" to {counted(len(program.functions), 'function')}" if len(program.functions) > 1 else ""
+            self._begin(f"attaching program {at:,} of {len(event.programs):,}{functions}")
             groups = self._add_groups(program.grouping, maps) if program.grouping is not None else 0
             try:
                 fd = self._load_program(program, own, maps)

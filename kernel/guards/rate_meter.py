@@ -141,11 +141,17 @@ class RateMeter:
 
 
 def measured(
-    instance: Instance, events: Sequence[PlannedEvent], undo: UndoList, name: str, *, patient: bool = False
+    instance: Instance,
+    events: Sequence[PlannedEvent],
+    undo: UndoList,
+    name: str,
+    *,
+    patient: bool = False,
+    wait: Callable[[float], object] = time.sleep,
 ) -> MeasuredRate | None:
     """Measure the rate for a moment; None if impossible, which does not prevent arming. Raises TargetLost.
 
-    `patient`: also over a slow connection.
+    `patient`: also over a slow connection; `wait`: sleeps, or raises what ends the measurement.
 
     The triggers stay until `undo` runs: an event that is enabled before that is not patched out of the kernel's code
     and in again.
@@ -157,7 +163,7 @@ def measured(
         if several is not None:
             with contextlib.suppress(FileRefused):  # then all together are counted
                 meter.count_functions(several, max(len(several.lines), _MOST_MATCHED))
-        return meter.measure(patient=patient)
+        return meter.measure(wait, patient=patient)
     except FileRefused:
         with contextlib.suppress(KernelError):
             undo.run()

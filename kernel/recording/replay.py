@@ -12,6 +12,7 @@ from events.loss_counts import LossCounts
 from events.recording.reader import Recording, RecordingError
 from kernel.cleanup.undo import UndoFailure
 from kernel.errors import KernelError, ProbeRefused, TargetUnusable
+from kernel.guards.arm_progress import ArmProgress
 from kernel.guards.limits import UNLIMITED, Limits
 from kernel.recording.plans import readable_plans, recorded_plans
 from kernel.session.arm_steps import Mode
@@ -87,6 +88,7 @@ class ReplayProbes:
         limits: Limits = UNLIMITED,  # noqa: ARG002 - recorded probes can't change
         mode: Mode = Mode.RECORD,  # noqa: ARG002
         key: object | None = None,  # noqa: ARG002
+        progress: ArmProgress | None = None,  # noqa: ARG002
     ) -> Armed:
         """Show a recorded probe again. Raises ProbeRefused if the recording does not contain it."""
         candidates = [armed for armed in self.recorded if armed.plan.probe.subject == plan.probe.subject]

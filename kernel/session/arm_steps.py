@@ -14,6 +14,7 @@ from kernel.agent.journal import needs_journal
 from kernel.cleanup.owner import GROUP_PREFIX, INSTANCE_PREFIX
 from kernel.cleanup.undo import UndoFailure, UndoList
 from kernel.errors import FileRefused, KernelError, ProbeRefused
+from kernel.guards.arm_progress import ArmProgress
 from kernel.guards.rate_meter import RateMeter
 from kernel.session.rejection import rejection_error
 from kernel.session.stack_triggers import REMOVAL, records_stacks, within_filter
@@ -104,19 +105,27 @@ class ArmSteps:
         enabled = self._tracers.undo_list() if plan.tracer is not None else UndoList(self._target)
         return ProbeSteps(UndoList(self._target), UndoList(self._target), enabled, name)
 
-    def define(self, plan: Plan, undo: UndoList) -> None:
-        """Create the events, with all their probes. Raises ProbeRefused, TargetLost."""
+    def define(self, plan: Plan, undo: UndoList, progress: ArmProgress | None = None) -> None:
+        """Create the events, with all their probes. Raises ProbeRefused, TargetLost.
+
+        `progress`: gets the number of lines, and may stop between two of them, by its error.
+        """
+        progress, written, lines = progress or ArmProgress(), 0, len(plan.lines)
         for event in plan.events:
             line = event.line
             if not line:
                 continue  # an event that the kernel already has
             try:
+                progress.begin(f"writing its lines: {written:,} of {lines:,}")
                 remove = self._tracefs.define(event.remove)
                 self._require_free_name(event, remove)
                 undo.do(self._tracefs.define(line), remove)
                 self._make_undo_conditional(event, remove, undo)
                 for line in event.more:  # removing the event removes these probes too
+                    written += 1
+                    progress.begin(f"writing its lines: {written:,} of {lines:,}")
                     self._target.perform(self._tracefs.define(line))
+                written += 1
             except FileRefused as error:
                 raise rejection_error(line, error, _log(self._tracefs)) from None
 

@@ -12,6 +12,7 @@ from events.format import EventFormat
 from events.loss_counts import LossCounts
 from kernel.cleanup.undo import UndoFailure
 from kernel.errors import KernelError, TargetUnusable
+from kernel.guards.arm_progress import MEASURING, ArmProgress
 from kernel.guards.limits import UNLIMITED, Limits, MeasuredRate, asks_before, too_fast_error
 from kernel.guards.loss_counts import LossCounter
 from kernel.guards.rate_meter import measured
@@ -88,7 +89,12 @@ class ArmedProbes:
         return MappingProxyType(dict(self._formats))
 
     def arm(
-        self, plan: Plan, limits: Limits = UNLIMITED, mode: Mode = Mode.RECORD, key: object | None = None
+        self,
+        plan: Plan,
+        limits: Limits = UNLIMITED,
+        mode: Mode = Mode.RECORD,
+        key: object | None = None,
+        progress: ArmProgress | None = None,
     ) -> Armed:
         """Define the events of a plan, set filters and triggers, and switch them on, in our instance only.
 
@@ -97,13 +103,16 @@ class ArmedProbes:
             limits: highest rates of its events.
             mode: effect of a hit.
             key: key of the armed probe that is armed again; None: a new probe.
+            progress: gets each step, and may stop it; None: nobody looks.
 
         Raises:
+            ArmingCancelled: `progress` was cancelled; everything of this plan is undone.
             ProbeRefused: the kernel said no; everything of this plan is undone.
             TooFast: its events come faster than the limits allow; undone as well.
             FileRefused: a file of the new events could not be read; undone as well.
             TargetLost: the connection was lost; the remote host undoes the guarded steps.
         """
+        progress = progress or ArmProgress()
         with self.lock:
             if self._closed:
                 raise TargetUnusable("the session is closed")
@@ -118,16 +127,18 @@ class ArmedProbes:
                     filtered = plan
                 else:
                     self._remove_parked(self._parked.unpark_named(plan))
-                    self._arming.define(plan, holding.defined)
+                    self._arming.define(plan, holding.defined, progress)
                 formats = MappingProxyType(self._arming.read_formats(plan, stacks=plan.tracer is not None))
                 self._arming.set_filters(plan, holding.defined)
-                armed = Armed(plan, formats, self._measure(plan, holding, limits), key or object())
+                armed = Armed(plan, formats, self._measure(plan, holding, limits, progress), key or object())
                 triggers = [(event, text) for event in plan.events for text in event.triggers]
                 with self._pause.around(text for _, text in triggers):
                     for event, text in triggers:
                         self._arming.add_trigger(event, text, holding)
+                progress.begin("switching it on")
                 with self._until_stacks_come(holding, mode):
                     self._arming.switch(plan, holding, mode)  # what of a count stays is tried again at the end
+                progress.check()
             except BaseException:
                 # The way every probe goes: removing an event empties the buffer, and others have events in it.
                 plans = [*(one.plan for one in self._armed), plan]
@@ -281,8 +292,11 @@ class ArmedProbes:
             self._losses.remember(events, missed)
         return failures
 
-    def _measure(self, plan: Plan, holding: ProbeSteps, limits: Limits) -> MeasuredRate | None:
-        """Measure the rate of the events of a plan, if limits ask for it. Raises TooFast, TargetLost."""
+    def _measure(self, plan: Plan, holding: ProbeSteps, limits: Limits, progress: ArmProgress) -> MeasuredRate | None:
+        """Measure the rate of the events of a plan, if limits ask for it.
+
+        Raises TooFast, ArmingCancelled, TargetLost.
+        """
         taken = {event.path for armed in self._armed for event in armed.plan.events}
         # A synthetic event does not happen until its triggers are there.
         events = [event for event in plan.events if event.recorded and not event.line.startswith("s:")]
@@ -295,7 +309,8 @@ class ArmedProbes:
         ):
             return None
         patient = limits.asks_about_several and any(event.function_field for event in events)
-        found = measured(self._instance, events, holding.counted, holding.name, patient=patient)
+        progress.begin(MEASURING)
+        found = measured(self._instance, events, holding.counted, holding.name, patient=patient, wait=progress.wait)
         if found is not None:
             reader, slowdown = getattr(self._target, "reader", None), getattr(self._target, "slowdown", 1)
             found = found._replace(reader=reader, slowdown=slowdown)

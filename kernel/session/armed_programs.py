@@ -23,6 +23,7 @@ from kernel.bpf.refusals import refusal_of
 from kernel.bpf.ring_stream import ConvertedStream
 from kernel.bpf.rings import Cpus
 from kernel.errors import FileRefused, KernelError, TargetUnusable
+from kernel.guards.arm_progress import MEASURING, ArmProgress
 from kernel.guards.limits import UNLIMITED, Limits, MeasuredRate, asks_before, too_fast_error
 from kernel.guards.rate_meter import ENOUGH, LONGEST, STEP
 from kernel.session.arm_steps import Mode
@@ -71,22 +72,33 @@ class ArmedPrograms:
         return tuple(self._entries)
 
     def arm(
-        self, plan: Plan, limits: Limits = UNLIMITED, mode: Mode = Mode.RECORD, key: object | None = None
+        self,
+        plan: Plan,
+        limits: Limits = UNLIMITED,
+        mode: Mode = Mode.RECORD,
+        key: object | None = None,
+        progress: ArmProgress | None = None,
     ) -> Armed:
         """Load the programs of a plan, attach them and switch them on.
 
         Raises:
             ProbeRefused: the kernel said no; nothing is left of it.
             TooFast: its events come faster than the limits allow; nothing is left of it.
+            ArmingCancelled: `progress` was cancelled; nothing is left of it.
             TargetUnusable: no program can be loaded there at all.
             TargetLost: the connection was lost; the remote host drops the programs.
         """
+        progress = progress or ArmProgress()
         ids = [next(self._ids) for _ in plan.events]
         has_stacks = any(program.has_stack for program in plan.programs)
         stacks = next(self._ids) if has_stacks else 0
-        make = LoadedPrograms if plan.object is None else LoadedObject
+        cpus = self._read_cpus()
+        loaded: LoadedPrograms | LoadedObject
         try:
-            loaded = make(self._target, plan, ids, self._read_cpus())
+            if plan.object is None:
+                loaded = LoadedPrograms(self._target, plan, ids, cpus, progress.begin)
+            else:
+                loaded = LoadedObject(self._target, plan, ids, cpus)
         except BpfRefused as error:
             raise refusal_of(plan, error) from None
         except FileRefused as error:
@@ -98,8 +110,9 @@ class ArmedPrograms:
                 if has_stacks:
                     self._stream.expect_stacks(rings[-1], plan.programs[0].fields_size, stacks)
                 self._stream.add_rings(rings[-1], form, maps)
-            measured = self._measure(plan, loaded, limits) if isinstance(loaded, LoadedPrograms) else None
+            measured = self._measure(plan, loaded, limits, progress) if isinstance(loaded, LoadedPrograms) else None
             # To attach the programs of an object may fail, which is told here.
+            progress.check()
             held = self._held and mode is Mode.RECORD and plan.object is None
             loaded.switch(ProgramMode.OFF if held else _MODES[mode])
         except BaseException as error:
@@ -247,16 +260,19 @@ class ArmedPrograms:
         if tracer is not None:
             self._drop(tracer)
 
-    def _measure(self, plan: Plan, loaded: LoadedPrograms, limits: Limits) -> MeasuredRate | None:
-        """Count hits for a moment, if limits ask for it. Raises TooFast, BpfRefused, TargetLost."""
+    def _measure(
+        self, plan: Plan, loaded: LoadedPrograms, limits: Limits, progress: ArmProgress
+    ) -> MeasuredRate | None:
+        """Count hits for a moment, if limits ask for it. Raises TooFast, ArmingCancelled, BpfRefused, TargetLost."""
         if not limits.max_rate:
             return None
+        progress.begin(MEASURING)
         counter = self._call_counter(plan)
         try:
             loaded.switch(ProgramMode.COUNT)
             start = time.monotonic()
             while True:
-                time.sleep(STEP)
+                progress.wait(STEP)
                 counts, seconds = loaded.counts(), time.monotonic() - start
                 if seconds >= LONGEST or sum(one.hits for one in counts.values()) >= ENOUGH:
                     break

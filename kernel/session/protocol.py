@@ -10,6 +10,7 @@ from events.format import EventFormat, HeaderPage
 from events.loss_counts import LossCounts
 from kernel.cleanup.undo import UndoFailure
 from kernel.errors import KernelError
+from kernel.guards.arm_progress import ArmProgress
 from kernel.guards.limits import Limits
 from kernel.session.arm_steps import Mode
 from kernel.session.armed import Armed
@@ -54,7 +55,14 @@ class AnyProbes(Protocol):
 
     @property
     def armed(self) -> tuple[Armed, ...]: ...
-    def arm(self, plan: Plan, limits: Limits = ..., mode: Mode = ..., key: object | None = ...) -> Armed: ...
+    def arm(
+        self,
+        plan: Plan,
+        limits: Limits = ...,
+        mode: Mode = ...,
+        key: object | None = ...,
+        progress: ArmProgress | None = ...,
+    ) -> Armed: ...
     def disarm(self, armed: Armed) -> list[UndoFailure]: ...
     def change_filters(self, armed: Armed, plan: Plan) -> Armed: ...
     def switch(self, armed: Armed, mode: Mode) -> list[UndoFailure]: ...

@@ -11,6 +11,7 @@ from kernel.bpf.loaded import ProgramGroups
 from kernel.bpf.objects.tables import MapTable
 from kernel.cleanup.undo import UndoFailure
 from kernel.errors import TargetUnusable
+from kernel.guards.arm_progress import ArmProgress
 from kernel.guards.limits import UNLIMITED, Limits
 from kernel.pump import Pump
 from kernel.session.arm_steps import Mode
@@ -48,13 +49,18 @@ class SessionProbes:
         return tuple(sorted(found, key=lambda one: order.get(id(one.key), 0)))
 
     def arm(
-        self, plan: Plan, limits: Limits = UNLIMITED, mode: Mode = Mode.RECORD, key: object | None = None
+        self,
+        plan: Plan,
+        limits: Limits = UNLIMITED,
+        mode: Mode = Mode.RECORD,
+        key: object | None = None,
+        progress: ArmProgress | None = None,
     ) -> Armed:
         """Arm a plan; see `ArmedProbes.arm` and `ArmedPrograms.arm`."""
         with self.lock:
             if plan.by_programs and self.events.closed:
                 raise TargetUnusable("the session is closed")
-            armed = (self.programs if plan.by_programs else self.events).arm(plan, limits, mode, key)
+            armed = (self.programs if plan.by_programs else self.events).arm(plan, limits, mode, key, progress)
             present = {id(one.key) for one in (*self.events.armed, *self.programs.armed)}
             self._order = [*(one for one in self._order if id(one) in present and one is not armed.key), armed.key]
             return armed

@@ -15,6 +15,7 @@ from events.batch import Batch
 from kernel.cleanup.undo import UndoFailure
 from kernel.connection.planner import Planner
 from kernel.errors import KernelError, ProbeRefused, TargetLost, TargetUnusable
+from kernel.guards.arm_progress import ArmProgress
 from kernel.guards.limits import Limits
 from kernel.session.arm_steps import Mode
 from kernel.session.armed import Armed
@@ -93,8 +94,9 @@ class ArmedSet:
         mode: Mode = Mode.RECORD,
         triggers: Sequence[str] = (),
         shape: Callable[[Plan], Plan] = lambda plan: plan,
+        progress: ArmProgress | None = None,
     ) -> Armed:
-        """Lower and arm. Raises CannotLower, ProbeRefused, TooFast, TargetUnusable, TargetLost.
+        """Lower and arm. Raises CannotLower, ProbeRefused, TooFast, ArmingCancelled, TargetUnusable, TargetLost.
 
         Args:
             probe: probe as a person means it.
@@ -103,7 +105,9 @@ class ArmedSet:
             mode: `Mode.COUNT`: the kernel counts hits and records nothing.
             triggers: more triggers for each of its events that takes them.
             shape: change of its plan before it is armed.
+            progress: gets each step, and may stop it; None: nobody looks.
         """
+        progress = progress or ArmProgress()
         limits = Limits(0, self.limits.storm) if at_any_rate else self.limits
         if rate_shown:
             limits = replace(limits, asks_about_several=False)
@@ -122,7 +126,7 @@ class ArmedSet:
 
                 # What is in the queue was made under the formats that hold until now.
                 self._queue.drain(session)
-                armed = self._armed(session, lowered, limits, mode)
+                armed = self._armed(session, lowered, limits, mode, progress)
                 self._queue.entries.append(armed)
                 self._known.add(armed)
         finally:
@@ -131,13 +135,22 @@ class ArmedSet:
             self._planner.info.load_symbols()
         return armed
 
-    def _armed(self, session: AnySession, lowered: Callable[[], Plan], limits: Limits, mode: Mode) -> Armed:
+    def _armed(
+        self,
+        session: AnySession,
+        lowered: Callable[[], Plan],
+        limits: Limits,
+        mode: Mode,
+        progress: ArmProgress,
+    ) -> Armed:
         """Arm a plan, and another one in its place as long as the kernel refuses functions their own BPF programs."""
         while True:
+            progress.begin("looking at its functions")
             plan = lowered()
+            progress.begin("beginning")
             with self._around(session, (text for event in plan.events for text in event.triggers)):
                 try:
-                    return session.probes.arm(plan, limits, mode)
+                    return session.probes.arm(plan, limits, mode, progress=progress)
                 except ProbeRefused as error:
                     if not error.functions:
                         raise

@@ -12,6 +12,7 @@ from kernel.connection.open_target import shipped_recording
 from tests.interface.test_app import application
 from tests.interface.widget_host import screen_text, until
 from tests.pattern_recording import pattern_recording
+from tests.pure.tui.test_cli_aggregate import each_call_once
 from tui.live.detail import DetailScreen
 from tui.live.event_export import EventExportScreen
 from tui.live.export_dialog import tables_of
@@ -52,6 +53,11 @@ def _records(app):
     return [store.record(seq) for seq in range(store.first_seq, store.next_seq)]
 
 
+def _once(app):
+    """The events without the exits of calls whose entries are among them, too."""
+    return each_call_once(_records(app))
+
+
 def _row(app, *cells: str) -> str:
     """The line of the screen that begins with some cells; empty: there is none."""
     lines = (line.lstrip("▌ ") for line in screen_text(app))
@@ -63,11 +69,11 @@ async def test_rows_are_what_a_count_gives(size):
     app = application(shipped_recording())
     async with app.run_test(size=size) as pilot:
         await _table(app, pilot)
-        hits_of = Counter(record.comm for record in _records(app))
+        hits_of = Counter(record.comm for record in _once(app))
         assert len(hits_of) > 3
         for comm, hits in hits_of.items():
             assert _row(app, comm, f"{hits:,}")
-        assert "count by comm, over " in text(app)
+        assert "count by comm, over " in text(app) and "each call once" in text(app)
 
 
 async def test_statistics_of_a_value_by_two_keys_are_those_of_the_events():
@@ -87,7 +93,26 @@ async def test_statistics_of_a_value_by_two_keys_are_those_of_the_events():
             texts = [f"{n:,.1f}" if isinstance(n, float) else f"{n:,}" for n in figures]
             assert _row(app, *key).split()[2:7] == texts
         lacking = sum("count" not in record.values for record in _records(app))
-        assert f"{lacking:,} without one of comm, event, count" in text(app), "what is not in the table is told"
+        assert f"{lacking:,} without comm or event or count" in text(app), "what is not in the table is told"
+
+
+async def test_powers_of_two_of_a_value_are_letters_of_its_row():
+    app = application(shipped_recording())
+    async with app.run_test(size=(160, 40)) as pilot:
+        view = await _table(app, pilot)
+        await _choose(app, pilot, *_down_to(view, "count"), "l")
+        await until(lambda: "log2(count) by comm" in text(app) and view._rows.rows[0].totals, pilot)
+        found: defaultdict[str, Counter[int]] = defaultdict(Counter)
+        for record in _once(app):
+            if isinstance(count := record.values.get("count"), int):
+                found[record.comm][(count - 1).bit_length()] += 1
+        first, last = min(map(min, found.values())), max(map(max, found.values()))
+        assert f"log2(count) ≤ {1 << first:,} … ≤ {1 << last:,}" in text(app) and last > first
+        for comm, powers in found.items():
+            most = max(powers.values())
+            heights = [-(-8 * powers[exponent] // most) for exponent in range(first, last + 1)]
+            letters = "".join(" ▁▂▃▄▅▆▇█"[height] for height in heights)
+            await until(lambda: letters.rstrip() in _row(app, comm), pilot)  # noqa: B023 - it is waited for
 
 
 async def test_a_key_and_a_value_are_taken_away_again():
@@ -100,7 +125,7 @@ async def test_a_key_and_a_value_are_taken_away_again():
         await until(lambda: "count by comm, over" in text(app), pilot)
         await _choose(app, pilot, *_down_to(view, "comm"), "space")
         await until(lambda: " count, over" in text(app), pilot)
-        assert _row(app, "790"), "without a key all events are one row"
+        assert _row(app, str(len(_once(app)))), "without a key all events are one row"
 
 
 async def test_what_is_no_number_is_not_summed_and_more_than_three_keys_are_refused():
@@ -183,9 +208,9 @@ async def test_the_filter_holds_and_what_it_leaves_out_is_told():
     async with app.run_test(size=(120, 40)) as pilot:
         await _table(app, pilot)
         await pilot.press("f", *"comm == cat", "enter")
-        hits = sum(record.comm == "cat" for record in _records(app))
+        hits = sum(record.comm == "cat" for record in _once(app))
         await until(lambda: _row(app, "cat", str(hits)) and not _row(app, "head"), pilot)
-        await until(lambda: f"{hits} of 790" in text(app), pilot)
+        await until(lambda: f"{hits} of {len(_once(app))}" in text(app), pilot)
 
 
 async def test_only_what_comes_from_now_on_is_counted_until_z_is_pressed_again():

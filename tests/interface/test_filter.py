@@ -8,12 +8,16 @@ from functools import partial
 import pytest
 
 from events.search.filtered_rows import FilteredRows
+from foreign.count_text import counted
+from tests.interface.test_app import says
 from tests.interface.test_events_pane import live, rows
 from tests.interface.widget_host import paste, screen_text, until
+from tui.app.typed_ahead import PAUSE
 from tui.filter.filter import PassCount
 from tui.live.event_export import EventExportScreen
 from tui.live.registry import EXTRA_LABELS, LABELS
 from tui.messages import EventsWanted
+from tui.present.ways_out import NO_FILTER
 from widgets.search_line import SearchLine
 
 
@@ -37,6 +41,24 @@ async def settled(pilot) -> None:
     await pilot.pause()
     await until(lambda: pilot.app.places.live._more is None, pilot)
     await pilot.pause()
+
+
+async def test_a_view_of_which_the_filter_hides_all_says_so_with_the_way_out():
+    async with live() as (pilot, _, every):
+        app = pilot.app
+        await choose(pilot, "event == no_such_event")
+        for name, unit in (("calls", "call"), ("events", "event")):
+            await app.places.live.action_view(name)
+            await settled(pilot)
+            found = app.places.live.views.current.filtered
+            assert found.of and (name != "events" or found.of == len(every))
+            sentence = f"the filter hides all {counted(found.of, unit)}: {NO_FILTER}"
+            await until(partial(says, app, sentence), pilot)
+        await pilot.pause(PAUSE + 0.05)
+        await pilot.press(*NO_FILTER.keys)
+        await until(
+            lambda: not says(app, "the filter hides") and app.places.live.views.current.place.row_count, pilot
+        )
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 40)])

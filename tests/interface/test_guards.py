@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 
 import pytest
@@ -16,12 +17,14 @@ from tests.fake_target import ROOT, FakeTarget
 from tests.interface.test_app import SIZE, application, open_compose, pick
 from tests.interface.test_widgets_dialogs import Asking
 from tests.interface.widget_host import Host, screen_text, until
+from tui.app import arming_patience
 from tui.app.app import Probewright
 from tui.app.typed_ahead import PAUSE
 from tui.live.losses import LossScreen
 from tui.live.triggers import TriggerScreen
 from tui.messages import ProbeTooFast
 from widgets.dialogs.choose import Answer, ChoiceDialog
+from widgets.dialogs.progress import ProgressDialog
 from widgets.dialogs.trigger_dialog import TriggerDialog, TriggerRow, TriggerVerdict
 from widgets.events.loss_panel import LossPanel
 from widgets.events.values import LossSheet, ProbeLoss
@@ -246,6 +249,39 @@ async def test_what_is_slow_is_armed_at_once_and_its_rate_is_said(living):
         await until(lambda: app.current_watch and app.current_watch.armed.probes, pilot)
         await until(lambda: any("events a second" in one.text for one in app.notice_lines), pilot)
         assert not any(step.data.startswith(b"hist") for step in found.guarded)
+    app.current_watch.close()
+    assert not found.traces
+
+
+@pytest.mark.parametrize("stops", [True, False])
+async def test_arming_that_takes_long_says_its_step_and_can_be_stopped(living, monkeypatch, stops):
+    monkeypatch.setattr(arming_patience, "_DIALOG", 0.0)
+    found, app = living(200)
+    goes_on = threading.Event()
+
+    def slow(step: Step) -> None:
+        if step.data.startswith(b"f:"):
+            assert goes_on.wait(60)
+
+    found.before = slow
+    async with app.run_test(size=SIZE) as pilot:
+        await ask_for(app, pilot)
+        await until(lambda: isinstance(app.screen, ProgressDialog), pilot)
+        await until(lambda: "writing its lines: 0 of 1" in "\n".join(screen_text(app)), pilot)
+        assert any("arming f vfs_read: writing its lines" in one.text for one in app.notice_lines)
+        if stops:
+            await pilot.press("escape")
+            await until(lambda: "stopping" in "\n".join(screen_text(app)), pilot)
+        goes_on.set()
+        await until(lambda: not isinstance(app.screen, ProgressDialog), pilot)
+        if stops:
+            await until(lambda: any("stopped before it was armed" in one.text for one in app.notice_lines), pilot)
+            assert not app.current_watch.armed.probes and not any("vfs_read" in line for line in found.traces)
+            assert app.places.compose.is_current
+            found.before = lambda _: None
+            await pilot.press("enter")  # it can be armed again
+        await until(lambda: app.current_watch.armed.probes, pilot)
+        assert not any(one.text.startswith("arming ") for one in app.notice_lines)
     app.current_watch.close()
     assert not found.traces
 

@@ -84,6 +84,29 @@ async def test_all_that_match_are_marked_but_one(kernel_only: Any) -> None:  # n
         assert not functions._marks.names and not functions.border_subtitle
 
 
+async def test_what_enter_takes_is_told_where_functions_are_marked(kernel_only: Any) -> None:  # noqa: F811
+    app = application(kernel_only)
+    async with app.run_test(size=SIZE) as pilot:
+        await searching(app, pilot, "vfs_write")
+        await pilot.press("enter")
+        await specification(app, pilot, "f vfs_write")
+        functions = await searching(app, pilot, "vfs_writ*")
+        foot = lambda: screen_text(app)[-1]  # noqa: E731
+        await until(lambda: "enter Pick" in foot(), pilot)
+        await pilot.press("ctrl+g")
+        number = len(functions._marks.names)
+        editor = app.places.compose.panes.editor
+        await until(lambda: "enter Take marked" in foot(), pilot)
+        text = "\n".join(screen_text(app))
+        assert f"{number} marked; Enter takes them into one probe" in " ".join(text.split())
+        assert f"{number} marked functions not in it yet" in text
+        await pilot.press("ctrl+g")
+        await until(lambda: "enter Pick" in foot() and not editor.border_subtitle, pilot)
+        await pilot.press("ctrl+g", "enter")
+        await specification(app, pilot, "f vfs_writ*")
+        assert not editor.border_subtitle
+
+
 async def test_marked_functions_that_cannot_be_armed_are_counted_and_listed_first(kernel_only: Any) -> None:  # noqa: F811
     app = application(kernel_only)
     async with app.run_test(size=SIZE) as pilot:

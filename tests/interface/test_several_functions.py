@@ -9,9 +9,11 @@ import pytest
 from kernel.bpf import attaching
 from probes.facts.program_support import ProgramSupport
 from tests.interface.test_app import SIZE, application, kernel_only, recording  # noqa: F401
+from tests.interface.test_marked_functions import searching, specification
 from tests.interface.test_typed_spec import editing
 from tests.interface.widget_host import screen_text, until
 from widgets.spec.completion_list import CompletionList
+from widgets.spec.spec_pane import SpecPane
 
 
 @pytest.mark.parametrize("size", [SIZE, (80, 24)])
@@ -29,6 +31,23 @@ async def test_the_functions_of_a_type_are_chosen_by_completion(kernel_only: Any
         await until(lambda: editor.probe is not None and editor.probe.place.symbol == "[struct file *]", pilot)
         text = "\n".join(screen_text(app))
         assert "[ ] file" in text and "[ ] $retval" in text
+
+
+@pytest.mark.parametrize(("place", "result"), [("vfs_writ*", "$retval"), ("vfs_re*", "$retval:s32")])
+async def test_both_ends_of_several_functions_have_a_result_with_its_sign(
+    kernel_only: Any,  # noqa: F811
+    place: str,
+    result: str,
+) -> None:
+    app = application(kernel_only)
+    async with app.run_test(size=SIZE) as pilot:
+        await searching(app, pilot, place)
+        await pilot.press("enter")
+        await specification(app, pilot, f"f {place}")
+        await pilot.press("b")
+        await specification(app, pilot, f"f {place}%both {result}")
+        lines = app.places.compose.query_one(SpecPane).shown.lowered
+        assert any(f"$retval:s{bits}" in line for line in lines for bits in (32, 64)), lines
 
 
 async def test_what_tracefs_refuses_of_many_functions_is_recorded_by_programs(

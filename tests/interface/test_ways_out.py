@@ -335,6 +335,37 @@ async def by_tracefs_elsewhere(app: Any, pilot: Any, way: Way) -> None:
     await until(lambda: app.planner.via is Via.TRACEFS and app.places.compose.is_current, pilot)
 
 
+async def with_stacks_elsewhere(app: Any, pilot: Any, way: Way) -> None:
+    """From the view of stacks, where programs record a probe that was armed without; what is armed then has them."""
+    await armed(app, pilot)
+    await pilot.pause(PAUSE + 0.05)
+    await pilot.press("F")
+    await until(partial(shows_view, app, "stacks"), pilot)
+    watch = app.current_watch
+    app.planner.info.__dict__["program_support"] = ProgramSupport()  # of a kernel that attaches them
+    app.planner.via = Via.BPF
+    (one,) = watch.armed.probes
+    plan = app.planner.lower(one.plan.probe, "")
+    of_programs = SimpleNamespace(
+        live=True, armed=SimpleNamespace(probes=[replace(one, plan=plan)]), event_fields=watch.event_fields
+    )
+    view = app.places.live.views.current
+    view.tick(watch, watch.store, ())
+    assert plan.programs and str(way) in view.empty_reason(of_programs)
+    await take(pilot, way)
+    specification = app.places.compose.specification
+    await until(lambda: specification.with_stacks and says(app, "armed with stacktrace"), pilot)
+    assert specification.triggers_of(one.plan.probe) == ("stacktrace",)
+    assert all(program.has_stack for program in app.planner.with_triggers(plan, ("stacktrace",)).programs)
+    app.planner.via = Via.TRACEFS
+    app.arming.arm_all([parse_armable("f vfs_write")])
+    await until(lambda: len(watch.armed.probes) == 2, pilot)
+    assert watch.armed.probes[1].plan.events[0].triggers == ("stacktrace",)
+    app.action_compose()
+    await pilot.press("ctrl+s")
+    await until(lambda: not specification.with_stacks, pilot)
+
+
 async def filter_shown(app: Any, pilot: Any, way: Way) -> None:
     """Where the kernel compares no functions, or not as it was asked to."""
     await armed(app, pilot)
@@ -394,6 +425,7 @@ OF_KERNEL: dict[str, Callable[[Any, Any, Way], Awaitable[None]]] = {
     "LEAVE_END": leave_end,
     "BY_TRACEFS_ELSEWHERE": by_tracefs_elsewhere,
     "BY_TRACEFS_BEHIND": by_tracefs_elsewhere,
+    "WITH_STACKS_ELSEWHERE": with_stacks_elsewhere,
     "COUNT_HITS": count_hits,
     "COUNT_RECORDED": count_recorded,
     "FILTER_SHOWN": filter_shown,

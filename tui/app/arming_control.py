@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from textual.app import App
 from textual.notifications import SeverityLevel
 
+from tui.app.arming_patience import ArmingPatience
 from tui.app.keyboard import Keyboard
 from tui.app.places import Places
 from tui.app.target_control import TargetControl
@@ -66,6 +67,7 @@ class ArmingControl:
         self._changed = changed
         self._being_armed: tuple[Armable, ...] = ()
         """Probes that a worker is about to arm."""
+        self._patience = ArmingPatience(app, notices)
 
     # -- arming ----------------------------------------------------------------------------------------------------
 
@@ -113,6 +115,7 @@ class ArmingControl:
         self._notices.notify_until_forgotten(f"arming {probe} …", f"arm {probe}")
         self._keyboard.begins(f"arm {probe}")
         self._being_armed = (*self._being_armed, probe)
+        progress = self._patience.begin(probe)
         triggers = self._places.compose.specification.triggers_of(probe)
 
         def arm() -> None:
@@ -125,6 +128,7 @@ class ArmingControl:
                 rate_shown=rate_shown,
                 count_only=count_only,
                 triggers=triggers,
+                progress=progress,
             )
             self._app.post_message(done)
 
@@ -152,6 +156,7 @@ class ArmingControl:
 
     def _no_longer_arming(self, probe: Armable) -> None:
         self._keyboard.ends(f"arm {probe}")
+        self._patience.end(probe)
         self._being_armed = tuple(one for one in self._being_armed if one != probe)
         self._notices.forget(f"arm {probe}")
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from textual.containers import Horizontal
 from textual.screen import Screen
 
+from foreign.count_text import counted
 from widgets.footer import KeyFooter
 
 if TYPE_CHECKING:
@@ -76,6 +77,12 @@ class ProbePanes:
     def probe(self) -> Probe | None:
         """The probe whose fields are shown; None: no function was picked."""
         return self._editor.probe if self._editor is not None else None
+
+    def show_marks(self, number: int) -> None:
+        """Tell in the fields of a function that so many functions are marked, which are not in them yet."""
+        if self._editor is not None:
+            told = f"{counted(number, 'marked function')} not in it yet" if number else ""
+            self._editor.border_subtitle = told
 
     @property
     def typing(self) -> bool:

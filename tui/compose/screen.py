@@ -123,6 +123,11 @@ class ComposeScreen(Screen[None]):
         self.refresh_state()
         self.call_after_refresh(self._make_panes)
 
+    @on(FunctionList.Marked)
+    def _marked(self, event: FunctionList.Marked) -> None:
+        event.stop()
+        self.panes.show_marks(event.number)
+
     def _look_up(self, look: Callable[[], object]) -> None:
         """Look the functions of a place up in a worker."""
 
@@ -337,6 +342,16 @@ class ComposeScreen(Screen[None]):
             Via.BPF: "BPF programs record",
         }
         self.notify(f"{by[planner.via]} the probes on functions that are armed from now on", markup=False)
+
+    def action_stacks(self) -> None:
+        """Have the kernel stack of each event recorded with the probes that are armed from now on, or of none."""
+        if not self._target_is_open():
+            return
+        specification = self.specification
+        specification.with_stacks = not specification.with_stacks
+        specification.judge_anew()
+        which = "the kernel stack of each event is" if specification.with_stacks else "no kernel stacks are"
+        self.notify(f"{which} recorded with the probes that are armed from now on", markup=False)
 
     def action_save(self) -> None:
         """Keep the probe that is on the screen as a preset."""

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from events.names.function_choice import is_choice, is_type
+from events.names.function_choice import ChoiceError, is_choice, is_type
+from foreign.refusal import InputRefusal
 from kernel.connection.kernel_info import KernelInfo
+from kernel.errors import KernelError
 from probes.attaching.values import Alternative
+from probes.facts.lookups import Environment
 from probes.fetcharg import FetchArg
 from probes.functions.capture_tree import CaptureNode, CaptureTree
+from probes.functions.chosen_functions import names_meant
+from probes.lowering.arguments.pattern_result import result_fetcharg
+from probes.refusal import CannotLower
 from widgets.fields.signature import SignatureText
+
+RESULT = "$retval"
 
 
 class SignatureNode:
@@ -70,7 +79,7 @@ def signature_of(info: KernelInfo, name: str, twin: Alternative | None = None) -
         about = about._replace(kinds=twin.kinds)
     tree = info.tree(name)
     nodes = [SignatureNode(tree, node) for node in tree.roots()]
-    retval = next((node for node in nodes if node.label == "$retval"), None)
+    retval = next((node for node in nodes if node.label == RESULT), None)
     return SignatureText(
         name,
         function.prototype,
@@ -88,7 +97,26 @@ def _of_choice(info: KernelInfo, text: str) -> SignatureText:
     roots = tree.roots()
     values = "" if is_type(text) else "$arg1, $arg2, …, "
     told = f"all functions that fit {text} (of each: {values}{', '.join(node.label for node in roots)})"
-    return SignatureText(text, told, [SignatureNode(tree, node) for node in roots])
+    nodes = [_with_sign(info, text, node) for node in roots]
+    retval = next((SignatureNode(tree, node) for node in nodes if node is not None and node.label == RESULT), None)
+    others = [SignatureNode(tree, node) for node in nodes if node is not None and node.label != RESULT]
+    return SignatureText(text, told, others, retval)
+
+
+def _with_sign(info: KernelInfo, text: str, node: CaptureNode) -> CaptureNode | None:
+    """Give the result of functions with different types one that shows errors; None: no function has a result."""
+    if node.label != RESULT or node.c_type:
+        return node
+    arg = result_fetcharg(_functions_of(info, text), info.btf)
+    return replace(node, fetcharg=arg, kernel_type=arg.type or node.kernel_type) if arg is not None else None
+
+
+def _functions_of(info: KernelInfo, text: str) -> Sequence[str]:
+    """Return the functions that a text stands for; none where the kernel's code or a file has to be read for that."""
+    try:
+        return names_meant(text, info.catalog.names, info.btf, info.facts, Environment())
+    except (ChoiceError, CannotLower, InputRefusal, KernelError):
+        return ()
 
 
 def signature_unread(name: str, module: str) -> SignatureText:

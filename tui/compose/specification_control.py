@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from tui.compose.specification import TypedText
     from widgets.spec.layout import Specification
 
+STACKTRACE = "stacktrace"
+"""Trigger that records the kernel stack; of probes that BPF programs record, these record it in its place."""
 PAUSE = 0.15
 """Seconds without a key before the target is asked about what was typed."""
 
@@ -59,6 +61,8 @@ class SpecificationControl:
         """The text that was typed, where no ticked fields equal it."""
         self._asked: CommandText | None = None
         """The text that was read last."""
+        self.with_stacks = False
+        """True to record the kernel stack of each event of the probes that are armed."""
         self._meant: dict[Armable, tuple[str, ...]] = {}
         """Hist triggers by the probes that the last text of another tool came to."""
 
@@ -74,8 +78,11 @@ class SpecificationControl:
         return self._panes.editor.probe if self._typed is None else self._typed.probe
 
     def triggers_of(self, probe: Armable) -> tuple[str, ...]:
-        """Return the hist triggers that are armed with a probe: those of another tool's text, unchanged."""
-        return self._meant.get(probe, ())
+        """Return the triggers of a probe: hist triggers of an unchanged text of another tool, and that for stacks."""
+        from probes.probe import Probe
+
+        counting = self._meant.get(probe, ())
+        return (*counting, STACKTRACE) if self.with_stacks and isinstance(probe, Probe) else counting
 
     def translated_triggers(self, probe: Armable) -> tuple[str, ...]:
         """Return the hist triggers that another tool's text had for what a probe is on, changed or not."""
@@ -261,7 +268,9 @@ class SpecificationControl:
     def _with_others(self, shown: Specification) -> Specification:
         """Add the triggers that go with it, and what the other kernels would be given, where that is looked at."""
         probe, planner = self.current, open_planner(self._bench)
-        if probe is not None and (triggers := self.triggers_of(probe)):
+        if probe is not None and STACKTRACE in self.triggers_of(probe):
+            shown = replace(shown, notes=(*shown.notes, f"armed with {STACKTRACE}: the kernel stack of each event"))
+        if probe is not None and (triggers := self._meant.get(probe)):
             note = f"armed with {', '.join(triggers)}, whose table is shown then"
             shown = replace(shown, notes=tuple(dict.fromkeys((note, *shown.notes))))
         elif probe is not None and (triggers := self.translated_triggers(probe)):

@@ -13,9 +13,11 @@ from events.search.comparison import COMM, LATENCY, NUMERIC
 from events.search.condition import COMMON_FIELDS
 from events.search.condition_parser import quote_value
 from events.search.field_kinds import ValueKind
+from events.search.function_comparison import FUNC
 from events.text import FAULT
 from probes.completion.choice import Completion, Completions, ItemKind, ranked
 from tui.present.value_text import ValueStyle
+from tui.present.watched_events import probed_functions
 
 if TYPE_CHECKING:
     from events.store.store import Store
@@ -136,11 +138,14 @@ def values_seen(watch: Watch, store: Store, field: str) -> tuple[CandidateValue,
     if field not in own_fields and (field in COMM or field == "event" or field in CGROUP):
         return _values_of_any_event(store, field)
     shown = ValueStyle(watch.event_fields)
+    functions = probed_functions(watch.event_fields.plans) if field == FUNC else {}
     counts: dict[CandidateValue, int] = {}
     deadline = time.monotonic() + _BUDGET
     for seq in range(store.next_seq - 1, max(store.first_seq, store.next_seq - _ROWS) - 1, -1):
         record = store.record(seq)
         value = record.values.get(field)
+        if value is None and field not in record.values:
+            value = functions.get(record.event)
         function = record.format.function if record.format is not None else None
         if function is not None and function.name == field:  # a condition takes the name, which people know
             name = dict(shown.values(record)).get(field, "").partition(" [")[0]

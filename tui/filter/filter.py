@@ -14,6 +14,7 @@ from events.search.condition_parser import ConditionError, FieldUnknown, ValueRe
 from events.search.field_kinds import ValueKind, common_kind
 from foreign.count_text import counted
 from tui.present.status import remark_of, sorts_of_fields
+from tui.present.watched_events import function_source
 from widgets.number_format import grouped
 
 if TYPE_CHECKING:
@@ -140,7 +141,12 @@ class Filter:
     def _parse(self, text: str, watch: Watch, store: Store) -> Condition:
         with _explained_by(watch):
             return parse_condition(
-                text.strip(), self.sorts(watch), store.comm, store.cgroups, watch.info.loaded_symbols_of
+                text.strip(),
+                self.sorts(watch),
+                store.comm,
+                store.cgroups,
+                watch.info.loaded_symbols_of,
+                function_source(watch),
             )
 
     def names_changed(self, watch: Watch) -> None:

@@ -1,20 +1,36 @@
-"""Detect that the filter hides all events of a newly armed probe. Imports no screen code."""
+"""Detect that the filter hides all rows of a view, or all events of a newly armed probe. Imports no screen code."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from foreign.count_text import counted
 from tui.present.ways_out import NO_FILTER
 
 if TYPE_CHECKING:
     from events.search.filtered_rows import FilteredRows
     from events.store.store import Store
     from probes.plans.plan import Plan
+    from tui.filter.filter import PassCount
 
 _MOST: Final = 256
 """Events checked in one tick; each is decoded."""
 _BUDGET: Final = 0.005
 """Seconds per tick for the filter, if the view on the screen does not run it."""
+
+
+def hidden_by_filter(text: str, filtered: PassCount | str) -> str:
+    """Return the sentence for a view of which the filter hides every row, with a remedy; empty: it shows some, or is
+    not done yet.
+
+    Args:
+        text: of the filter; empty: there is none.
+        filtered: rows of the view, or why the filter does not apply to it.
+    """
+    if not text or isinstance(filtered, str) or filtered.passing or filtered.backlog or not filtered.of:
+        return ""
+    whole = "" if filtered.of == 1 else "all "
+    return f"the filter hides {whole}{counted(filtered.of, filtered.unit)}: {NO_FILTER}"
 
 
 class HiddenRows:

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 
 from events.names.function_choice import choice_or_any, is_choice
 from events.search.comparison import SymbolComparison, TextComparison
+from events.search.function_comparison import FUNC
 from probes.corrections.corrections import corrected
 from probes.functions.function_index import index_of
 from probes.probe import Probe
+from tui.present.watched_events import probed_functions
 
 if TYPE_CHECKING:
     from events.search.condition import Condition
@@ -48,16 +50,23 @@ def function_remark(condition: Condition, watch: Watch) -> str:
         for column in event.columns
         if is_choice(column.functions)
     }
+    single = set(probed_functions(watch.event_fields.plans).values())
     for part in condition.term.parts():
         own = [pattern for field, pattern in patterns if field == part.field]
-        if not own or not isinstance(part, SymbolComparison | TextComparison):
+        if not isinstance(part, SymbolComparison | TextComparison) or not (own or part.field == FUNC):
             continue
+        one = single if part.field == FUNC else set[str]()
         choices = [choice_or_any(text) for text in own]
         modules = index_of(watch.info.facts).modules
-        names = [name for name, of in modules.items() if any(one.matches(name, of) for one in choices)]
+        names = (
+            [name for name, of in modules.items() if any(choice.matches(name, of) for choice in choices)]
+            if own
+            else []
+        )
+        names += one
         found = part.text in names if part.operator == "!=" else any(map(part.holds, names))
         if names and not found:
             near = difflib.get_close_matches(part.text, names, _NEAREST)
             hint = f": did you mean {' or '.join(near)}?" if near else ""
-            return f"no function of {' or '.join(sorted(own))} is {part.text}{hint}"
+            return f"no function of {' or '.join(sorted({*own, *one}))} is {part.text}{hint}"
     return ""

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from events.loss_counts import NO_LOSSES, LossTotals
+from tui.filter.hidden_rows import hidden_by_filter
 from tui.live.registry import EXTRA_LABELS, LABELS
 from tui.live.view_switch import ViewSwitch
 from tui.present.loss_totals import losses_of
@@ -70,7 +71,7 @@ class StatusLines:
         from tui.present.activity import mark_of
 
         view = self._views.current
-        lacking = view.empty_reason(watching)
+        lacking = view.empty_reason(watching) or hidden_by_filter(view.filter.text, view.filtered)
         silent = silence_of(watching.info, live=watching.live)
         self.line.state = replace(
             self._state(_TRACED if self._only_traced else lacking or view.note(watching)),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from typing import TYPE_CHECKING
 
 from events.calls.call_values import EndRole, probe_and_address
@@ -57,6 +57,28 @@ def ends_of(plans: tuple[Plan, ...], *, results: bool = False) -> dict[str, EndR
                 result=retval,
             )
     return ends
+
+
+def other_ends(plan: Plan, complete: Container[str], *, by_exit: bool = False) -> frozenset[str]:
+    """Return the paths of a probe's events that are left out of a table, so that each call counts once.
+
+    Kept is the end that has all of the table; if both have, the entry, or the exit where only exits are filtered.
+
+    Args:
+        plan: plan of the probe.
+        complete: paths of the events with all keys and values of the table.
+        by_exit: True to keep the exit.
+    """
+    ends = [event for event in plan.events if event.frame]
+    having = [event for event in ends if event.path in complete]
+    if {event.at_exit for event in having} != {True, False}:
+        kept_at_exit = having[0].at_exit if having else None
+    else:
+        filtered = {event.at_exit for event in having if event.filter}
+        kept_at_exit = by_exit or filtered == {True}
+    if kept_at_exit is None or (by_exit and not kept_at_exit):
+        return frozenset()  # of no end, or what passes the filter has not all of it
+    return frozenset(event.path for event in ends if event.at_exit is not kept_at_exit)
 
 
 def _common_arguments(events: list[PlannedEvent]) -> tuple[str, ...]:

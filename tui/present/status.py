@@ -32,7 +32,8 @@ def sorts_of_fields(watch: Watch) -> dict[str, ValueKind]:
     """Return the kind of value of each field that a probe records, or recorded before."""
     from events.graph.record_ends import EVENTS
     from events.recording.chunks import RecordingError
-    from events.search.field_kinds import value_kinds
+    from events.search.field_kinds import ValueKind, common_kind, value_kinds
+    from events.search.function_comparison import FUNC
 
     formats = [fmt for one in watch.armed.probes for fmt in one.formats.values()]
     with contextlib.suppress(RecordingError):  # a damaged recording is reported where it is read
@@ -40,7 +41,10 @@ def sorts_of_fields(watch: Watch) -> dict[str, ValueKind]:
     # The tracer has no plan that names the fields of its calls.
     traced = (name for fmt in formats if fmt.path in EVENTS for name in fmt.names)
     columns = (column.name for plan in watch.event_fields.plans for event in plan.events for column in event.columns)
-    return value_kinds(formats, dict.fromkeys((*columns, *traced)))
+    kinds = value_kinds(formats, dict.fromkeys((*columns, *traced)))
+    if watched_events.probed_functions(watch.event_fields.plans):
+        kinds[FUNC] = common_kind((ValueKind.TEXT, kinds.get(FUNC, ValueKind.TEXT)))
+    return kinds
 
 
 def remark_of(condition: Condition) -> str:

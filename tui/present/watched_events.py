@@ -12,6 +12,7 @@ from events.stacks.stack import KERNEL_STACKS, USER_STACKS
 
 if TYPE_CHECKING:
     from events.format import EventFormat
+    from events.search.function_comparison import FunctionSource
     from events.store.store import Store
     from kernel.watch.watch import Watch
     from probes.plans.plan import Plan
@@ -22,6 +23,34 @@ def events_of(watch: Watch) -> dict[str, bool]:
     probes name them, each with True if it was received.
     """
     return _events_of(watch.event_fields.plans, (one.plan for one in watch.armed.probes), _received(watch.store))
+
+
+def probed_functions(plans: Iterable[Plan]) -> dict[str, str]:
+    """Return the function of each event that is on one alone, by its path: no field of the event names it."""
+    from probes.command import is_function  # not before the first picture
+
+    return {
+        event.path: plan.probe.subject
+        for plan in plans
+        if is_function(plan.probe)
+        for event in plan.events
+        if not event.function_field
+    }
+
+
+def function_source(watch: Watch) -> FunctionSource:
+    """Return a function that returns the probed function of an event on one, also of a probe that is armed later."""
+    plans: tuple[Plan, ...] = ()
+    functions: dict[str, str] = {}
+
+    def function_of(path: str) -> str:
+        nonlocal plans, functions
+        if plans != watch.event_fields.plans:
+            plans = watch.event_fields.plans
+            functions = probed_functions(plans)
+        return functions.get(path, "")
+
+    return function_of
 
 
 def fields_of(plans: Sequence[Plan], armed: Iterable[Plan], store: Store | None) -> tuple[str, ...]:

@@ -64,6 +64,7 @@ class ChoiceList(LineList):
         Binding("a", "statistic('avg')", "Avg", tooltip="Show its average, or no more"),
         Binding("i", "statistic('min')", "Min", tooltip="Show its minimum, or no more"),
         Binding("x", "statistic('max')", "Max", tooltip="Show its maximum, or no more"),
+        Binding("l", "statistic('log2')", "Log2", tooltip="Count its powers of two in each row, or no more"),
         Binding("enter", "select", "Show", key_display="enter", tooltip="Show the table"),
     ]
 
@@ -78,7 +79,7 @@ class ChoiceList(LineList):
         if name in keys:
             self._change(self.choice.request._replace(keys=tuple(key for key in keys if key != name)))
         elif not is_key:
-            self.notify(f"{name} is a value, not a key: sum, avg, min or max", markup=False)
+            self.notify(f"{name} is a value, not a key: sum, avg, min, max or log2", markup=False)
         elif len(keys) == MAX_KEYS:
             self.notify(f"at most {MAX_KEYS} keys are possible", markup=False)
         else:

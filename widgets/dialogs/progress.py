@@ -62,6 +62,8 @@ class ProgressDialog(Dialog[None]):
         self._title, self._bar, self._text = title, ProgressBar(), Static()
         self._state, self._stop = state, stop
         self._last_text, self._cancelled = "", False
+        self.close_when_on_top = False
+        """True once there is nothing to show any more, where another screen lies over this one."""
         self._button = Button("Stop (esc)", compact=True)
         # the dialog may appear while the user types: that Enter must not stop anything
         self._button.can_focus = False
@@ -79,6 +81,11 @@ class ProgressDialog(Dialog[None]):
         """Begin to look."""
         self._look()
         self.set_interval(_EVERY, self._look)
+
+    def on_screen_resume(self) -> None:
+        """Close where the operation has ended below another screen."""
+        if self.close_when_on_top:
+            self.dismiss()
 
     def _look(self) -> None:
         text, fraction = self._state()

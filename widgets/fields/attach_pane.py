@@ -20,7 +20,7 @@ from widgets.fields.function_rows import shown_kinds
 from widgets.lists.line_list import LineList
 from widgets.rows import Piece
 from widgets.safe_content import safe_content
-from widgets.safe_text import cut, fit, safe, width
+from widgets.safe_text import cut_parts, fit, safe, width
 
 _HOW = 13
 _KINDS = 4
@@ -47,7 +47,7 @@ class InsteadRows:
         if room > _HOW:
             yield Piece(" " + fit(way.relation, _HOW - 1), "type")
             room -= _HOW
-        yield Piece(fit(" " + cut(safe(way.note), max(0, room - 1)) if room > 1 else "", max(0, room)), "dim")
+        yield Piece(fit(" " + cut_parts(safe(way.note), max(0, room - 1)) if room > 1 else "", max(0, room)), "dim")
         yield Piece(" " + fit(shown_kinds(way.kinds) or "–", _KINDS - 1))
 
 

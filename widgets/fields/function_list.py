@@ -116,6 +116,13 @@ class FunctionList(Vertical):
             """Sending list."""
             return self._control
 
+    class Marked(Message):
+        """Sent when other functions are marked."""
+
+        def __init__(self, number: int) -> None:
+            super().__init__()
+            self.number = number
+
     class SpecificationWanted(Message):
         """Request to type a specification: `:` was typed first, which begins no name, or a whole probe was typed."""
 
@@ -131,7 +138,7 @@ class FunctionList(Vertical):
         super().__init__()
         self._close_first = close_first
         self.border_title = "functions"
-        self._input = NameLine("part of a name", lambda: self._moved)
+        self._input = NameLine("part of a name", lambda: self._moved, lambda: bool(self._marks.names))
         self._query = ""
         self._moved = False
         """True if a key chose a row since the text was typed."""
@@ -348,7 +355,8 @@ class FunctionList(Vertical):
             self._show_object_marks(self._list.rows)
         elif self._describe is not None and self._marks.toggle_all(self._input.value):
             self._show_marks()
-            self._about.update(safe_content(self._marks.summary(self._describe)))
+            takes = "; Enter takes them into one probe" if self._marks.place else ""
+            self._about.update(safe_content(self._marks.summary(self._describe) + takes))
 
     def action_marked(self) -> None:
         """List the marked functions alone, or all that match again."""
@@ -361,6 +369,8 @@ class FunctionList(Vertical):
         if isinstance(self._list.rows, FunctionRows):
             self._list.rows.marked = self._marks.names
             self._list.rows_changed()
+        self.refresh_bindings()
+        self.post_message(self.Marked(len(self._marks.names)))
 
     def _show_object_marks(self, rows: ObjectRows) -> None:
         self._list.rows_changed()

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from foreign.count_text import counted
 from widgets.rows import Piece
-from widgets.safe_text import cut, safe, width
+from widgets.safe_text import cut, cut_parts, safe, width
 
 _MARK: Final = "✓ "
 
@@ -82,4 +82,4 @@ class ObjectRows:
         yield Piece(name, "dim" if one.reason or not one.is_program else "")
         room = columns - len(_MARK) - width(name) - 2
         if room > 0:
-            yield Piece("  " + cut(safe(one.reason or one.note), room), "dim")
+            yield Piece("  " + cut_parts(safe(one.reason or one.note), room), "dim")

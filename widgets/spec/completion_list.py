@@ -12,7 +12,7 @@ from probes.completion.choice import Completion, Completions, ItemKind, Priority
 from widgets.highlight import highlighted, matched
 from widgets.lists.line_list import LineList
 from widgets.rows import Piece
-from widgets.safe_text import ELLIPSIS, cut, fit, safe, width
+from widgets.safe_text import ELLIPSIS, cut, cut_parts, fit, safe, width
 
 _MOST_ROWS = 10
 _WIDEST = 100
@@ -66,7 +66,7 @@ class CompletionRows:
     def pieces(self, row: int, columns: int) -> Iterable[Piece]:
         """Return label, C type, offset and note, cut to the available columns."""
         if not self.found.items:
-            yield Piece(cut(safe(self.found.note), columns), "dim")
+            yield Piece(cut_parts(safe(self.found.note), columns), "dim")
             return
         item = self.found.items[row]
         label = min(self._label, _LABEL, columns)

@@ -7,7 +7,8 @@
 - `values`: each field as a number, true or false, a string, or an array of those; null if the kernel could not read
   it. Integers from 2^53 on are decimal strings, here and everywhere else (see `events.json_text`). Strings are
   escaped by `events.export.escape`, structures are their bytes in hex
-- `text`: the same fields as displayed, with enums, errors and symbols by name
+- `text`: the same fields as displayed, with enums, errors and symbols by name; of the addresses that probes record
+  unasked (`__probe_ip`, `__probe_func`, `__probe_ret_ip`) the symbols, as far as these are read
 - a row `line_cut` reports a lost connection, and in `note` whether events are missing (if none are, the machine was
   rebooted: otherwise there is no row): `lost` and `back` (nanoseconds of the trace clock at the last data from the
   remote host, and just before the probes were enabled again; where known) and `seconds`, a number
@@ -36,7 +37,8 @@ def json_object(source: Source, record: Record) -> dict[str, Any]:
     values: dict[str, Any] = {
         name: value for name, value in source.exact_values(record).items() if name not in unasked
     }
-    texts = {name: text for name, text in source.field_texts(record) if name in values}
+    texts = {**source.probe_places(record), **dict(source.field_texts(record))}
+    texts = {name: text for name, text in texts.items() if name in values}
     if is_mark(record):
         values = mark_values(record)
         texts = {name: str(value) for name, value in values.items()}

@@ -12,6 +12,19 @@ from probes.functions.fetcharg_types import own_type
 from probes.functions.signature import certain_signature_of
 
 UNKNOWN = "what BTF does not know"
+ERROR_TYPE = "s32"
+"""Type in which an error is below zero, whether a function returns 32 or 64 bits: the lower half of both has it."""
+
+
+def result_fetcharg(names: Sequence[str], btf: Btf | None) -> FetchArg | None:
+    """Return the fetcharg that shows the results of several functions with their sign; None: all return nothing.
+
+    It has a type only where `typed_results` finds none.
+    """
+    types = _return_types(btf, names) if btf is not None and names else (UNKNOWN,)
+    if not types:
+        return None
+    return FetchArg(ReturnValue(), None, ERROR_TYPE if len(types) > 1 or types[0] == UNKNOWN else None)
 
 
 def typed_results(
@@ -30,7 +43,7 @@ def typed_results(
     types = _return_types(btf, names)
     if len(types) > 1:
         note = f"{pattern}: $retval has no sign, its functions return {' and '.join(types)}"
-        return fetchargs, (f"{note}: $retval:s32 shows errors",)
+        return fetchargs, (f"{note}: $retval:{ERROR_TYPE} shows errors",)
     kind = next(iter(types), UNKNOWN)
     if kind == UNKNOWN:
         return fetchargs, ()

@@ -1,5 +1,6 @@
 """Search: against a plain reading of what it should find, and what it forgives."""
 
+import re
 from functools import cache
 
 import pytest
@@ -20,19 +21,28 @@ def found(query: str, limit: int | None = 5) -> list[str]:
     return [names()[i] for i in Search(names()).find(query, limit).indices]
 
 
+def place_of(term: str, name: str) -> int:
+    """Rank as the words say: beginning, system call, whole word, beginning of a word, anywhere."""
+    if name.startswith(term):
+        return 0
+    if len(term) < 2 or f"_{term}" not in name:
+        return 4
+    if len(term) < 3:
+        return 1
+    if re.search(f"sys_{re.escape(term)}[0-9]*$", name):
+        return 1
+    return 2 if re.search(f"_{re.escape(term)}([^a-z]|$)", name) else 3
+
+
 def plain_rank(query: str) -> list[str]:
-    """The names with the term, ranked as the words say: beginning, at a word, anywhere; short before long."""
+    """The names with the term, ranked; short before long."""
     term = query.lower()
-
-    def place(name: str) -> int:
-        lowered = name.lower()
-        at_word = len(term) > 1 and f"_{term}" in lowered
-        return 0 if lowered.startswith(term) else 1 if at_word else 2
-
-    return sorted((n for n in names() if term in n.lower()), key=lambda n: (place(n), len(n)))
+    return sorted((n for n in names() if term in n.lower()), key=lambda n: (place_of(term, n.lower()), len(n)))
 
 
-@pytest.mark.parametrize("query", ["r", "_", "e", "vf", "re", "vfs_r", "vfs_read", "tcp_send", "VFS_Re", "zstd_c"])
+@pytest.mark.parametrize(
+    "query", ["r", "_", "e", "vf", "re", "vfs_r", "vfs_read", "tcp_send", "VFS_Re", "zstd_c", "openat", "read"]
+)
 def test_equals_the_plain_reading(query):
     expected = plain_rank(query)
     assert len(expected) > 2
@@ -103,6 +113,27 @@ def test_names_of_any_letters():
     assert odd[search.find("a\nb").indices[0]] == "a\nb"
     assert [odd[i] for i in search.find("xxx").indices] == ["x" * 5000]
     assert search.find("[").total == 5
+
+
+def test_a_system_call_is_found_by_its_name():
+    hits = found("openat", None)
+    calls = [name for name in hits if re.search("sys_openat[0-9]*$", name)]
+    assert "do_sys_openat2" in calls and hits[0] == "do_sys_openat2"
+    assert hits[: len(calls)] == calls and hits.index("io_openat") == len(calls)
+    assert found("read", None).index("vfs_read") < found("read", None).index("vfs_readv")
+
+
+_WORDS = st.lists(st.sampled_from(["sys", "do", "ope", "open", "openat", "x", "2", "at"]), min_size=1, max_size=4)
+
+
+@settings(max_examples=150)
+@given(st.lists(st.builds(lambda words, sign: sign.join(words), _WORDS, st.sampled_from(["_", "", "."]))), _WORDS)
+def test_names_are_ranked_by_the_word_that_was_typed(some, query):
+    term = "_".join(query)
+    hits = [some[i] for i in Search(some).find(term).indices]
+    if any(term in name for name in some):
+        keys = [(place_of(term, name), len(name)) for name in hits]
+        assert keys == sorted(keys) and len(hits) == sum(term in name for name in some)
 
 
 @settings(max_examples=150)

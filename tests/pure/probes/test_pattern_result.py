@@ -13,7 +13,7 @@ from probes.fetcharg import FetchArg, ReturnValue
 from probes.functions.fetcharg_types import own_type
 from probes.functions.function_index import index_of
 from probes.functions.signature import certain_signature_of
-from probes.lowering.arguments.pattern_result import typed_results
+from probes.lowering.arguments.pattern_result import result_fetcharg, typed_results
 from probes.verdict import Verdict
 from tests.probes_data import KERNELS, environment, kernel
 
@@ -47,6 +47,18 @@ def test_the_type_is_that_of_all(name: str) -> None:
     fetchargs, told = typed_results([RESULT], "*", [kinds["s32"][0], "no_such_function"], btf)
     assert (fetchargs[0].type, len(told)) == (None, 1)
     assert typed_results([RESULT], "*", kinds["s32"], None) == ([RESULT], ())
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_the_result_that_is_ticked_has_a_sign(name: str) -> None:
+    btf, facts, _ = kernel(name)
+    kinds = by_type(btf, facts)
+    errors = FetchArg(ReturnValue(), None, "s32")
+    assert result_fetcharg([*kinds["void"], *kinds["s64"]], btf) == RESULT  # which typed_results types
+    assert result_fetcharg(kinds["void"], btf) is None
+    for names in ([kinds["s32"][0], kinds["s64"][0]], ["no_such_function"], []):
+        assert result_fetcharg(names, btf) == errors
+    assert result_fetcharg(kinds["s32"], None) == errors
 
 
 @pytest.mark.parametrize("name", KERNELS)

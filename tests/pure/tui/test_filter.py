@@ -36,6 +36,7 @@ from tui.filter.completion import CandidateValue, complete_filter, values_seen
 from tui.filter.filter import Filter
 from tui.output.event_source import source_of_rows
 from tui.present.call_ends import ends_of
+from tui.present.watched_events import function_source
 from tui.views.calls.model import call_table
 from tui.views.events.model import event_table
 from tui.views.graph.hot_spots import HotSpots
@@ -77,6 +78,7 @@ def comparisons() -> list[str]:
     for record in records[::37]:
         found += [f"comm == {record.comm}", f"pid != {record.pid}", f"cpu == {record.cpu}"]
         found.append(f"event == {record.event.rpartition('/')[2]}")
+        found += [f"func {sign} {function_source(recording()[0])(record.event)}" for sign in ("==", "!=")]
         numbers = {name: int(value) for name, value in record.values.items() if isinstance(value, int)}
         named = [(name, value) for name, value in numbers.items() if name in Filter().sorts(recording()[0])]
         found += [f"{name} {sign} {value}" for name, value in named for sign in ("==", "<", ">=", "!=", "&")]
@@ -96,7 +98,7 @@ def filters(draw) -> str:
 def wanted_events(text: str) -> set[int]:
     """By each record alone, then by the values of both ends: one at a time, no columns."""
     watch, store, records, pairs = recording()
-    wanted = parse_condition(text, Filter().sorts(watch), store.comm)
+    wanted = parse_condition(text, Filter().sorts(watch), store.comm, function_of=function_source(watch))
     found: set[int] = {record.seq for record in records if wanted(record)}
     if LATENCY not in wanted.fields and len(wanted.fields - COMMON_FIELDS.keys()) < 2:
         return found
@@ -300,6 +302,24 @@ def test_names_of_an_enum_are_offered_before_a_value_was_seen(signed, wanted):
     assert found == tuple(CandidateValue(text, name) for text, (name, _) in zip(wanted, names, strict=True))
     offered_ = complete_filter("state == bu", 11, {"state": ValueKind.NUMBER}, lambda _: found)
     assert [(item.text, item.description) for item in offered_.items] == [("7", "BUSY")]
+
+
+def test_the_function_of_probes_on_one_function_is_known():
+    watch, _, records, _ = recording()
+    function_of = function_source(watch)
+    functions = {function_of(record.event) for record in records}
+    assert len(functions) > 1 and "" not in functions
+    for function in functions:
+        of_it = {record.seq for record in records if function_of(record.event) == function}
+        assert wanted_events(f"func == {function}") == wanted_events(f"func ~ {function[:-1]}?") == of_it
+        chosen = Filter()
+        chosen.choose(f"func == {function}", watch)
+        assert not chosen.function_remark(watch)
+    chosen.choose("func == vfs_raed", watch)
+    assert "did you mean vfs_read" in chosen.function_remark(watch)
+    assert {value.text for value in values_seen(watch, recording()[1], "func")} <= functions
+    with pytest.raises(ConditionError, match="func is a text"):
+        chosen.choose("func > 5", watch)
 
 
 SORTS = {"count": ValueKind.NUMBER, "ret": ValueKind.NUMBER, "name": ValueKind.TEXT, LATENCY: ValueKind.NUMBER}

@@ -6,7 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from tui.filter.hidden_rows import HiddenRows
+from tui.filter.filter import PassCount
+from tui.filter.hidden_rows import HiddenRows, hidden_by_filter
 from tui.present.ways_out import NO_FILTER
 
 OWN, OTHER = "pw/vfs_open", "pw/vfs_read"
@@ -59,3 +60,19 @@ def test_events_before_it_was_armed_and_those_the_filter_did_not_look_at_yet_do_
     seen.looked = 3
     assert not rows.look(seen, seen)
     assert rows.note
+
+
+@pytest.mark.parametrize(
+    ("text", "filtered", "told"),
+    [
+        ("pid == 1", PassCount(0, 3, "call"), "the filter hides all 3 calls"),
+        ("pid == 1", PassCount(0, 1, "call"), "the filter hides 1 call"),
+        ("", PassCount(0, 3, "call"), ""),
+        ("pid == 1", PassCount(1, 3, "call"), ""),
+        ("pid == 1", PassCount(0, 0, "call"), ""),
+        ("pid == 1", PassCount(0, 3, "call", backlog=1), ""),
+        ("pid == 1", "the filter is not for this view", ""),
+    ],
+)
+def test_a_view_of_which_it_hides_all_has_a_sentence(text, filtered, told):
+    assert hidden_by_filter(text, filtered) == (f"{told}: {NO_FILTER}" if told else "")

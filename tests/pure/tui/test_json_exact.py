@@ -18,6 +18,8 @@ from probes.plans.plan import PlannedEvent
 from tests.json_reader import read_line
 from tests.pure.commands import command
 from tests.pure.tui.test_live_fields import LATENCY, id_of, target, watch
+from tui.__main__ import main
+from tui.cli.status import DONE
 from tui.cli.tables.summary_printer import summarize
 from tui.filter.filter import Filter
 from tui.present.summary_objects import objects_of_kernel
@@ -140,3 +142,18 @@ def test_calls_have_the_numbers_behind_the_names(command, tmp_path):
     assert all(one["values"]["entry"]["dfd"] == -100 for one in calls)
     assert all(set(one["entry"]) == set(one["values"]["entry"]) for one in calls if one["entry"])
     assert for_people(calls) == []
+
+
+def test_addresses_of_probes_have_their_symbols_beside(capsys):
+    """Of the functions that are probed without the kernel's symbols, too: nothing is read for a line of JSON."""
+    for words in (("run", OPENS, "--json", "--target", HERE), (HERE, "--export", "jsonl")):
+        assert main([*words]) == DONE
+        rows = [read_line(line.encode()) for line in capsys.readouterr().out.splitlines()]
+        exits = [row for row in rows if "__probe_func" in row["values"]]
+        assert exits
+        for row in exits:
+            assert row["text"]["__probe_func"] == row["event"].removesuffix("__exit")
+            assert int(row["values"]["__probe_func"]) > 1 << 63
+    places = {name for row in rows for name in row["text"] if name.startswith("__probe_")}
+    assert {"__probe_ip", "__probe_ret_ip"} <= places
+    assert all(text.partition("+")[0].isidentifier() for row in exits for text in [row["text"]["__probe_ret_ip"]])

@@ -39,7 +39,7 @@ def test_events_and_calls_that_pass_are_the_same_everywhere(
         return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
     events = rows("--export", "jsonl")
-    by_cpu = rows("--by", "cpu", "--export", "jsonl")
+    by_cpu = rows("--by", "cpu,event", "--export", "jsonl")  # without the event each call counts once
     assert sum(row["count"] for row in by_cpu) == len(events)
     hot = rows("--view", "hot-spots", "--export", "jsonl")
     assert events and hot

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -145,6 +146,10 @@ def test_parts_of_a_note_that_do_not_fit_are_left_out_whole():
     assert cut_parts(note, 10) == "1,253 …"
     assert cut_parts(note, 5) == "1,25…"
     assert cut_parts("840 events, k: count in the kernel", 20) == "840 events …", "a key is no part"
+    lacking = "1,204 without func or comm or errno, 23 ends alone"
+    shortened = {cut_parts(lacking, columns) for columns in range(12, 60)}
+    assert all(text == lacking or re.search(r"\w …$", text) for text in shortened), shortened
+    assert "1,204 without func or comm or errno …" in shortened
 
 
 @given(st.text("ab1 ,;:é字", max_size=40), st.integers(0, 50))

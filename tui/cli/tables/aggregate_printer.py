@@ -9,7 +9,6 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Final
 
 from events.aggregates.request import (
-    NEGATIVE,
     AggregateError,
     AggregateRequest,
     Function,
@@ -23,7 +22,7 @@ from tui.cli.follow.filter import OptionRefused
 from tui.cli.follow.follow import follow, print_no_events
 from tui.cli.status import DONE
 from tui.filter.filter import Filter
-from widgets.number_format import duration, grouped
+from widgets.number_format import grouped
 
 if TYPE_CHECKING:
     from events.store.store import Store
@@ -216,7 +215,7 @@ def _table(model: AggregateTableSource, rows: Sequence[AggregateRow]) -> Iterato
 
 
 def _histograms(model: AggregateTableSource, rows: Sequence[AggregateRow]) -> Iterator[str]:
-    from tui.views.aggregate.cells import OTHER_KEYS
+    from tui.views.aggregate.cells import OTHER_KEYS, power_bound
 
     for value in model.request.histograms:
         is_time = model.is_time(value)
@@ -225,15 +224,8 @@ def _histograms(model: AggregateTableSource, rows: Sequence[AggregateRow]) -> It
             total = row.totals[value]
             yield line(f"{f'{keys}: ' if keys else ''}log2({value}), {grouped(total.number)}")
             most = max((power.hits for power in total.powers), default=1)
-            labels = [_bound(power.exponent, is_time=is_time) for power in total.powers]
+            labels = [power_bound(power.exponent, is_time=is_time) for power in total.powers]
             widest = max(map(len, labels), default=0)
             for label, power in zip(labels, total.powers, strict=True):
                 bar = "#" * -(-power.hits * _LOG2_BAR // most)
                 yield f"  {label:>{widest}} |{bar:<{_LOG2_BAR}}| {grouped(power.hits)}"
-
-
-def _bound(exponent: int, *, is_time: bool) -> str:
-    """Return the numbers that a power of two counts."""
-    if exponent == NEGATIVE:
-        return "< 0"
-    return f"≤ {duration(1 << exponent) if is_time else grouped(1 << exponent)}"

@@ -3,18 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from events.aggregates.event_columns import KeyKind
-from events.aggregates.request import Function, Statistic
+from events.aggregates.request import NEGATIVE, Function, Statistic
 from tui.views.aggregate.model import OTHER_KEYS, AggregateRow, AggregateTableSource, statistic_of
 from widgets.number_format import duration, grouped
 
 if TYPE_CHECKING:
     from events.aggregates.request import AggregateRequest
 
-__all__ = ["OTHER_KEYS", "bar_share", "key_lines", "key_text", "number_cells", "statistic_text", "titles"]
+__all__ = [
+    "OTHER_KEYS",
+    "PowerColumn",
+    "bar_share",
+    "key_lines",
+    "key_text",
+    "number_cells",
+    "power_bound",
+    "power_columns",
+    "statistic_text",
+    "titles",
+]
 _NONE: Final = "-"
+_HEIGHTS: Final = " ▁▂▃▄▅▆▇█"
+"""Letters for none, then for counts from few to the most."""
 
 
 def titles(request: AggregateRequest) -> tuple[str, ...]:
@@ -51,6 +64,46 @@ def statistic_text(model: AggregateTableSource, statistic: Statistic, row: Aggre
     if model.is_time(statistic.value) and number >= 0:
         return duration(round(number))
     return f"{number:,.1f}" if statistic.function is Function.AVG else f"{number:,}"
+
+
+def power_bound(exponent: int, *, is_time: bool) -> str:
+    """Return the numbers that a power of two counts: `≤ 4,096`."""
+    if exponent == NEGATIVE:
+        return "< 0"
+    return f"≤ {duration(1 << exponent) if is_time else grouped(1 << exponent)}"
+
+
+class PowerColumn(NamedTuple):
+    """Column with the counts of a value by powers of two, a letter each, the same powers in all rows."""
+
+    value: str
+    first: int
+    """Exponent of the first letter."""
+    last: int
+    """Exponent of the last letter."""
+
+    def title(self, model: AggregateTableSource) -> str:
+        """Return its title, with the powers of its ends."""
+        is_time = model.is_time(self.value)
+        ends = dict.fromkeys(power_bound(one, is_time=is_time) for one in (self.first, self.last))
+        return f"log2({self.value}) {' … '.join(ends)}"
+
+    def cell(self, row: AggregateRow) -> str:
+        """Return a letter for each power, as high as its share of the row's most frequent one; blank: none."""
+        hits = {power.exponent: power.hits for power in row.totals[self.value].powers}
+        most = max(hits.values(), default=0)
+        numbers = (hits.get(exponent, 0) for exponent in range(self.first, self.last + 1))
+        return "".join(_HEIGHTS[-(-number * (len(_HEIGHTS) - 1) // most) if number else 0] for number in numbers)
+
+
+def power_columns(model: AggregateTableSource, rows: Sequence[AggregateRow]) -> list[PowerColumn]:
+    """Return the columns of the values whose powers of two are counted; of a value that no row has there is none."""
+    found = []
+    for value in model.request.histograms:
+        exponents = [power.exponent for row in rows for power in row.totals[value].powers]
+        if exponents:
+            found.append(PowerColumn(value, min(exponents), max(exponents)))
+    return found
 
 
 def bar_share(

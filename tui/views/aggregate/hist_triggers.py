@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from events.aggregates.aggregate import GroupKey
-from events.aggregates.event_columns import ERRNO, FUNC, STACKS, KeyKind, KeySource
+from events.aggregates.event_columns import ERRNO, EVENT, STACKS, KeyKind, KeySource
 from events.aggregates.request import (
     BY,
     MAX_KEYS,
@@ -23,12 +23,14 @@ from events.aggregates.request import (
 )
 from events.names.event_names import CGROUP
 from events.search.comparison import COMM, CPU, PID
+from events.search.function_comparison import FUNC
 from events.store.columns import is_number
 from kernel.watch.hist_tables import read_tables
 from probes.bpf.groups.grouping import ValueReading
 from probes.command import is_function
 from probes.hist.kept import is_listed_as
 from probes.hist.trigger import HistTrigger
+from tui.present.call_ends import other_ends
 from tui.views.aggregate.kernel_groups import GroupsReading, KernelGroup
 
 if TYPE_CHECKING:
@@ -94,7 +96,10 @@ def triggers_of(request: AggregateRequest, plan: Plan, name: str) -> list[EventT
     """
     _check(request)
     found: list[EventTrigger] = []
+    left_out = _left_out(request, plan)
     for event in plan.events:
+        if event.path in left_out:
+            continue
         keys = [_key(name, plan, event) for name in request.keys]
         values = {name: column.name for name in request.values if (column := column_of(name, event)) is not None}
         if event.recorded and None not in keys and (values or not request.values):
@@ -112,6 +117,18 @@ def triggers_of(request: AggregateRequest, plan: Plan, name: str) -> list[EventT
                 raise AggregateError(unknown_name(one.value, tuple(names)), one.function, one.value, 0)
         raise AggregateError(f"no event has all of {', '.join((*request.keys, *request.values))}", BY, "", 0)
     return found
+
+
+def _left_out(request: AggregateRequest, plan: Plan) -> frozenset[str]:
+    """Return the paths of events without a trigger: of each call the kernel counts the other end."""
+    if EVENT in request.keys:
+        return frozenset()
+
+    def has_all(event: PlannedEvent) -> bool:
+        values = all(column_of(name, event) is not None for name in request.values)
+        return event.recorded and values and all(_key(name, plan, event) is not None for name in request.keys)
+
+    return other_ends(plan, [event.path for event in plan.events if has_all(event)])
 
 
 def _check(request: AggregateRequest) -> None:

@@ -14,11 +14,13 @@ from events.clocks.boots import ID_MASK
 from events.names.errnos import errno_name
 from events.names.event_names import CGROUP, event_name
 from events.search.comparison import COMM, CPU, PID
-from events.search.condition_parser import free_word, quote_value
+from events.search.condition_parser import free_word, function_clause, quote_value
+from events.search.function_comparison import FUNC
 from events.stacks.stack import stack_frames
 from events.store.columns import is_number
 from events.text import UNNAMED, show
 from tui.present.summary_values import ValueNames
+from tui.present.watched_events import probed_functions
 
 if TYPE_CHECKING:
     from events.aggregates.aggregate import GroupKey
@@ -45,9 +47,7 @@ class KeyLabels:
         self._watch = watch
         self._store = store
         self._names = lru_cache(maxsize=256)(self._names_of)
-        self._functions = {
-            event.path: plan.probe.subject for plan in watch.event_fields.plans for event in plan.events
-        }
+        self._functions = probed_functions(watch.event_fields.plans)
 
     def _names_of(self, path: str, field: str, boot: int) -> ValueNames:
         return ValueNames(self._watch, path, field, boot)
@@ -134,6 +134,8 @@ class KeyLabels:
             path = cgroup_path(number, self._store)
             sign = "==" if _GLOB & set(path) else "~"
             return f"{free_word(CGROUP, own)} {sign} {quote_value(path)}" if path else ""
+        if source.kind is KeyKind.FUNCTION and (function := self._functions.get(source.path)):
+            return function_clause(FUNC, "==", function)
         if source.kind in (KeyKind.EVENT, KeyKind.FUNCTION):
             return f"event == {event_name(source.path)}"
         if source.kind is KeyKind.ERRNO and source.field is not None:

@@ -13,11 +13,12 @@ from events.aggregates.groups import OTHERS, GroupTotals
 from events.aggregates.request import TIMED, AggregateRequest, Function, Statistic
 from events.aggregates.value_sums import ValueTotal
 from events.names.event_names import event_name
+from events.search.condition_parser import and_condition
 from foreign.count_text import counted
 from tui.present.call_ends import ends_of
 from tui.present.value_text import ValueStyle
 from tui.views.aggregate.labels import KeyLabels
-from tui.views.aggregate.plan_columns import PlanColumns, ends_for
+from tui.views.aggregate.plan_columns import PlanColumns, ends_for, left_out_ends
 from widgets.number_format import grouped
 
 if TYPE_CHECKING:
@@ -139,6 +140,7 @@ class AggregateModel:
         self.store = store
         self.request = request
         self.passing = passing
+        self._only = only
         self._columns = PlanColumns(watch)
         bounds = watch.bounds
         ends = ends_for(watch, request, self._columns)
@@ -156,6 +158,7 @@ class AggregateModel:
             first=first,
             most=most,
         )
+        self._leave_out_ends()
         self._labels = KeyLabels(watch, store)
         self._rows: dict[tuple[str, ...], int] = {}
         """Number of the row of each combination of names."""
@@ -182,8 +185,17 @@ class AggregateModel:
             self._plans = self.watch.event_fields.plans
             self.aggregate.forget_formats()
             self.aggregate.use(ends_of(self._plans))
+            self._leave_out_ends()
             self.names_changed()
         self.aggregate.tick(budget)
+
+    def _leave_out_ends(self) -> None:
+        """Have each call counted once, where both its ends are events of the table."""
+        if not self.aggregate.of_calls:
+            condition = self.passing.condition if self.passing is not None else None
+            self.aggregate.left_out_ends = left_out_ends(
+                self.watch, self.request, self._columns, condition, self._only
+            )
 
     def names_changed(self) -> None:
         """Look up the names of keys again."""
@@ -289,7 +301,11 @@ class AggregateModel:
             found[" && ".join(dict.fromkeys(clauses))] = None
         if not found or len(found) > _MOST_CLAUSES:
             return ""
-        return next(iter(found)) if len(found) == 1 else " || ".join(f"({text})" for text in found)
+        text = next(iter(found)) if len(found) == 1 else " || ".join(f"({text})" for text in found)
+        ends = sorted({event_name(path) for path in self.aggregate.left_out_ends})
+        for clause in () if self.request.values or len(ends) > _MOST_CLAUSES else ends:
+            text = and_condition(text, f"event != {clause}")
+        return text
 
     @property
     def head(self) -> str:
@@ -307,7 +323,9 @@ class AggregateModel:
         parts = []
         if left := aggregate.left_out:
             lacking = (*self.request.keys, *self.request.values)
-            parts.append(f"{grouped(left)} without {'one of ' if len(lacking) > 1 else ''}{', '.join(lacking)}")
+            parts.append(f"{grouped(left)} without {' or '.join(lacking)}")  # no commas: a note is shortened at them
+        if aggregate.left_out_ends:
+            parts.append("each call once")
         if aggregate.of_calls and aggregate.unpaired:
             parts.append(f"{counted(aggregate.unpaired, 'end')} alone")
         if aggregate.skipped_events:

@@ -4,11 +4,11 @@ code.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from events.aggregates.event_columns import (
-    FUNC,
+    EVENT,
     STACKS,
     EventColumns,
     field_of,
@@ -20,14 +20,16 @@ from events.aggregates.event_columns import (
 from events.aggregates.request import BY, TIMED, AggregateError, AggregateRequest, place_of_key, unknown_name
 from events.graph.record_ends import EXIT
 from events.search.comparison import RETVAL
+from events.search.condition import COMMON_FIELDS
 from events.search.field_kinds import value_kind
-from probes.command import is_function
-from tui.present.call_ends import ends_of
-from tui.present.watched_events import events_of, formats_of
+from events.search.function_comparison import FUNC
+from tui.present.call_ends import ends_of, other_ends
+from tui.present.watched_events import events_of, formats_of, probed_functions
 
 if TYPE_CHECKING:
     from events.calls.call_values import EndRole
     from events.format import EventFormat
+    from events.search.condition import Condition
     from kernel.watch.watch import Watch
     from probes.plans.plan import Plan, PlannedEvent
 
@@ -44,6 +46,8 @@ class PlanColumns:
         self._watch = watch
         self._plans: tuple[Plan, ...] = ()
         self._stacks = 0
+        self._functions: Mapping[str, str] = {}
+        """Probed function by path, of events on one function."""
         self._columns: dict[str, EventColumns] = {}
 
     def of(self, path: str) -> EventColumns:
@@ -51,17 +55,18 @@ class PlanColumns:
         known = self._watch.event_fields
         if self._plans != known.plans or self._stacks != len(known.with_stacks):
             self._plans, self._stacks = known.plans, len(known.with_stacks)
-            self._columns = {event.path: self._of(plan, event) for plan in self._plans for event in plan.events}
+            self._functions = probed_functions(self._plans)
+            self._columns = {event.path: self._of(event) for plan in self._plans for event in plan.events}
         if path == EXIT:
             return _OF_TRACER
         return self._columns.get(path) or EventColumns(has_stacks=path in known.with_stacks)
 
-    def _of(self, plan: Plan, event: PlannedEvent) -> EventColumns:
+    def _of(self, event: PlannedEvent) -> EventColumns:
         return EventColumns(
             {column.label: column.name for column in event.columns if column.label},
             frozenset(column.name for column in event.columns if column.is_retval),
             frozenset((event.frame,) if event.frame else ()),
-            is_function(plan.probe) and not event.function_field,
+            event.path in self._functions,
             event.path in self._watch.event_fields.with_stacks,
         )
 
@@ -100,6 +105,32 @@ def ends_for(watch: Watch, request: AggregateRequest, columns: PlanColumns) -> M
         return None
     ends = ends_of(watch.event_fields.plans)
     return ends if any(_has_all(request, pair, timed=True) for pair in _pairs(formats, ends)) else None
+
+
+def left_out_ends(
+    watch: Watch,
+    request: AggregateRequest,
+    columns: PlanColumns,
+    condition: Condition | None,
+    only: Container[str] | None,
+) -> frozenset[str]:
+    """Return the paths of the ends of calls that are not counted, so that each call counts once; see `other_ends`.
+
+    With the event as a key or in the condition of the filter, both ends are told apart and counted. With a condition
+    on what entries lack, the exits are counted: they pass it for their calls. `only`: paths of the events that are
+    counted; None: all.
+    """
+    fields = condition.fields if condition is not None else frozenset[str]()
+    if EVENT in request.keys or EVENT in fields:
+        return frozenset()
+    own = fields - COMMON_FIELDS.keys() - {FUNC}
+    having = {one[0].path: one[0] for one in columns.formats() if _has_all(request, [one])}
+    having = {path: fmt for path, fmt in having.items() if only is None or path in only}
+    found = frozenset[str]()
+    for plan in watch.event_fields.plans:
+        entries = [having[event.path] for event in plan.events if event.path in having and not event.at_exit]
+        found |= other_ends(plan, having, by_exit=any(not own <= set(entry.names) for entry in entries))
+    return found
 
 
 def _has_all(request: AggregateRequest, formats: Sequence[FormatColumns], *, timed: bool = False) -> bool:

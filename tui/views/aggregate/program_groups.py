@@ -13,7 +13,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from events.aggregates.aggregate import GroupKey
-from events.aggregates.event_columns import KeyKind, KeySource
+from events.aggregates.event_columns import EVENT, KeyKind, KeySource
 from events.aggregates.request import BY, AggregateError, AggregateRequest
 from events.decode import Value, text_of
 from events.store.columns import is_number
@@ -23,6 +23,7 @@ from probes.bpf.fetch import NotCompiled
 from probes.bpf.groups.grouping import Grouping
 from probes.bpf.program import BpfProgram, counter_stride
 from probes.bpf.program_writer import assembled
+from tui.present.call_ends import other_ends
 from tui.views.aggregate.kernel_groups import GroupsReading, KernelGroup
 from tui.views.aggregate.program_keys import RECORD, ProgramKey, RequestedCalls
 
@@ -36,8 +37,9 @@ if TYPE_CHECKING:
 def with_groups(request: AggregateRequest, plan: Plan) -> Plan:
     """Return a plan whose programs put calls into groups in place of recording them.
 
-    Events that lack a key or a value are left out. For the duration of calls, and for fields of both ends, the entry
-    notes when they begin, with its fields. Raises AggregateError: no program groups so, or no event has it.
+    Events that lack a key or a value are left out, and of calls whose ends both have all, one end. For the duration
+    of calls, and for fields of both ends, the entry notes when they begin, with its fields. Raises AggregateError: no
+    program groups so, or no event has it.
     """
     wanted = RequestedCalls(request, plan)
     if (timed := wanted.timed) and not wanted.have_both_ends:
@@ -52,8 +54,10 @@ def with_groups(request: AggregateRequest, plan: Plan) -> Plan:
             missing = missing or error
         else:
             events.append(replace(event, programs=programs))
-    if any(program.grouping is not None for event in events for program in event.programs):
-        return replace(plan, events=tuple(events))
+    grouped = [event.path for event in events if any(program.grouping is not None for program in event.programs)]
+    if grouped:
+        once = frozenset[str]() if wanted.of_calls or EVENT in request.keys else other_ends(plan, grouped)
+        return replace(plan, events=tuple(event for event in events if event.path not in once))
     if missing is not None and (wanted.of_calls or len(plan.events) == 1):
         raise missing
     names = ", ".join((*request.keys, *request.values))

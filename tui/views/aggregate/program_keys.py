@@ -5,10 +5,11 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from events.aggregates.event_columns import ERRNO, FUNC, STACKS, KeyKind
+from events.aggregates.event_columns import ERRNO, STACKS, KeyKind
 from events.aggregates.request import BY, TIMED, AggregateError, AggregateRequest
 from events.names.event_names import CGROUP
 from events.search.comparison import COMM, CPU, PID
+from events.search.function_comparison import FUNC
 from probes.bpf.groups.grouping import (
     LARGEST_KEY,
     MOST_FRAMES,

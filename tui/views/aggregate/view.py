@@ -159,21 +159,30 @@ class AggregateView(TableView):
         self._cost = self._drawn - began
 
     def _group_rows(self, model: AggregateModel, rows: AggregateRows) -> GroupRows:
-        from tui.views.aggregate.cells import bar_share, key_text, number_cells, titles
+        from tui.views.aggregate.cells import bar_share, key_text, number_cells, power_columns, titles
 
         every = (*rows.rows, *((rows.others,) if rows.others else ()))
         live = model.watch.live
+        powers = power_columns(model, every)
         groups = [
             GroupCells(
                 tuple(
-                    map(safe, (*key_text(model, row), *number_cells(model, row), *((self._rates.text(row),) * live)))
+                    map(
+                        safe,
+                        (
+                            *key_text(model, row),
+                            *number_cells(model, row),
+                            *(power.cell(row) for power in powers),
+                            *((self._rates.text(row),) * live),
+                        ),
+                    )
                 ),
                 bar_share(model, row, rows.rows, self._by),
                 is_others=row.row < 0,
             )
             for row in every
         ]
-        heads = (*map(safe, titles(model.request)), *(("now",) * live))
+        heads = (*map(safe, (*titles(model.request), *(power.title(model) for power in powers))), *(("now",) * live))
         found = GroupRows(heads, len(model.request.keys), groups)
         found.current = model.first_order if self._by is None else self._by
         return found

@@ -10,7 +10,7 @@ from foreign.count_text import counted
 from tui.dialogs import dialogs
 from tui.filter.filter import Filter, PassCount
 from tui.present.status import note_of
-from tui.present.ways_out import BY_TRACEFS_ELSEWHERE, GIVE_TRIGGER, RUNNING_KERNEL
+from tui.present.ways_out import GIVE_TRIGGER, RUNNING_KERNEL, WITH_STACKS_ELSEWHERE
 from tui.views.stacks.frame_texts import FrameTexts
 from tui.views.stacks.pane import StacksPane
 from tui.views.view import View, ViewPlace
@@ -32,7 +32,7 @@ _DRAWING: Final = 0.25
 _SHARE: Final = 8
 """Greatest share of the time that making a picture takes: one part in so many."""
 _NONE: Final = f"no probe has the trigger stacktrace, which records stacks: {GIVE_TRIGGER}"
-_NONE_OF_PROGRAMS: Final = f"BPF programs record these probes, and no stacks: {BY_TRACEFS_ELSEWHERE}"
+_NONE_OF_PROGRAMS: Final = f"BPF programs record these probes, armed without stacks: {WITH_STACKS_ELSEWHERE}"
 _NONE_RECORDED: Final = f"no event of this recording has a stack: {RUNNING_KERNEL}, and takes the trigger stacktrace"
 
 
