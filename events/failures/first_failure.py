@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from btf.uses import ErrorReturn
+from btf.functions.error_returns import ErrorReturn
 from events.graph.begin_end_columns import Ints, Places, RowKind
 from events.graph.tree import CallRowFlag, CallTree
 

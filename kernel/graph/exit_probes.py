@@ -10,7 +10,7 @@ from typing import Final
 
 from btf.btf import Btf
 from btf.errors import BtfError
-from btf.uses import ErrorReturn, error_return, may_pass_errors_on
+from btf.functions.error_returns import ErrorReturn, error_return, may_pass_errors_on
 from foreign.count_text import counted
 from kernel.attach.callees import Callees, CalleeSearch
 from kernel.connection.kernel_info import KernelInfo

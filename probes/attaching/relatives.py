@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 from btf.btf import Btf
 from btf.errors import BtfError
+from btf.functions.functions_of_type import functions_using
 from btf.kinds import MAX_DEPTH
 from btf.types import Fwd, Modifier, Ptr, Struct
-from btf.uses import functions_using
 from probes.attaching.values import Alternative, Relation
 from probes.probe import ProbeKind, ProbePlace
 

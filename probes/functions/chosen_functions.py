@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from weakref import WeakKeyDictionary
 
 from btf.btf import Btf
-from btf.uses import ExactUses, functions_with
+from btf.functions.functions_of_type import ExactUses, functions_with
 from events.names.function_choice import ChoiceError, FunctionChoice, NamePattern
 from events.names.glob import Glob
 from foreign.count_text import counted, shortened

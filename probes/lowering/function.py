@@ -30,7 +30,7 @@ from probes.plans.plan import DEFAULT_GROUP, MAX_PATTERN, Plan, PlanColumn, Plan
 from probes.probe import Probe, ProbeEnds
 from probes.refusal import CannotLower
 from probes.rules.expand import beyond_last
-from probes.rules.messages.ways_out import WAYS_OUT
+from probes.rules.messages.error_remedies import WAYS_OUT
 from probes.rules.site import Site
 from probes.rules.symbols import unverifiable_symbols
 from probes.syntax.refused import Refused

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from probes.rules.btf_walk import walk
 from probes.rules.cast import current
+from probes.rules.messages.error_remedies import WAYS_OUT
 from probes.rules.messages.guesses import guess_argument, guess_name, name_hint
-from probes.rules.messages.ways_out import WAYS_OUT
 from probes.syntax.refused import Refused
 from probes.syntax.text import kstrtoul
 

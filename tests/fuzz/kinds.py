@@ -14,9 +14,9 @@ from typing import NamedTuple
 from btf.btf import Btf
 from btf.damage import Damage
 from btf.errors import BtfError
+from btf.functions.functions_of_type import functions_using
 from btf.layout import PathError, children, fields, find_field, resolve
 from btf.render import c_type, definition, prototype
-from btf.uses import functions_using
 from btf.values import enum_name
 from btf.walk import is_complete, size_of
 from events.batch import Batch, Chunk

@@ -13,7 +13,7 @@ from itertools import islice
 from random import Random
 
 from btf.btf import Btf
-from btf.uses import ErrorReturn
+from btf.functions.error_returns import ErrorReturn
 from events.aggregates.aggregate import Aggregate
 from events.aggregates.event_columns import EventColumns
 from events.aggregates.request import AggregateRequest, Function, Statistic

@@ -12,7 +12,7 @@ from probes.facts.errors_table import (
     NO_MATCH_MESSAGE,
     SYNTH_MESSAGES,
 )
-from probes.rules.messages.ways_out import WAYS_OUT
+from probes.rules.messages.error_remedies import WAYS_OUT
 from tui.docs.text import MADE, cell, code, table
 
 _TABLES = (
@@ -27,7 +27,7 @@ _TABLES = (
 def errors() -> str:
     """Return the page."""
     parts = [
-        MADE.format(source="`probes/facts/errors_table.py` and `probes/rules/messages/ways_out.py`"),
+        MADE.format(source="`probes/facts/errors_table.py` and `probes/rules/messages/error_remedies.py`"),
         "# The kernel's errors\n\n"
         "The symbolic name is the kernel's own (`kernel/trace/trace_probe.h` and others); the message is that\n"
         "of `error_log`. `probewright check` shows both, the place in the line, and similar names.\n",

@@ -6,7 +6,7 @@ from collections.abc import Container, Iterable
 from typing import Final
 
 from btf.btf import Btf
-from btf.uses import ErrorReturn, error_return
+from btf.functions.error_returns import ErrorReturn, error_return
 from probes.attaching.spellings import SYSTEM_CALLS
 from probes.bpf.exclusions import exclusion_reason
 from probes.facts.facts import TargetFacts

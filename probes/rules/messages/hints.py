@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from foreign.text import whole_number
-from probes.rules.messages.ways_out import WAYS_OUT
+from probes.rules.messages.error_remedies import WAYS_OUT
 from probes.syntax.text import LONG_MAX, ULONG_MAX
 
 _NEAREST = 3

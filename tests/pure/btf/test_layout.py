@@ -6,10 +6,10 @@ import pytest
 
 from btf import layout, values, walk
 from btf.btf import Btf
+from btf.functions.functions_of_type import functions_using
 from btf.kinds import Kind
 from btf.layout import PathError, ResolvedPath
 from btf.types import Func, Ptr, Struct
-from btf.uses import functions_using
 from tests.btf_writer import Writer, every_kind, stored
 
 

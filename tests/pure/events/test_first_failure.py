@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from btf.uses import ErrorReturn
+from btf.functions.error_returns import ErrorReturn
 from events.failures.failed_calls import FailedCalls
 from events.failures.first_failure import FailureSearch, error_numbers
 from events.graph.begin_end_columns import BeginEndColumns, Edge, RowKind

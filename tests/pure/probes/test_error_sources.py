@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from btf.btf import Btf
-from btf.uses import ErrorReturn, error_return, may_pass_errors_on
+from btf.functions.error_returns import ErrorReturn, error_return, may_pass_errors_on
 from probes.attaching.branches import branch_targets, branches_to, may_call_pointers
 from probes.attaching.entry_points import entry_names, entry_points, nearest_entry_points
 from probes.bpf.exclusions import exclusion_reason

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import pytest
 
 import events.names.glob
+from btf.functions.functions_of_type import functions_with
 from btf.layout import resolve
 from btf.types import Enum
-from btf.uses import functions_with
 from btf.walk import size_of
 from events.names.function_choice import FunctionChoice
 from foreign.refusal import InputRefusal

@@ -3,7 +3,7 @@
 import pytest
 
 from probes.facts.errors_table import FILTER_MESSAGES, HIST_MESSAGES, MESSAGES, NO_MATCH, SYNTH_MESSAGES
-from probes.rules.messages.ways_out import WAYS_OUT
+from probes.rules.messages.error_remedies import WAYS_OUT
 
 OURS = {NO_MATCH, "unknown_filter_field"}
 KERNELS = {**HIST_MESSAGES, **SYNTH_MESSAGES, **FILTER_MESSAGES, **MESSAGES}

@@ -7,10 +7,10 @@ import sys
 from pathlib import Path
 
 from btf.btf import Btf
+from btf.functions.functions_of_type import functions_using
 from btf.kinds import Kind
 from btf.render import definition
 from btf.search import Search
-from btf.uses import functions_using
 from kernel.attach.explain import AttachExplainer
 from kernel.connection.kernel_info import KernelInfo
 from probes.attaching.spellings import closest, distance, is_like

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from btf.uses import ErrorReturn, error_return
+from btf.functions.error_returns import ErrorReturn, error_return
 from events.clocks.boots import task_key
 from events.failures.failed_calls import FailedCalls
 from events.graph.live_tree import LiveTree

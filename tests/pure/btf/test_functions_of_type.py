@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from btf.functions.functions_of_type import functions_using, functions_with
 from btf.types import Ptr, Struct
-from btf.uses import functions_using, functions_with
 from btf.walk import strip
 from tests.probes_data import KERNELS, kernel
 
