@@ -19,7 +19,7 @@ _MAX_NEAR: Final = 3
 _BLANK: Final = " \t"
 
 
-class Function(enum.StrEnum):
+class AggregateFunction(enum.StrEnum):
     """Function of the values of a group."""
 
     SUM = "sum"
@@ -33,7 +33,7 @@ class Function(enum.StrEnum):
 class Statistic(NamedTuple):
     """Function of one value."""
 
-    function: Function
+    function: AggregateFunction
     value: str
     """Name of a field, expression of the probe that recorded it, or `latency`."""
 
@@ -57,12 +57,12 @@ class AggregateRequest(NamedTuple):
     @property
     def columns(self) -> tuple[Statistic, ...]:
         """Statistics that are one number for each group."""
-        return tuple(dict.fromkeys(one for one in self.statistics if one.function is not Function.LOG2))
+        return tuple(dict.fromkeys(one for one in self.statistics if one.function is not AggregateFunction.LOG2))
 
     @property
     def histograms(self) -> tuple[str, ...]:
         """Values whose powers of two are counted."""
-        return tuple(dict.fromkeys(one.value for one in self.statistics if one.function is Function.LOG2))
+        return tuple(dict.fromkeys(one.value for one in self.statistics if one.function is AggregateFunction.LOG2))
 
     @property
     def text(self) -> str:

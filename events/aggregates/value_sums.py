@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from events.aggregates.request import Function
+from events.aggregates.request import AggregateFunction
 from events.summary.distribution import PowerOfTwo, powers_of_two
 
 Ints = NDArray[np.int64]
@@ -142,17 +142,17 @@ class ValueSums:
             self._powers_of(group),
         )
 
-    def approximate(self, function: Function) -> NDArray[np.float64]:
+    def approximate(self, function: AggregateFunction) -> NDArray[np.float64]:
         """Return a function of the values of each group, rounded to a double; NaN for a group without values."""
         none: NDArray[np.float64] = np.where(self.number > 0, 0.0, np.nan)
-        if function in (Function.SUM, Function.AVG):
+        if function in (AggregateFunction.SUM, AggregateFunction.AVG):
             sums: NDArray[np.float64] = self.high.astype(np.float64) * (1 << _HALF) + self.low
-            return none + sums / (1 if function is Function.SUM else np.maximum(self.number, 1))
+            return none + sums / (1 if function is AggregateFunction.SUM else np.maximum(self.number, 1))
         found: NDArray[np.float64] = np.full(len(self), np.nan)
         for extremes in self._extremes.values():
-            numbers = extremes.least if function is Function.MIN else extremes.most
+            numbers = extremes.least if function is AggregateFunction.MIN else extremes.most
             own = np.where(extremes.least <= extremes.most, numbers.astype(np.float64), np.nan)
-            found = (np.fmin if function is Function.MIN else np.fmax)(found, own)
+            found = (np.fmin if function is AggregateFunction.MIN else np.fmax)(found, own)
         return none + found
 
     def _powers_of(self, group: int) -> tuple[PowerOfTwo, ...]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING
 
 from events.decode import Value
-from events.export.source import CommonField, Source
+from events.export.source import CommonField, ExportSource
 from events.record import Record
 
 if TYPE_CHECKING:
@@ -22,8 +22,8 @@ def _unknown(record: Record) -> ClockOffset | None:  # noqa: ARG001 - as `TimedS
 
 
 @dataclass(frozen=True)
-class TimedSource(Source):
-    """`Source` that also gives times of day."""
+class TimedSource(ExportSource):
+    """`ExportSource` that also gives times of day."""
 
     offset: Callable[[Record], ClockOffset | None] = field(default=_unknown, repr=False, compare=False)
     """Function that returns the offset from an event's time stamp to nanoseconds since 1970; None: unknown."""
@@ -33,7 +33,7 @@ class TimedSource(Source):
         return {} if offset is None else {"time": record.ts + offset.ns, "uncertainty": offset.uncertainty}
 
 
-def with_time_of_day(source: Source, offset: Callable[[Record], ClockOffset | None]) -> TimedSource:
+def with_time_of_day(source: ExportSource, offset: Callable[[Record], ClockOffset | None]) -> TimedSource:
     """Return a source with times of day."""
-    values = {item.name: getattr(source, item.name) for item in fields(Source)}
+    values = {item.name: getattr(source, item.name) for item in fields(ExportSource)}
     return TimedSource(**{**values, "heads": HEADS}, offset=offset)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 
 from events.decode import Value
-from events.export.source import CommonField, Source
+from events.export.source import CommonField, ExportSource
 from events.format import EventFormat
 from events.record import Record
 
@@ -32,7 +32,7 @@ class HostRecord(Record):
     """True if later events were exported before this one."""
     passes: bool = True
     """True if the event passes the filter; for formats that have whole calls."""
-    source: Source = field(default_factory=Source, repr=False, compare=False)
+    source: ExportSource = field(default_factory=ExportSource, repr=False, compare=False)
     """Source of that host's events."""
 
 
@@ -43,7 +43,7 @@ def host_record(
     time: int,
     uncertainty: int | None,
     late: bool,
-    source: Source,
+    source: ExportSource,
     passes: bool = True,
 ) -> HostRecord:
     """Return an event of one host's store as one of several hosts; see `HostRecord`."""
@@ -57,17 +57,17 @@ def passes(record: Record) -> bool:
 
 
 @dataclass(frozen=True)
-class HostsSource(Source):
+class HostsSource(ExportSource):
     """Source of events of several hosts, each described by its own host's source."""
 
-    by_format: Mapping[int, Source] = field(default_factory=dict, repr=False, compare=False)
+    by_format: Mapping[int, ExportSource] = field(default_factory=dict, repr=False, compare=False)
     """Sources by the identity of a format: two hosts may have events of one name with different fields."""
 
     def fields(self, fmt: EventFormat) -> tuple[str, ...]:
         host_source = self.by_format.get(id(fmt))
         return super().fields(fmt) if host_source is None else host_source.fields(fmt)
 
-    def own(self, record: Record) -> Source:
+    def own(self, record: Record) -> ExportSource:
         return record.source if isinstance(record, HostRecord) else self
 
     def head(self, record: Record) -> Mapping[str, Value]:
@@ -76,7 +76,7 @@ class HostsSource(Source):
         return {"host": record.host, "time": record.time, "uncertainty": record.uncertainty, "late": record.late}
 
 
-def hosts_source(sources: Sequence[Source]) -> HostsSource:
+def hosts_source(sources: Sequence[ExportSource]) -> HostsSource:
     """Return the source for these hosts, with the formats known so far: columns are made of their fields."""
     return HostsSource(
         formats=tuple(fmt for source in sources for fmt in source.formats),

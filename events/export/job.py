@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, BinaryIO, cast
 from events.export.catalogue import Format
 from events.export.filtered import ExportFilter
 from events.export.formats.parquet import require_pyarrow
-from events.export.source import Source, Writer
+from events.export.source import ExportSource, Writer
 from events.graph.record_ends import NO_RETURNS, lacks_returns
 from foreign.count_text import counted
 
@@ -32,7 +32,7 @@ _HOSTS_WRITERS = {"perfetto": "PerfettoHosts"}
 """Classes that replace those of `_WRITERS` for events of several hosts."""
 
 
-def writer_of(form: Format, source: Source, out: BinaryIO) -> Writer:
+def writer_of(form: Format, source: ExportSource, out: BinaryIO) -> Writer:
     """Return the writer for a format of events.
 
     Raises:

@@ -51,7 +51,7 @@ NO_PROBE_NOTE = ProbeNote()
 """Note for events without a probe."""
 
 
-def _no_names(record: Record) -> Iterable[tuple[str, str]]:  # noqa: ARG001 - as `Source.field_texts` is called
+def _no_names(record: Record) -> Iterable[tuple[str, str]]:  # noqa: ARG001 - as `ExportSource.field_texts` is called
     return ()
 
 
@@ -83,7 +83,7 @@ def is_name(value: Value | float, text: str) -> bool:
 
 
 @dataclass(frozen=True)
-class Source:
+class ExportSource:
     """Properties of the events of an export."""
 
     probe_notes: Mapping[str, ProbeNote] = field(default_factory=dict)
@@ -138,7 +138,7 @@ class Source:
             cached = self._asked[id(fmt)] = (fmt, tuple(n for n in fmt.names if not stack and n not in hidden))
         return cached[1]
 
-    def own(self, record: Record) -> Source:  # noqa: ARG002 - one host: the same for all
+    def own(self, record: Record) -> ExportSource:  # noqa: ARG002 - one host: the same for all
         """Return the source of the host that an event is from."""
         return self
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from events.calls.call_ends import end_from_record
 from events.calls.call_values import End, UnpairedReason
 from events.calls.pairing import Pairing
-from events.export.source import Source
+from events.export.source import ExportSource
 from events.graph.record_ends import EVENTS, graph_end
 from events.record import Record
 
@@ -64,7 +64,7 @@ class Spans:
     calls.
     """
 
-    def __init__(self, source: Source, waiting: int = MOST_WAITING) -> None:
+    def __init__(self, source: ExportSource, waiting: int = MOST_WAITING) -> None:
         """Take the source of the events."""
         self._source = source
         self._failing: set[int] = set()

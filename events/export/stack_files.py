@@ -8,7 +8,7 @@ from xml.sax.saxutils import escape
 
 from events.export.escape import clean_frame
 from events.json_text import EXACT, json_line
-from events.stacks.call_tree import ROOT, CallTree, Weights
+from events.stacks.call_tree import ROOT, StackTree, Weights
 from events.stacks.stack_paths import FrameKind, Path
 
 FORMATS: Final = ("folded", "flamegraph", "speedscope")
@@ -97,7 +97,7 @@ def _double(number: int) -> int | float:
 
 def _flame_graph(file: StackFile) -> Iterator[str]:
     """Yield the lines of an SVG picture: the root on top; a browser cuts names and shows them under the mouse."""
-    tree, own = CallTree(), dict[int, int]()
+    tree, own = StackTree(), dict[int, int]()
     for path, weight in sorted(file.stacks.items(), key=lambda one: [frame.name for frame in one[0]]):
         node = tree.add(path)
         own[node] = own.get(node, 0) + weight
@@ -113,7 +113,7 @@ def _flame_graph(file: StackFile) -> Iterator[str]:
     yield "</svg>"
 
 
-def _frames(file: StackFile, tree: CallTree, totals: Weights) -> Iterator[tuple[int, str]]:
+def _frames(file: StackFile, tree: StackTree, totals: Weights) -> Iterator[tuple[int, str]]:
     """Yield level and element of each frame that is wide enough."""
     whole = totals[ROOT]
     rest = [(ROOT, 0, 0)] if whole > 0 else []

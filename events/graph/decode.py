@@ -28,7 +28,7 @@ _Rows = NDArray[np.int64] | slice
 """Indexes into a piece."""
 
 
-class Role(NamedTuple):
+class ColumnRole(NamedTuple):
     """Meaning of the records of one format."""
 
     kind: EndKind
@@ -36,21 +36,21 @@ class Role(NamedTuple):
     """Field for `GraphEnds.other`; empty: there is none."""
 
 
-def role_of(fmt: EventFormat) -> Role:
+def role_of(fmt: EventFormat) -> ColumnRole:
     """Return the meaning of the records of a format; see `EndKind`."""
     ending = fmt.name.rpartition("_")[2]
     if is_graph(fmt):
-        return Role(EndKind.EXIT if ending == "exit" else EndKind.ENTRY)
+        return ColumnRole(EndKind.EXIT if ending == "exit" else EndKind.ENTRY)
     if fmt.path == "sched/sched_switch":
-        return Role(EndKind.SWITCH, "next_pid")
+        return ColumnRole(EndKind.SWITCH, "next_pid")
     if fmt.system not in _IRQ_SYSTEMS or ending not in ("entry", "exit"):
-        return Role(EndKind.COMMENT)
+        return ColumnRole(EndKind.COMMENT)
     number = next((name for name in _NUMBERS if name in fmt.names), "")
     if fmt.name.startswith("softirq_"):
-        return Role(EndKind.SOFTIRQ_ENTRY if ending == "entry" else EndKind.SOFTIRQ_EXIT, number)
+        return ColumnRole(EndKind.SOFTIRQ_ENTRY if ending == "entry" else EndKind.SOFTIRQ_EXIT, number)
     if fmt.system == "irq" and not fmt.name.startswith("irq_handler_"):
-        return Role(EndKind.COMMENT)  # tasklet_entry and similar events occur within softirqs
-    return Role(EndKind.IRQ_ENTRY if ending == "entry" else EndKind.IRQ_EXIT, number)
+        return ColumnRole(EndKind.COMMENT)  # tasklet_entry and similar events occur within softirqs
+    return ColumnRole(EndKind.IRQ_ENTRY if ending == "entry" else EndKind.IRQ_EXIT, number)
 
 
 def is_graph(fmt: EventFormat) -> bool:

@@ -28,7 +28,7 @@ class Cell(NamedTuple):
     """Column after the last one."""
 
 
-class CallTree:
+class StackTree:
     """Nodes by number; a node has a higher number than its parent."""
 
     def __init__(self) -> None:
@@ -131,7 +131,7 @@ class CallTree:
             at = after
 
 
-class Comparison(NamedTuple):
+class TreeComparison(NamedTuple):
     """Weights of the nodes of one tree before and after a moment."""
 
     before: Weights

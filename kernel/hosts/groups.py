@@ -40,7 +40,7 @@ _LARGEST_CONFIGURATION = 1 << 20
 _KEYS = ("targets", "ansible", "group", "ssh")
 
 
-class Groups:
+class HostGroups:
     """Reader of groups; reads the files at each call, as they may change while the application runs."""
 
     def __init__(self, config: Path | None = None, ssh_config: Path | None = None) -> None:

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from kernel.connection.open_target import names_file, require_target
 from kernel.errors import SingleTargetOnly
-from kernel.hosts.groups import Groups
+from kernel.hosts.groups import HostGroups
 
 
 def selected_specs(
-    targets: Sequence[str], groups: Sequence[str], all_groups: Groups | None = None
+    targets: Sequence[str], groups: Sequence[str], all_groups: HostGroups | None = None
 ) -> tuple[str, ...]:
     """Return the targets of `--target` and `--group`; a machine in two groups is one host, a lab named twice is two.
 
@@ -19,7 +19,7 @@ def selected_specs(
         TargetUnusable: one of them can be no target.
         GroupError: there is no such group, or its file can't be read.
     """
-    all_groups = all_groups or Groups()
+    all_groups = all_groups or HostGroups()
     specs: list[str] = []
     for spec in (*targets, *(spec for group in groups for spec in all_groups.targets(group))):
         if spec == "auto":

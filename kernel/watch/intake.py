@@ -42,7 +42,7 @@ Kept = Batch | Mapping[int, EventFormat] | Armed
 """Entry of a recording."""
 
 
-class Intake:
+class WatchIntake:
     """See the module."""
 
     def __init__(

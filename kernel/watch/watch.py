@@ -29,7 +29,7 @@ from kernel.watch.clocks.time_of_day import TimeOfDay
 from kernel.watch.counting_states import Phase
 from kernel.watch.event_fields import EventFields
 from kernel.watch.final_outage import final_outage
-from kernel.watch.intake import Intake
+from kernel.watch.intake import WatchIntake
 from kernel.watch.loss_ledger import LossLedger
 from kernel.watch.recording_control import RecordingControl
 from kernel.watch.session_queue import SessionQueue
@@ -76,7 +76,7 @@ class Watch:
         cgroups = CgroupLookup(target, bounds.tasks)
         self.recording = RecordingControl(self.info, cgroups, self.event_fields, bounds.unwritten)
         """The recording that is being written, if one is wanted."""
-        self.intake = Intake(
+        self.intake = WatchIntake(
             self.queue,
             self.event_fields,
             self.clock,

@@ -36,7 +36,7 @@ from kernel.agent.journal import parse as parse_journal
 from kernel.errors import KernelError, TargetUnusable
 from kernel.facts.gather import gather
 from kernel.hosts.ansible import read_inventory
-from kernel.hosts.groups import GroupError, Groups
+from kernel.hosts.groups import GroupError, HostGroups
 from kernel.recording.replay import ReplaySession
 from kernel.recording.target import RecordingTarget
 from kernel.tracefs import match_profile, parse_dynamic_events, parse_error_log, parse_stats
@@ -253,7 +253,7 @@ def _groups(data: bytes) -> None:
         of_ssh = b"[hosts" not in data
         (folder / "config.toml").write_bytes(b"" if of_ssh else data)
         (folder / "ssh").write_bytes(data if of_ssh else material.SSH_CONFIG.encode())
-        groups = Groups(folder / "config.toml", folder / "ssh")
+        groups = HostGroups(folder / "config.toml", folder / "ssh")
         refused = None
         for name in ("ssh:web*",) if of_ssh else ("web", "lab"):
             try:

@@ -16,7 +16,7 @@ from btf.btf import Btf
 from btf.functions.error_returns import ErrorReturn
 from events.aggregates.aggregate import Aggregate
 from events.aggregates.event_columns import EventColumns
-from events.aggregates.request import AggregateRequest, Function, Statistic
+from events.aggregates.request import AggregateFunction, AggregateRequest, Statistic
 from events.batch import Batch, Chunk
 from events.bpf_records import RecordConverter
 from events.decode import Decoder
@@ -143,7 +143,7 @@ def _ring_records(data: bytes) -> None:
         store.feed(converter.converted(Batch((Chunk(0, part, ring=1), Chunk(1, part, ring=2)), drained=True)))
     store.flush()
     columns = EventColumns({"$retval": "retval"}, frozenset({"retval"}))
-    statistics = tuple(Statistic(function, "retval") for function in Function)
+    statistics = tuple(Statistic(function, "retval") for function in AggregateFunction)
     for keys in (("func", "errno"), ("comm", "args", "cpu"), ()):
         counted = Aggregate(store, AggregateRequest(keys, statistics), lambda _: columns)
         while counted.backlog:

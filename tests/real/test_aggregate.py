@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from events.aggregates.request import AggregateRequest, Function, Statistic
+from events.aggregates.request import AggregateFunction, AggregateRequest, Statistic
 from events.text import UNNAMED
 from kernel.lab.guest import Guest
 from kernel.session.arm_steps import Mode
@@ -64,7 +64,7 @@ def watch(guest: Guest) -> Iterator[Watch]:
 
 def _rows(watch: Watch, *keys: str, **values: str) -> list[AggregateRow]:
     """Rows of all that came; `values`: value by function."""
-    statistics = tuple(Statistic(Function(function), value) for function, value in values.items())
+    statistics = tuple(Statistic(AggregateFunction(function), value) for function, value in values.items())
     assert watch.store is not None
     model = AggregateModel(watch, watch.store, AggregateRequest(keys, statistics))
     while model.aggregate.backlog:
@@ -121,7 +121,7 @@ def test_stacks_are_keys(guest: Guest, watch: Watch) -> None:
 
 @KERNELS
 def test_the_kernel_aggregates_what_the_workload_did(guest: Guest, watch: Watch) -> None:
-    statistics = (Statistic(Function.SUM, "count"), Statistic(Function.LOG2, "count"))
+    statistics = (Statistic(AggregateFunction.SUM, "count"), Statistic(AggregateFunction.LOG2, "count"))
     request = AggregateRequest(("pid", "comm"), statistics)
     probe = parse_probe("f vfs_write count")
     (trigger,) = triggers_of(request, watch.planner.lower(probe, DEFAULT_GROUP), "by_test")
@@ -202,7 +202,7 @@ def test_programs_group_by_fields_of_the_entry_and_sum_those_of_the_exit(guest: 
 @KERNELS
 def test_programs_group_by_stacks_as_hist_triggers_do(guest: Guest, watch: Watch) -> None:
     spec = f"f vfs_write count if count == {min(SIZES)}"
-    request = AggregateRequest(("kstack",), (Statistic(Function.SUM, "count"),))
+    request = AggregateRequest(("kstack",), (Statistic(AggregateFunction.SUM, "count"),))
     (trigger,) = triggers_of(request, watch.planner.lower(parse_probe(spec), DEFAULT_GROUP), "by_test")
     armed = watch.armed.arm(parse_probe(spec), mode=Mode.COUNT, triggers=(trigger.text,))
     (event,) = armed.plan.events

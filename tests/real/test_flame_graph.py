@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from events.aggregates.request import AggregateRequest, Function, Statistic
+from events.aggregates.request import AggregateFunction, AggregateRequest, Statistic
 from events.stacks.call_tree import ROOT
 from events.stacks.stack_paths import Shape, names_of
 from kernel.lab.guest import Guest
@@ -50,7 +50,7 @@ def model_of(watch: Watch, choice: StackChoice) -> StackModel:
 @pytest.mark.parametrize("guest", ["7.2", "6.12", "6.1"], indirect=True)
 def test_weights_are_those_of_the_workload_and_of_a_hist_trigger(guest: Guest) -> None:
     probe = parse_probe(SPEC)
-    request = AggregateRequest(("kstack",), (Statistic(Function.SUM, "count"),))
+    request = AggregateRequest(("kstack",), (Statistic(AggregateFunction.SUM, "count"),))
     with watch_of(guest) as watch:
         watch.info.load_symbols()
         (trigger,) = triggers_of(request, watch.planner.lower(probe, DEFAULT_GROUP), "by_flame")

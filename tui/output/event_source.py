@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from events.calls.call_values import EndRole
 from events.export.clocked import with_time_of_day
-from events.export.source import ProbeNote, Source
+from events.export.source import ExportSource, ProbeNote
 from events.graph.record_ends import EVENTS
 from events.stacks.stack import KERNEL_STACKS
 from events.text import UNNAMED
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _NOTHING: Mapping[str, frozenset[str]] = {}
 
 
-def source_of(watch: Watch, unasked: Mapping[str, frozenset[str]] = _NOTHING) -> Source:
+def source_of(watch: Watch, unasked: Mapping[str, frozenset[str]] = _NOTHING) -> ExportSource:
     """Return the source for `events.export`, with all probes that are or were armed.
 
     Args:
@@ -39,16 +39,16 @@ def source_of(watch: Watch, unasked: Mapping[str, frozenset[str]] = _NOTHING) ->
     known = dict.fromkeys(formats_of(watch))
     graph = GraphValues(watch)
     spans = store.loss_spans if store is not None else None
-    return Source(
+    return ExportSource(
         probe_notes=_ProbeNotes(watch, unasked),
         formats=tuple(fmt for fmt in armed | known if not unasked or fmt.path in unasked),
         ends=_Ends(watch),
         has_outages=_may_have_outages(watch),
         stacks=have_stacks(watch),
         missed=store.missed_calls if store is not None else {},
-        may_lack_ends=spans.may_lack_ends if spans else Source.may_lack_ends,
+        may_lack_ends=spans.may_lack_ends if spans else ExportSource.may_lack_ends,
         may_lack_events=spans.may_lack_events if spans else None,
-        newest_task=spans.newest_task if spans else Source.newest_task,
+        newest_task=spans.newest_task if spans else ExportSource.newest_task,
         field_texts=lambda record: graph.field_texts(record) or watch.event_fields.values(record),
         comm=lambda key: watch.store.comm(key) if watch.store is not None else UNNAMED,
         symbols=planner.info.symbols_of,
@@ -56,7 +56,7 @@ def source_of(watch: Watch, unasked: Mapping[str, frozenset[str]] = _NOTHING) ->
     )
 
 
-def timed_source_of(watch: Watch, unasked: Mapping[str, frozenset[str]] = _NOTHING) -> Source:
+def timed_source_of(watch: Watch, unasked: Mapping[str, frozenset[str]] = _NOTHING) -> ExportSource:
     """Return the source with the time of day of each event, where it is known."""
     return with_time_of_day(source_of(watch, unasked), lambda record: offset_of_row(watch, record.ts, record.seq))
 
@@ -89,7 +89,7 @@ def _may_have_outages(watch: Watch) -> bool:
     return bool(watch.outages) or can_be_reached_again(target)
 
 
-def source_of_rows(watch: Watch) -> Source:
+def source_of_rows(watch: Watch) -> ExportSource:
     """Return the source of the rows in the store: without fields of disarmed probes whose events are all dropped.
 
     For a recording as it was opened the result equals that of `source_of`.

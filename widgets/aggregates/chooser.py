@@ -12,7 +12,7 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Static
 
-from events.aggregates.request import MAX_KEYS, AggregateRequest, Function, Statistic
+from events.aggregates.request import MAX_KEYS, AggregateFunction, AggregateRequest, Statistic
 from widgets.dialogs.dialog import Dialog
 from widgets.lists.line_list import LineList
 from widgets.rows import Piece
@@ -88,7 +88,7 @@ class ChoiceList(LineList):
     def action_statistic(self, function: str) -> None:
         """Show a statistic of the value under the cursor, or no more."""
         name, _, is_value = self.choice.names[self.cursor]
-        statistics, one = self.choice.request.statistics, Statistic(Function(function), name)
+        statistics, one = self.choice.request.statistics, Statistic(AggregateFunction(function), name)
         if not is_value:
             self.notify(f"{name} is no number that can be summed", markup=False)
         elif one in statistics:

@@ -13,7 +13,7 @@ from textual.message import Message
 from textual.reactive import reactive
 from textual.widgets import Input, Label
 
-from widgets.fields.function_marks import FunctionPlaces, MarkedFunctions, NoPlaces
+from widgets.fields.function_marks import MarkedFunctions, MarkedPlaces, NoPlaces
 from widgets.fields.function_rows import KIND_NAMES, Describe, FunctionRows
 from widgets.fields.object_rows import ObjectRows
 from widgets.highlight import has_words, is_typed_probe
@@ -162,7 +162,7 @@ class FunctionList(Vertical):
         yield self._about
 
     def show(
-        self, names: Sequence[str], search: Search, describe: Describe, places: FunctionPlaces | None = None
+        self, names: Sequence[str], search: Search, describe: Describe, places: MarkedPlaces | None = None
     ) -> None:
         """Show other functions; query and marks stay."""
         self._names, self._search, self._describe = names, search, describe

@@ -11,7 +11,7 @@ from widgets.fields.object_rows import ObjectRows
 from widgets.number_format import grouped
 
 
-class FunctionPlaces(Protocol):
+class MarkedPlaces(Protocol):
     """Places that stand for several functions of a target (`tui.compose.function_index.Functions` has them)."""
 
     def is_place(self, query: str) -> bool:
@@ -57,7 +57,7 @@ class MarkedFunctions:
     """The marks of a list of functions."""
 
     def __init__(self) -> None:
-        self.places: FunctionPlaces = NoPlaces()
+        self.places: MarkedPlaces = NoPlaces()
         """Places of the target that is open."""
         self._marks = FunctionMarks()
 

@@ -14,7 +14,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.style import Style as VisualStyle
 
-from events.stacks.call_tree import ROOT, CallTree
+from events.stacks.call_tree import ROOT, StackTree
 from events.stacks.stack_paths import Path
 from widgets.stacks.flame_lines import FlameLines, FlamePicture
 
@@ -259,7 +259,7 @@ class FlameGraph(ScrollView, can_focus=True):
             self.action_zoom()
 
 
-def _nearest(tree: CallTree, path: Path) -> int:
+def _nearest(tree: StackTree, path: Path) -> int:
     """Return the node of a path, or of the longest beginning of it that there is."""
     while (node := tree.find(path)) is None:
         path = path[:-1]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from events.stacks.call_tree import ROOT, CallTree, Cell, Weights
+from events.stacks.call_tree import ROOT, Cell, StackTree, Weights
 from widgets.safe_text import cut, width
 
 EDGE = "▏"
@@ -21,7 +21,7 @@ _LEAST_NAME = 3
 class FlamePicture(NamedTuple):
     """Tree with the widths of its nodes and their texts."""
 
-    tree: CallTree
+    tree: StackTree
     widths: Weights
     name: Callable[[int], str]
     """Function that returns the safe text of a node."""

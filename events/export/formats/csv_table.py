@@ -22,7 +22,7 @@ from typing import BinaryIO
 
 from events.decode import Value
 from events.export.catalogue import format_names
-from events.export.source import Source
+from events.export.source import ExportSource
 from events.names.event_names import exported_name
 from events.record import Record
 from events.stacks.stack import stack_values
@@ -43,7 +43,7 @@ STACK = "stack"
 """Column of kernel stacks."""
 
 
-def columns_of(source: Source) -> tuple[str, ...]:
+def columns_of(source: ExportSource) -> tuple[str, ...]:
     """Return the names of the fields of all formats, each once."""
     names = dict.fromkeys(name for fmt in source.formats for name in source.fields(fmt))
     return tuple(
@@ -62,7 +62,7 @@ def unplaced_note(number: int) -> tuple[str, ...]:
 class CsvTable:
     """CSV writer; see the module."""
 
-    def __init__(self, source: Source, out: BinaryIO) -> None:
+    def __init__(self, source: ExportSource, out: BinaryIO) -> None:
         self._source = source
         self._out = out
         self._columns = columns_of(source)

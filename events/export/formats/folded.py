@@ -16,7 +16,7 @@ from events.calls.call_values import idle_task
 from events.clocks.boots import task_key
 from events.export.catalogue import format_names, left_out_note
 from events.export.escape import clean_frame
-from events.export.source import Source
+from events.export.source import ExportSource
 from events.export.spans import MOST_WAITING, SpanItem, SpanPart, Spans
 from events.export.stack_files import folded_lines
 from events.graph.record_ends import measured_duration
@@ -50,7 +50,7 @@ class _Frame:
 class FoldedStacks:
     """Writer of folded stacks; see the module."""
 
-    def __init__(self, source: Source, out: BinaryIO, waiting: int = MOST_WAITING) -> None:
+    def __init__(self, source: ExportSource, out: BinaryIO, waiting: int = MOST_WAITING) -> None:
         """Start the output; see `events.export.spans` for `waiting`."""
         self._source = source
         self._out = out

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from typing import Any, BinaryIO
 
-from events.export.source import Source
+from events.export.source import ExportSource
 from events.json_text import json_line
 from events.names.event_names import exported_name
 from events.record import Record
@@ -29,7 +29,7 @@ from events.stacks.stack import NO_EVENT, Frame, is_stack, kernel_frames, user_f
 from events.store.outage_mark import is_mark, mark_values, task_name
 
 
-def json_object(source: Source, record: Record) -> dict[str, Any]:
+def json_object(source: ExportSource, record: Record) -> dict[str, Any]:
     """Return the object of one event."""
     heads = {name: value for name, value in source.head(record).items() if value is not None and value is not False}
     source = source.own(record)
@@ -69,7 +69,7 @@ class JsonLines:
     notes: tuple[str, ...] = ()
     omitted = 0
 
-    def __init__(self, source: Source, out: BinaryIO) -> None:
+    def __init__(self, source: ExportSource, out: BinaryIO) -> None:
         self._source = source
         self._out = out
 

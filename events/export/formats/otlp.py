@@ -19,7 +19,7 @@ from typing import Any, Protocol
 
 from events.decode import Value
 from events.export.hosts import HostRecord
-from events.export.source import Source, is_name
+from events.export.source import ExportSource, is_name
 from events.json_text import json_line
 from events.names.event_names import event_name, exported_name
 from events.record import Record
@@ -67,7 +67,7 @@ class Encoder(Protocol):
 class LogEncoder:
     """Encoder of log records and of requests, for one host."""
 
-    def __init__(self, source: Source, resource: Mapping[str, str], version: str = "") -> None:
+    def __init__(self, source: ExportSource, resource: Mapping[str, str], version: str = "") -> None:
         """Encode the resource and the scope.
 
         Args:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from events.decode import Scalar, Value
 from events.export.formats.csv_table import HEADS, STACK, column_names, unplaced_note
-from events.export.source import CommonField, Source
+from events.export.source import CommonField, ExportSource
 from events.format import Field, FieldKind
 from events.names.event_names import exported_name
 from events.record import Record
@@ -59,7 +59,7 @@ def require_pyarrow() -> ModuleType:
 class ParquetTable:
     """Parquet writer; see the module."""
 
-    def __init__(self, source: Source, out: BinaryIO) -> None:
+    def __init__(self, source: ExportSource, out: BinaryIO) -> None:
         """Start a file.
 
         Raises:
@@ -137,7 +137,7 @@ def _head(pa: ModuleType, head: CommonField) -> pyarrow.Field:
     return pa.field(head.name, kind, metadata={"unit": "ns"} if head.kind is int else None)
 
 
-def _column_types(pa: ModuleType, source: Source) -> dict[str, pyarrow.DataType]:
+def _column_types(pa: ModuleType, source: ExportSource) -> dict[str, pyarrow.DataType]:
     found: dict[str, pyarrow.DataType] = {}
     for fmt in source.formats:
         fields = {field.name: field for field in fmt.fields}

@@ -21,7 +21,7 @@ from events.calls.call_values import idle_task
 from events.decode import Scalar, Value
 from events.export.formats.protobuf import content, double, number, string
 from events.export.hosts import HostRecord
-from events.export.source import Source, is_name
+from events.export.source import ExportSource, is_name
 from events.export.spans import MOST_WAITING, SpanItem, SpanPart, Spans
 from events.names.event_names import event_name
 from events.record import Record
@@ -57,7 +57,7 @@ class PerfettoTrace:
     notes: tuple[str, ...] = ()
     omitted = 0
 
-    def __init__(self, source: Source, out: BinaryIO, waiting: int = MOST_WAITING, place: int = 0) -> None:
+    def __init__(self, source: ExportSource, out: BinaryIO, waiting: int = MOST_WAITING, place: int = 0) -> None:
         """Start a trace.
 
         Args:
@@ -193,7 +193,7 @@ class PerfettoHosts:
     notes: tuple[str, ...] = ()
     omitted = 0
 
-    def __init__(self, source: Source, out: BinaryIO) -> None:
+    def __init__(self, source: ExportSource, out: BinaryIO) -> None:
         self._source = source
         self._out = out
         self._traces: dict[str, PerfettoTrace] = {}

@@ -17,7 +17,7 @@ from typing import BinaryIO
 
 from events.export.catalogue import left_out_note
 from events.export.escape import exact_values, unescape_text
-from events.export.source import Source
+from events.export.source import ExportSource
 from events.graph.record_ends import EVENTS
 from events.kernel_time import seconds
 from events.names.kernel_text import kernel_text
@@ -70,7 +70,7 @@ def _exact(record: Record) -> Record:
 class KernelText:
     """Writer of the kernel's text; see the module."""
 
-    def __init__(self, source: Source, out: BinaryIO) -> None:
+    def __init__(self, source: ExportSource, out: BinaryIO) -> None:
         self._source = source
         self._out = out
         self.omitted = 0

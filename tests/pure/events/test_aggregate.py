@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from events.aggregates.aggregate import MOST_GROUPS, Aggregate
 from events.aggregates.event_columns import EventColumns
-from events.aggregates.request import AggregateError, AggregateRequest, Function, Statistic, parse_keys
+from events.aggregates.request import AggregateError, AggregateFunction, AggregateRequest, Statistic, parse_keys
 from events.aggregates.value_sums import ValueTotal
 from events.batch import Batch, Chunk
 from events.calls.calls import Calls
@@ -142,7 +142,7 @@ def _true_groups(watch, request, condition):
 )
 @settings(max_examples=40, deadline=None)
 def test_groups_of_events_are_those_of_a_dictionary(watch, keys, values, condition, piece):
-    statistics = [Statistic(function, value) for value in values for function in Function]
+    statistics = [Statistic(function, value) for value in values for function in AggregateFunction]
     request = AggregateRequest(tuple(keys), tuple(statistics))
     model = _aggregated(watch, request, condition, piece)
     if model.aggregate.of_calls:  # no event has all of them
@@ -173,7 +173,7 @@ def test_groups_of_events_are_those_of_a_dictionary(watch, keys, values, conditi
 @pytest.mark.parametrize("piece", [5, 1 << 15])
 def test_calls_are_those_of_the_pairs_with_values_of_both_ends(watch, keys, piece):
     request = AggregateRequest(
-        keys, tuple(Statistic(Function.SUM, name) for name in ("latency", "count", "ret", "pos_0"))
+        keys, tuple(Statistic(AggregateFunction.SUM, name) for name in ("latency", "count", "ret", "pos_0"))
     )
     model = _aggregated(watch, request, piece=piece)
     assert model.aggregate.of_calls
@@ -208,7 +208,7 @@ def test_calls_are_those_of_the_pairs_with_values_of_both_ends(watch, keys, piec
 
 
 def test_further_keys_than_there_is_room_for_are_added_up(watch):
-    request = AggregateRequest(("pid", "event"), (Statistic(Function.SUM, "count"),))
+    request = AggregateRequest(("pid", "event"), (Statistic(AggregateFunction.SUM, "count"),))
     whole = _aggregated(watch, request)
     few = _aggregated(watch, request, limit=3)
     rows, all_rows = few.rows(0), {row.labels: row for row in whole.rows(0).rows}
@@ -226,7 +226,9 @@ def test_further_keys_than_there_is_room_for_are_added_up(watch):
 def test_a_number_of_events_is_counted_and_no_more(watch):
     model = _aggregated(watch, AggregateRequest(("comm",)), "comm == head", piece=50, most=33)
     assert model.aggregate.counted == 33 and not model.aggregate.backlog
-    calls = _aggregated(watch, AggregateRequest(("func",), (Statistic(Function.AVG, "latency"),)), piece=50, most=33)
+    calls = _aggregated(
+        watch, AggregateRequest(("func",), (Statistic(AggregateFunction.AVG, "latency"),)), piece=50, most=33
+    )
     assert calls.aggregate.counted == 33
 
 
@@ -280,7 +282,7 @@ def test_events_received_as_text_make_the_rows_of_their_records(watch, tmp_path,
     store.feed(Batch((Chunk(-1, path.read_bytes(), text=True),), drained=True))
     store.flush()
     assert len(store) == len(watch.store) and store.columns(0, len(store)).is_text.all()
-    request = AggregateRequest(keys, (Statistic(Function.SUM, value),) if value else ())
+    request = AggregateRequest(keys, (Statistic(AggregateFunction.SUM, value),) if value else ())
     found, true = (_aggregated(watch, request, store=one) for one in (store, watch.store))
     rows, true_rows = ({row.labels: row for row in one.rows(0).rows} for one in (found, true))
     assert rows.keys() == true_rows.keys()
@@ -323,7 +325,7 @@ def test_returned_values_of_text_are_those_of_records_in_every_type(bits, sign, 
     texts.feed(Batch((Chunk(-1, "".join(lines).encode(), text=True),), drained=True))
     texts.flush()
     assert len(pages) == len(texts) == len(values)
-    request = AggregateRequest(keys, tuple(Statistic(function, "ret") for function in Function))
+    request = AggregateRequest(keys, tuple(Statistic(function, "ret") for function in AggregateFunction))
     found, true = (_totals(store, request) for store in (texts, pages))
     assert found == true
     errors = [number for value in values if -4096 < (number := int.from_bytes(value, "little", signed=True)) < 0]
@@ -345,7 +347,7 @@ def test_errors_of_the_tracers_calls_are_those_that_a_filter_finds(watch, value)
     store.flush()
     assert len(store) == len(results)
     columns = PlanColumns(watch).of(fmt.path)
-    request = AggregateRequest(("errno",), (Statistic(Function.MIN, value),))
+    request = AggregateRequest(("errno",), (Statistic(AggregateFunction.MIN, value),))
     found = _totals(store, request, columns)
     kinds = value_kinds([fmt], [field.name for field in fmt.fields])
     assert (4095,) in found and (530,) in found
@@ -400,9 +402,9 @@ def test_keys_are_read_with_and_without_blanks():
     [
         ("cpu, comn", (), "by", 5, ["no event has comn: did you mean comm", "There are func, comm, pid"]),
         ("kstack", (), "by", 0, ["no event has a stack", "stacktrace"]),
-        ("comm", ((Function.SUM, "filename"),), "sum", 0, ["filename is a text"]),
-        ("comm", ((Function.MAX, "cuont"),), "max", 0, ["no event has cuont: did you mean count"]),
-        ("filename", ((Function.MAX, "f_pos"),), "by", 0, ["no event has all of filename, f_pos"]),
+        ("comm", ((AggregateFunction.SUM, "filename"),), "sum", 0, ["filename is a text"]),
+        ("comm", ((AggregateFunction.MAX, "cuont"),), "max", 0, ["no event has cuont: did you mean count"]),
+        ("filename", ((AggregateFunction.MAX, "f_pos"),), "by", 0, ["no event has all of filename, f_pos"]),
     ],
 )
 def test_a_name_that_no_event_has_is_told_with_what_there_is(watch, keys, statistics, option, at, words):

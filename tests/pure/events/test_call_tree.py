@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from events.names.kallsyms import Symbols
-from events.stacks.call_tree import ROOT, CallTree, Cell, Comparison
+from events.stacks.call_tree import ROOT, Cell, StackTree, TreeComparison
 from events.stacks.stack import stack_frames
 from events.stacks.stack_paths import FrameKind, Path, PathFrame, Shape, kernel_path, names_of, task_path
 
@@ -23,9 +23,9 @@ STACKS = st.dictionaries(st.lists(FRAMES, max_size=7).map(tuple), st.integers(0,
 SHAPES = st.builds(Shape, st.booleans(), st.booleans())
 
 
-def tree_of(stacks: dict[Path, int], shape: Shape = Shape()) -> tuple[CallTree, list[int], list[int]]:  # noqa: B008
+def tree_of(stacks: dict[Path, int], shape: Shape = Shape()) -> tuple[StackTree, list[int], list[int]]:  # noqa: B008
     """The tree, the own weight and the total of each node."""
-    tree, own = CallTree(), Counter[int]()
+    tree, own = StackTree(), Counter[int]()
     for path, weight in stacks.items():
         own[tree.add(shape.of(path))] += weight
     weights = [own[node] for node in range(len(tree))]
@@ -91,7 +91,7 @@ def test_cells_lie_in_their_parent_beside_each_other_and_fill_their_share(stacks
 
 @given(STACKS, STACKS, SHAPES)
 def test_a_comparison_is_the_difference_of_shares(old, new, shape):
-    tree = CallTree()
+    tree = StackTree()
     owns = []
     for stacks in (old, new):
         own = Counter[int]()
@@ -99,7 +99,7 @@ def test_a_comparison_is_the_difference_of_shares(old, new, shape):
             own[tree.add(shape.of(path))] += weight
         owns.append(own)
     before, after = (tree.totals([own[node] for node in range(len(tree))]) for own in owns)
-    compared = Comparison(before, after)
+    compared = TreeComparison(before, after)
     for node in range(len(tree)):
         children = sum(compared.widths[child] for child in tree.children[node])
         assert compared.widths[node] >= children >= 0
@@ -111,7 +111,7 @@ def test_a_comparison_is_the_difference_of_shares(old, new, shape):
 
 
 def test_children_stand_in_order_of_names_whenever_they_came():
-    tree = CallTree()
+    tree = StackTree()
     for name in "cab":
         tree.add((PathFrame("top"), PathFrame(name)))
     assert [tree.frames[node].name for node in tree.children[1]] == ["a", "b", "c"]

@@ -17,7 +17,7 @@ from events.export.escape import unescape_text
 from events.export.formats.folded import FoldedStacks
 from events.export.formats.perfetto import PerfettoTrace
 from events.export.formats.protobuf import varint
-from events.export.source import ProbeNote, Source
+from events.export.source import ExportSource, ProbeNote
 from events.export.spans import NOT_OVER, SpanItem, SpanPart, Spans
 from events.format import parse_format
 from events.names.kallsyms import Symbols
@@ -33,7 +33,7 @@ ENDS = {
     **{fmt.path: EndRole(n, False, "sp", 0, ()) for n, fmt in enumerate(ENTRIES)},
     **{fmt.path: EndRole(n, True, "sp", 0, (), is_filtered_by_result=True) for n, fmt in enumerate(EXITS)},
 }
-SOURCE = Source(
+SOURCE = ExportSource(
     {fmt.path: ProbeNote(f"f{n}", frame="sp") for fmts in (ENTRIES, EXITS) for n, fmt in enumerate(fmts)},
     (*ENTRIES, *EXITS, OTHER),
     ENDS,
@@ -95,7 +95,7 @@ def play(steps: list[Step]) -> Played:
 
 
 def items_of(records: list[Record], waiting: int) -> list[SpanItem]:
-    spans = Spans(Source(ends=ENDS), waiting)
+    spans = Spans(ExportSource(ends=ENDS), waiting)
     found = [item for record in records for item in spans.take(record)]
     return [*found, *spans.finish()]
 
@@ -169,7 +169,7 @@ def test_calls_that_cross_are_whole_in_every_format(waiting: int) -> None:
     assert sum(folded(records, waiting=waiting).values()) == 60
 
 
-def trace_of(records: list[Record], source: Source = SOURCE, waiting: int = 1 << 14) -> Any:
+def trace_of(records: list[Record], source: ExportSource = SOURCE, waiting: int = 1 << 14) -> Any:
     out = io.BytesIO()
     writer = PerfettoTrace(source, out, waiting)
     for record in records:
@@ -224,7 +224,9 @@ def arguments_of(event: Any) -> dict[str, Any]:
 
 def test_values_of_a_call_are_arguments_of_its_slice():
     played = play([Step(0, "enter"), Step(0, "leave"), Step(0, "enter")])
-    source = Source(SOURCE.probe_notes, SOURCE.formats, ENDS, field_texts=lambda r: [("ret", "-ENOENT"), ("n", "2")])
+    source = ExportSource(
+        SOURCE.probe_notes, SOURCE.formats, ENDS, field_texts=lambda r: [("ret", "-ENOENT"), ("n", "2")]
+    )
     events = [p.track_event for p in trace_of(played.records, source).packet if p.HasField("track_event")]
     assert [(event.name, list(event.categories)) for event in events] == [
         ("f0", ["call"]), ("", []), ("f0_entry", ["event"])
@@ -264,7 +266,7 @@ def test_numbers_of_protocol_buffers(number, expected):
     assert varint(number).hex() == expected
 
 
-def folded(records: list[Record], source: Source = SOURCE, waiting: int = 1 << 14) -> dict[str, int]:
+def folded(records: list[Record], source: ExportSource = SOURCE, waiting: int = 1 << 14) -> dict[str, int]:
     out = io.BytesIO()
     writer = FoldedStacks(source, out, waiting)
     for record in records:
@@ -332,7 +334,7 @@ def stack_record(addresses: list[int], seq: int = 0, comm: str = "sh", size: int
 
 def test_kernel_stacks_are_counted_outermost_first():
     symbols = Symbols(b"1000 T do_syscall\n2000 T vfs_read\n3000 T ext4_read\n4000 T end_of_it\n")
-    source = Source(symbols=lambda _: symbols)
+    source = ExportSource(symbols=lambda _: symbols)
     deep = [0x3004] + [0x2008] * 10 + [0x1004]  # more than the eight that the format declares
     assert stack_event_addresses(stack_record(deep)) == tuple(deep)
     records = [stack_record(deep, 0), stack_record([0x2008, 0x1004], 1), stack_record([0x2008, 0x1004, 2**64 - 1], 2)]
@@ -347,7 +349,7 @@ def test_kernel_stacks_are_counted_outermost_first():
 def test_a_task_gets_its_name_in_folded_stacks_when_it_is_known_at_the_end():
     records = [stack_record([0x77], n, comm) for n, comm in enumerate(["<...>", "sh", "<...>"])]
     assert folded(records) == {"<...>;0x77": 2, "sh;0x77": 1}
-    assert folded(records, Source(comm=lambda pid: {5: "sh"}[pid])) == {"sh;0x77": 3}
+    assert folded(records, ExportSource(comm=lambda pid: {5: "sh"}[pid])) == {"sh;0x77": 3}
 
 
 @pytest.mark.parametrize("size", [-1, 0, 2**31 - 1])

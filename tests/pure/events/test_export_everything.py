@@ -20,7 +20,7 @@ from perfetto.protos.perfetto.trace import perfetto_trace_pb2
 
 from events.export.catalogue import EVENT_FORMATS, format_named
 from events.export.job import Job, writer_of
-from events.export.source import Source
+from events.export.source import ExportSource
 from events.graph.call_ends import EndKind
 from events.graph.decode import read_graph_ends
 from events.graph.live_tree import LiveTree
@@ -226,7 +226,7 @@ def _played(steps: list[tuple[str, int, int]]) -> list[Record]:
 @given(STEPS)
 def test_whatever_comes_is_in_the_file_or_told(steps) -> None:
     records = _played(steps)
-    source = Source(formats=(CALL, RETURN, OTHER))
+    source = ExportSource(formats=(CALL, RETURN, OTHER))
     for name in EVENT_FORMATS:
         form = format_named(name)
         assert form is not None

@@ -18,7 +18,7 @@ from events.export.formats.csv_table import HEADS as OF_TRACE
 from events.export.formats.otlp import LogEncoder
 from events.export.hosts import HEADS, HostRecord, host_record, hosts_source
 from events.export.job import writer_of
-from events.export.source import ProbeNote, Source
+from events.export.source import ExportSource, ProbeNote
 from events.record import Record
 from tests.json_reader import read_line
 from tests.pure.events.test_export_calls import slices
@@ -27,14 +27,14 @@ from tests.pure.export_events import format_of, record_of
 OLD = format_of({"size": "u32", "sp": "u64", "host": "string"}, "pw_1/ev", 2000)
 NEW = format_of({"size": "s64", "mode": "u64"}, "pw_1/ev", 2000)
 """Of one name, as two kernels have it: in the older one `sp` only tells calls apart."""
-ONE = Source({OLD.path: ProbeNote("ev", frame="sp")}, (OLD,), title="ssh://one")
-TWO = Source({NEW.path: ProbeNote("ev")}, (NEW,), title="ssh://two")
+ONE = ExportSource({OLD.path: ProbeNote("ev", frame="sp")}, (OLD,), title="ssh://one")
+TWO = ExportSource({NEW.path: ProbeNote("ev")}, (NEW,), title="ssh://two")
 ALL = hosts_source([ONE, TWO])
 BASE = 1_795_349_466_893_464_620
 
 
 def of(
-    host: str, record: Record, time: int, source: Source, *, late: bool = False, sure: int | None = 41
+    host: str, record: Record, time: int, source: ExportSource, *, late: bool = False, sure: int | None = 41
 ) -> HostRecord:
     return host_record(record, host=host, time=time, uncertainty=sure, late=late, source=source)
 
@@ -46,7 +46,7 @@ ROWS = [
 ]
 
 
-def written(form: str, source: Source, records: list[HostRecord]) -> bytes:
+def written(form: str, source: ExportSource, records: list[HostRecord]) -> bytes:
     out = io.BytesIO()
     found = format_named(form)
     assert found is not None
@@ -111,9 +111,9 @@ ENTRY = format_of({"sp": "u64", "n": "u64"}, "g/f_entry", 10)
 EXIT = format_of({"sp": "u64", "ret": "s64"}, "g/f_exit", 20)
 
 
-def calls(title: str) -> Source:
+def calls(title: str) -> ExportSource:
     ends = {ENTRY.path: EndRole(0, False, "sp", 0, ()), EXIT.path: EndRole(0, True, "sp", 0, ())}
-    return Source({path: ProbeNote("f", frame="sp") for path in ends}, (ENTRY, EXIT), ends, title=title)
+    return ExportSource({path: ProbeNote("f", frame="sp") for path in ends}, (ENTRY, EXIT), ends, title=title)
 
 
 def test_perfetto_names_hosts_and_pairs_no_call_of_one_with_that_of_another():
@@ -152,7 +152,7 @@ def test_who_has_no_place_for_a_host_says_why(form):
 )
 def test_an_event_has_one_name_on_all_hosts(paths, name):
     formats = [format_of({"size": "u32"}, path, 2000) for path in paths]
-    sources = [Source({fmt.path: ProbeNote()}, (fmt,)) for fmt in formats]
+    sources = [ExportSource({fmt.path: ProbeNote()}, (fmt,)) for fmt in formats]
     rows = [
         of(host, record_of({"size": 7}, fmt=fmt), BASE, source)
         for host, fmt, source in zip(("one", "two"), formats, sources, strict=True)

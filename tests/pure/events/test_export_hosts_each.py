@@ -17,7 +17,7 @@ from events.export.filtered import ExportFilter
 from events.export.formats.csv_table import column_names
 from events.export.hosts import HEADS, HostRecord, host_record, hosts_source, passes
 from events.export.job import writer_of
-from events.export.source import Source
+from events.export.source import ExportSource
 from events.record import Record
 from kernel.connection.kernel_info import KernelInfo
 from kernel.connection.open_target import open_target
@@ -63,7 +63,7 @@ def records_of(watch: Watch) -> list[Record]:
     return [watch.store.record(seq) for seq in range(watch.store.first_seq, watch.store.next_seq)]
 
 
-def written(name: str, source: Source, records: list[Any], passing: ExportFilter) -> bytes:
+def written(name: str, source: ExportSource, records: list[Any], passing: ExportFilter) -> bytes:
     form = format_named(name)
     assert form is not None
     out = io.BytesIO()

@@ -15,7 +15,7 @@ from events.export.catalogue import EVENT_FORMATS, format_named
 from events.export.formats.json_lines import json_object
 from events.export.formats.otlp import LogEncoder
 from events.export.job import writer_of
-from events.export.source import Source
+from events.export.source import ExportSource
 from events.names.kallsyms import Symbols
 from events.stacks.stack import NO_EVENT
 from tests.pure.events.test_export_calls import STACK, stack_record
@@ -28,7 +28,7 @@ ALONE = replace(stack_record([0x2009]), seq=2)
 ALL = (PLAIN, EVENT, ALONE)
 TEXTS = ["vfs_read+0x9/0x1000", "ksys_read+0x1/0x1000"]
 assert EVENT.format is not None
-SOURCE = Source(formats=(EVENT.format, STACK), symbols=lambda _: SYMBOLS, stacks=True)
+SOURCE = ExportSource(formats=(EVENT.format, STACK), symbols=lambda _: SYMBOLS, stacks=True)
 
 
 def written(name: str) -> bytes:
@@ -57,11 +57,11 @@ def test_json_has_whole_addresses_and_symbols():
     assert (event["values"], event["text"]) == ({"n": 2}, {})
     assert (alone["event"], alone["values"]) == ("ftrace/kernel_stack", {"note": NO_EVENT})
     assert [frame["symbol"] for frame in alone["stack"]] == TEXTS[:1]
-    assert json_object(Source(), EVENT)["stack"] == [
+    assert json_object(ExportSource(), EVENT)["stack"] == [
         {"address": hex(address)} for address in (0x3004, 0x77, 0x2009, 0x1001)
     ]
     large = replace(EVENT, stacks=(stack_record([(1 << 64) - 2]),))
-    assert json_object(Source(), large)["stack"] == [{"address": "0xfffffffffffffffe"}]
+    assert json_object(ExportSource(), large)["stack"] == [{"address": "0xfffffffffffffffe"}]
 
 
 def test_tables_have_a_column_of_stacks():

@@ -22,7 +22,7 @@ from events.export.formats.csv_table import HEADS, LINE_BEGINS, CsvTable, column
 from events.export.formats.json_lines import JsonLines
 from events.export.formats.parquet import NoPyarrow, ParquetTable
 from events.export.job import Job, writer_of
-from events.export.source import ProbeNote, Source
+from events.export.source import ExportSource, ProbeNote
 from events.record import Record
 from tests.events_data import captured, store_of
 from tests.pure.export_events import format_of, record_of
@@ -44,10 +44,10 @@ VALUES = st.fixed_dictionaries(
     }
 )
 FORMAT = format_of(FIELDS)
-SOURCE = Source(formats=(FORMAT,), title="a kernel")
+SOURCE = ExportSource(formats=(FORMAT,), title="a kernel")
 
 
-def written(writer_class, source: Source, records: list[Record]) -> bytes:
+def written(writer_class, source: ExportSource, records: list[Record]) -> bytes:
     out = io.BytesIO()
     writer = writer_class(source, out)
     for record in records:
@@ -106,7 +106,7 @@ def test_no_line_of_a_cell_begins_a_formula(sign, before):
     """What begins behind a line's end is a cell of its own to who splits lines first."""
     raw = (before + sign + "cmd|' /C calc'!A0").encode()
     record = record_of({"name": raw})
-    data = written(CsvTable, Source(formats=(record.format,)), [record]).decode()
+    data = written(CsvTable, ExportSource(formats=(record.format,)), [record]).decode()
     (_, (*_, found)) = csv.reader(io.StringIO(data, newline=""), strict=True)
     for line in found.splitlines():
         assert not unicodedata.normalize("NFKC", line).lstrip(" \ufeff\u200b").startswith(("=", "+", "-", "@", "\t"))
@@ -115,7 +115,7 @@ def test_no_line_of_a_cell_begins_a_formula(sign, before):
 
 def test_csv_tells_an_empty_string_from_none():
     records = [record_of({"name": b"", "n": 1}), record_of({"name": None, "n": 2})]
-    source = Source(formats=(records[0].format,))
+    source = ExportSource(formats=(records[0].format,))
     lines = written(CsvTable, source, records).decode().split("\r\n")
     head = '12345678900,1,7,"head","g/ev"'
     assert lines[1:] == [f'{head},"",1', f"{head},,2", ""]
@@ -154,7 +154,7 @@ def test_a_field_of_two_types_has_a_column_that_holds_both(one, other, kind):
         record_of({"v": v}, fmt=f, seq=n) for n, (v, f) in enumerate(zip(values, (first, second), strict=True))
     ]
     table = pyarrow.parquet.read_table(
-        io.BytesIO(written(ParquetTable, Source(formats=(first, second)), records)), columns=["v"]
+        io.BytesIO(written(ParquetTable, ExportSource(formats=(first, second)), records)), columns=["v"]
     )
     assert str(table.schema.field("v").type) == kind
     expected = [str(v.decode() if isinstance(v, bytes) else v) for v in values] if kind == "string" else values
@@ -167,7 +167,7 @@ def test_groups_of_rows_hold_every_row_once(monkeypatch):
     monkeypatch.setattr(parquet, "_GROUP", 6)
     for number in (0, 1, 3, 5, 6, 7, 20):
         records = [record_of({"n": n}, seq=n) for n in range(number)]
-        data = io.BytesIO(written(ParquetTable, Source(formats=(format_of({"n": "u64"}),)), records))
+        data = io.BytesIO(written(ParquetTable, ExportSource(formats=(format_of({"n": "u64"}),)), records))
         assert pyarrow.parquet.read_table(data).column("n").to_pylist() == list(range(number))
         assert pyarrow.parquet.read_metadata(data).num_row_groups == -(-number // 6)
 
@@ -186,7 +186,7 @@ def test_a_value_without_a_column_is_counted():
 
 def test_fields_that_nobody_asked_for_stay_away():
     record = record_of({"count": 4096, "sp_": 77, "more": 1})
-    source = Source({"g/ev": ProbeNote(omitted_fields=frozenset(("more",)), frame="sp_")}, (record.format,))
+    source = ExportSource({"g/ev": ProbeNote(omitted_fields=frozenset(("more",)), frame="sp_")}, (record.format,))
     assert written(CsvTable, source, [record]).splitlines()[0].endswith(b',"event","count"')
     table = pyarrow.parquet.read_table(io.BytesIO(written(ParquetTable, source, [record])))
     assert table.schema.names == [*HEADS, "count"]
@@ -201,7 +201,7 @@ def test_every_format_writes_the_events_of_a_kernel():
     """In steps of no time at all: what is written does not depend on when one looks at the clock."""
     taken = captured("7.2", "mixed")
     store = store_of(taken.decoder, taken.raw)
-    source = Source(formats=tuple(taken.decoder.formats.values()), symbols=lambda _: taken.symbols)
+    source = ExportSource(formats=tuple(taken.decoder.formats.values()), symbols=lambda _: taken.symbols)
     lines = {"jsonl": 0, "csv": 1, "text": 0}
     for name in EVENT_FORMATS:
         form = format_named(name)
@@ -230,7 +230,7 @@ def test_rows_that_a_store_drops_meanwhile_are_counted():
     taken = captured("7.2", "my")
     store = store_of(taken.decoder, taken.raw)
     out = io.BytesIO()
-    job = Job(store, JsonLines(Source(), out))
+    job = Job(store, JsonLines(ExportSource(), out))
     assert not job.step(0.0)
     done = job.done
     store.limit_bytes = 0

@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 
 from events.export.escape import escape_bytes, exact_values, unescape_text
 from events.export.formats.text import KernelText, latency_flags
-from events.export.source import ProbeNote, Source
+from events.export.source import ExportSource, ProbeNote
 from events.recording.reader import parse_cmdlines
 from events.store.store import Store
 from tests.events_data import KERNELS, Captured, archive, captured, store_of
 from tests.pure.export_events import STRINGS, record_of
 
 
-def text_of(store: Store, source: Source) -> list[bytes]:
+def text_of(store: Store, source: ExportSource) -> list[bytes]:
     out = io.BytesIO()
     writer = KernelText(source, out)
     for seq in range(store.first_seq, store.next_seq):
@@ -36,7 +36,7 @@ def of_one_cpu(taken: Captured, kernel: str, name: str, cpu: int) -> Store:
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_lines_of_probes_are_the_kernels_lines(kernel):
     taken = captured(kernel, "my")
-    source = Source(symbols=lambda _: taken.symbols)
+    source = ExportSource(symbols=lambda _: taken.symbols)
     for cpu, expected in taken.text.items():
         made = text_of(of_one_cpu(taken, kernel, "my", cpu), source)
         assert made == [line.encode() for line in expected]
@@ -48,7 +48,7 @@ def test_lines_of_probes_are_the_kernels_lines(kernel):
 def test_what_stands_before_an_event_is_the_kernels_for_every_kind(kernel, name):
     """Flags, CPU and time of interrupts, timers and switches too; whole lines of probes."""
     taken = captured(kernel, name)
-    source = Source(symbols=lambda _: taken.symbols)
+    source = ExportSource(symbols=lambda _: taken.symbols)
     seen: set[str] = set()
     for cpu, expected in taken.text.items():
         made = text_of(of_one_cpu(taken, kernel, name, cpu), source)
@@ -83,7 +83,7 @@ def test_flags_of_a_cpu(flags, count, expected):
 def test_what_an_event_probe_is_on_stands_in_its_line():
     record = record_of({"count": 3}, event="g/ev")
     out = io.BytesIO()
-    KernelText(Source({"g/ev": ProbeNote(attached="sched.sched_switch")}), out).take(record)
+    KernelText(ExportSource({"g/ev": ProbeNote(attached="sched.sched_switch")}), out).take(record)
     assert out.getvalue() == b"            head-7       [001] d..2.    12.345679: ev: (sched.sched_switch) count=3\n"
 
 
@@ -104,5 +104,5 @@ def test_ordinary_text_stays_as_it_is(text):
 @given(st.binary(min_size=1, max_size=40).filter(lambda raw: 0 not in raw))
 def test_the_bytes_of_a_string_stand_in_the_text(raw):
     out = io.BytesIO()
-    KernelText(Source({"g/ev": ProbeNote(attached="a.b")}), out).take(record_of({"name": raw}, event="g/ev"))
+    KernelText(ExportSource({"g/ev": ProbeNote(attached="a.b")}), out).take(record_of({"name": raw}, event="g/ev"))
     assert b' name="' + raw + b'"\n' in out.getvalue()

@@ -19,7 +19,7 @@ from events.batch import Batch, Chunk
 from events.decode import Decoder
 from events.export.catalogue import format_named
 from events.export.job import Job, writer_of
-from events.export.source import Source
+from events.export.source import ExportSource
 from events.format import EventFormat, parse_format
 from events.graph.begin_end_columns import RowKind
 from events.graph.tree import CallRow, CallRowFlag
@@ -242,7 +242,7 @@ def test_slices_and_folded_stacks_are_the_calls_of_the_tree(steps) -> None:
 def _exported(shown: GraphModel, name: str) -> bytes:
     form, out = format_named(name), io.BytesIO()
     assert form is not None
-    source = Source(formats=tuple(FORMATS.values()), may_lack_ends=shown.store.loss_spans.may_lack_ends)
+    source = ExportSource(formats=tuple(FORMATS.values()), may_lack_ends=shown.store.loss_spans.may_lack_ends)
     job = Job(shown.store, writer_of(form, source, out))
     while not job.step():
         pass

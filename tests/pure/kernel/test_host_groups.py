@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from kernel.hosts.ansible import read_ini, read_inventory, read_json
 from kernel.hosts.errors import GroupError
-from kernel.hosts.groups import Groups
+from kernel.hosts.groups import HostGroups
 from kernel.hosts.sshconfig import aliases
 
 INVENTORY = """\
@@ -201,7 +201,7 @@ def test_groups_of_the_configuration(tmp_path, ssh_config):
         target = ["local"]
         """
     )
-    groups = Groups(config, ssh_config)
+    groups = HostGroups(config, ssh_config)
     assert groups.names() == ("mine", "web", "many", "none", "wrong", "misspelt")
     assert groups.targets("mine") == ("ssh://a", "local")
     assert len(groups.targets("web")) == 5
@@ -225,8 +225,8 @@ def test_groups_of_the_configuration(tmp_path, ssh_config):
 
 
 def test_a_configuration_that_is_not_there_or_is_broken(tmp_path):
-    assert Groups(tmp_path / "nosuch.toml").names() == ()
+    assert HostGroups(tmp_path / "nosuch.toml").names() == ()
     for text, why in (("[hosts", "Expected"), ("hosts = 3", "no table"), ("[hosts]\nweb = 3", "no table")):
         (tmp_path / "config.toml").write_text(text)
         with pytest.raises(GroupError, match=why):
-            Groups(tmp_path / "config.toml").targets("web")
+            HostGroups(tmp_path / "config.toml").targets("web")

@@ -13,7 +13,7 @@ import pytest
 
 from events.export.catalogue import format_named
 from events.export.job import writer_of
-from events.export.source import Source
+from events.export.source import ExportSource
 from kernel.connection.open_target import shipped_recording
 from kernel.preset_files import Presets
 from kernel.safe_files.new_file import create, create_or_device, publish, write_atomically
@@ -208,7 +208,7 @@ def test_only_regular_files_of_a_row_are_counted_and_removed(tmp_path: Path) -> 
     name(4, ".part").write_text("left")
     form = format_named("jsonl")
     assert form is not None
-    source = Source(formats=(format_of({"n": "u64"}),))
+    source = ExportSource(formats=(format_of({"n": "u64"}),))
     row = RotatingFiles(form, tmp_path, lambda out: writer_of(form, source, out), "h", Rotation(size=1, keep=2))
     assert not name(4, ".part").exists()
     for n in range(3):

@@ -20,7 +20,7 @@ from perfetto.protos.perfetto.trace import perfetto_trace_pb2
 
 from events.export.catalogue import EVENT_FORMATS, format_named
 from events.export.filtered import ExportFilter
-from events.export.source import Source
+from events.export.source import ExportSource
 from events.recording.reader import Recording, RecordingWriter
 from events.text import parse_line
 from kernel.connection.kernel_info import KernelInfo
@@ -368,4 +368,4 @@ def test_notes_of_a_format_are_told(capsys):
     export.take(record)
     assert export.tell() == 1
     assert (export.written, capsys.readouterr().err) == (1, "probewright: something is left out\n")
-    assert Source().fields(record_of({"n": 1}).format) == ("n",)
+    assert ExportSource().fields(record_of({"n": 1}).format) == ("n",)

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 
 from events.export.formats.otlp import LogEncoder, any_value
-from events.export.source import Source, is_name
+from events.export.source import ExportSource, is_name
 from events.store.outage_mark import Outage
 from kernel.connection.kernel_info import KernelInfo
 from kernel.connection.open_target import shipped_recording
@@ -122,7 +122,7 @@ class Sink:
     def __init__(self, url: str, bounds: OtlpBounds = QUICK, **settings) -> None:
         self.said: list[str] = []
         found = settings_of(url, {})._replace(**settings)
-        encoder = LogEncoder(Source(), {"host.name": "there"}, "1")
+        encoder = LogEncoder(ExportSource(), {"host.name": "there"}, "1")
         self.http = OtlpHttp(found)
         self.sink = OtlpSink(self.http, encoder, found, bounds=bounds, say=self.said.append)
 
@@ -157,7 +157,7 @@ def until(true: Callable[[], object], seconds: float = 60.0) -> bool:
     ],
 )
 def test_values_have_their_type(value, kind, there):
-    encoder = LogEncoder(Source(), {})
+    encoder = LogEncoder(ExportSource(), {})
     record = record_of({"n": 1})
     record.__dict__["values"] = {"n": value}
     parsed = json_format.Parse(encoder.request([encoder.record(record, 7, 9)]), ExportLogsServiceRequest())
@@ -184,7 +184,7 @@ def test_a_number_in_other_digits_is_no_name(value, text, is_one):
     assert is_name(value, text) is is_one
     record = record_of({"n": 1})
     record.__dict__["values"] = {"n": value}
-    encoder = LogEncoder(Source(field_texts=lambda _: [("n", text)]), {})
+    encoder = LogEncoder(ExportSource(field_texts=lambda _: [("n", text)]), {})
     assert (b'"n.text"' in encoder.record(record, None, 1)) is is_one
 
 
@@ -196,7 +196,7 @@ def test_64_bits_stand_in_strings(number):
 
 @given(st.dictionaries(st.from_regex(r"[a-z_]{1,8}", fullmatch=True), st.binary(max_size=20), min_size=1, max_size=4))
 def test_any_string_of_the_kernel_arrives(values):
-    encoder = LogEncoder(Source(), {"host.name": 'a","scope":{'}, "1")
+    encoder = LogEncoder(ExportSource(), {"host.name": 'a","scope":{'}, "1")
     record = record_of({name: raw.replace(b"\0", b"") for name, raw in values.items()}, comm='"}\n')
     body = encoder.request([encoder.record(record, None, 9)] * 2)
     assert body.isascii()

@@ -14,7 +14,7 @@ import pytest
 
 from events.export.catalogue import format_named
 from events.export.job import writer_of
-from events.export.source import Source
+from events.export.source import ExportSource
 from kernel.connection.open_target import shipped_recording
 from tests.pure.export_events import format_of, record_of
 from tui.__main__ import main
@@ -27,7 +27,7 @@ HERE = str(shipped_recording())
 def files(folder: Path, name: str = "jsonl", rotation: Rotation | None = None, host: str = "a/b") -> RotatingFiles:
     form = format_named(name)
     assert form is not None
-    source = Source(formats=(format_of({"n": "u64"}),))
+    source = ExportSource(formats=(format_of({"n": "u64"}),))
     return RotatingFiles(form, folder, lambda out: writer_of(form, source, out), host, rotation or Rotation())
 
 

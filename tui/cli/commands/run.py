@@ -8,7 +8,7 @@ from collections.abc import Container, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from events.export.formats.json_lines import json_object
-from events.export.source import Source
+from events.export.source import ExportSource
 from events.kernel_time import seconds
 from events.record import Record
 from events.store.outage_mark import task_text
@@ -164,7 +164,7 @@ def _print(
     from tui.cli.follow.call_printer import CallPrinter
 
     face = face_of(arguments)
-    source = Source()
+    source = ExportSource()
     if arguments.json:
         source = (source_of if face is ClockFace.KERNEL else timed_source_of)(watch, events)
 

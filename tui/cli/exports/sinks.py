@@ -22,7 +22,7 @@ from tui.output.sink import Sink
 
 if TYPE_CHECKING:
     from events.export.formats.otlp import Encoder, LogEncoder
-    from events.export.source import Source
+    from events.export.source import ExportSource
     from tui.output.otlp_http import OtlpHttp
     from tui.output.otlp_sink import Wall
 
@@ -104,7 +104,7 @@ def _sink(watch: Watch, settings: Settings, http: OtlpHttp, unasked: Unasked) ->
     return sink_of(settings, http, encoder_of(watch, source_of(watch, unasked), _host(watch)), _wall(watch))
 
 
-def encoder_of(watch: Watch, source: Source, host: str, *, many: bool = False) -> LogEncoder:
+def encoder_of(watch: Watch, source: ExportSource, host: str, *, many: bool = False) -> LogEncoder:
     """Return the encoder of a watch's events as log records; `many`: several hosts, so that the environment names
     none.
     """

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from events.export.formats.json_lines import json_object
 from events.export.hosts import HostRecord, host_record, hosts_source
-from events.export.source import Source
+from events.export.source import ExportSource
 from events.stacks.stack import is_stack
 from events.store.outage_mark import is_mark, task_text
 from kernel.hosts.arm_request import ArmRequest
@@ -74,7 +74,7 @@ class HostStream:
         self._order = order
         self._counting = order.mode is Mode.COUNT
         self._next = 0
-        self._sources: dict[int, Source] = {}
+        self._sources: dict[int, ExportSource] = {}
         self._reported: dict[Host, _Reported] = {}
         self._refusals: list[Verdict] = []
         """Rejections that were printed in full."""
@@ -168,7 +168,7 @@ class HostStream:
         if not self._filter.of_calls:
             events.let_go(self._next)
 
-    def _source(self, event: MergedEvent) -> Source:
+    def _source(self, event: MergedEvent) -> ExportSource:
         known = self._sources.get(event.source)
         alone = is_mark(event.record) or is_stack(event.record)
         if known is None or not (alone or event.event in known.probe_notes):

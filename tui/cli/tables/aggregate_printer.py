@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final
 
 from events.aggregates.request import (
     AggregateError,
+    AggregateFunction,
     AggregateRequest,
-    Function,
     Statistic,
     parse_keys,
 )
@@ -58,7 +58,7 @@ def request_of(arguments: argparse.Namespace) -> AggregateRequest:
         keys = () if arguments.by is None else parse_keys(arguments.by)
     except AggregateError as error:
         raise refusal(error) from None
-    statistics = (Statistic(Function(function), value) for function, value in arguments.statistics)
+    statistics = (Statistic(AggregateFunction(function), value) for function, value in arguments.statistics)
     return AggregateRequest(keys, tuple(dict.fromkeys(statistics)))
 
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Final
 
 from events.aggregates.event_columns import STACKS
-from events.aggregates.request import AggregateError, AggregateRequest, Function, Statistic
+from events.aggregates.request import AggregateError, AggregateFunction, AggregateRequest, Statistic
 from events.stacks.call_tree import ROOT
 from kernel.errors import KernelError
 from kernel.watch.watch import Watch
@@ -48,7 +48,7 @@ def stacks_request_of(arguments: argparse.Namespace) -> AggregateRequest | None:
     for name, why in _ALONE.items():
         if getattr(arguments, name, None) not in (None, False):
             raise OptionRefused(f"--stacks makes a tree of recorded events, and {why}")
-    statistics = (Statistic(Function.SUM, arguments.stacks),) if arguments.stacks else ()
+    statistics = (Statistic(AggregateFunction.SUM, arguments.stacks),) if arguments.stacks else ()
     return AggregateRequest(STACKS[:1], statistics)
 
 

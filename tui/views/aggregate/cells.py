@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from events.aggregates.event_columns import KeyKind
-from events.aggregates.request import NEGATIVE, Function, Statistic
+from events.aggregates.request import NEGATIVE, AggregateFunction, Statistic
 from tui.views.aggregate.model import OTHER_KEYS, AggregateRow, AggregateTableSource, statistic_of
 from widgets.number_format import duration, grouped
 
@@ -63,7 +63,7 @@ def statistic_text(model: AggregateTableSource, statistic: Statistic, row: Aggre
         return _NONE
     if model.is_time(statistic.value) and number >= 0:
         return duration(round(number))
-    return f"{number:,.1f}" if statistic.function is Function.AVG else f"{number:,}"
+    return f"{number:,.1f}" if statistic.function is AggregateFunction.AVG else f"{number:,}"
 
 
 def power_bound(exponent: int, *, is_time: bool) -> str:

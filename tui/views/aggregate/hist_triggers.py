@@ -17,8 +17,8 @@ from events.aggregates.request import (
     NEGATIVE,
     TIMED,
     AggregateError,
+    AggregateFunction,
     AggregateRequest,
-    Function,
     unknown_name,
 )
 from events.names.event_names import CGROUP
@@ -137,7 +137,7 @@ def _check(request: AggregateRequest) -> None:
         if key in (ERRNO, *CGROUP):
             raise AggregateError(f"{key} is no key in the kernel, which counts fields; {_RECORD}", BY, key, 0)
     for one in request.statistics:
-        if one.function in (Function.MIN, Function.MAX):
+        if one.function in (AggregateFunction.MIN, AggregateFunction.MAX):
             raise AggregateError(
                 f"the kernel keeps sums, no {one.function}imum; {_RECORD}", one.function, one.value, 0
             )

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from events.aggregates.aggregate import MOST_GROUPS, Aggregate, GroupKey
 from events.aggregates.groups import OTHERS, GroupTotals
-from events.aggregates.request import TIMED, AggregateRequest, Function, Statistic
+from events.aggregates.request import TIMED, AggregateFunction, AggregateRequest, Statistic
 from events.aggregates.value_sums import ValueTotal
 from events.names.event_names import event_name
 from events.search.condition_parser import and_condition
@@ -108,7 +108,7 @@ def first_order(request: AggregateRequest) -> int:
     """Return the number of the column to sort by: the first statistic but minima, else the count."""
     count = len(request.keys)
     statistics = enumerate(request.columns, count + 1)
-    return next((n for n, one in statistics if one.function is not Function.MIN), count)
+    return next((n for n, one in statistics if one.function is not AggregateFunction.MIN), count)
 
 
 def is_time(watch: Watch, value: str) -> bool:
@@ -339,10 +339,10 @@ def statistic_of(statistic: Statistic, total: ValueTotal) -> float | None:
     """Return a statistic of the values of a row; None: there is no value."""
     if not total.number:
         return None
-    found: dict[Function, Callable[[], float | None]] = {
-        Function.SUM: lambda: total.sum,
-        Function.AVG: lambda: total.mean,
-        Function.MIN: lambda: total.least,
-        Function.MAX: lambda: total.most,
+    found: dict[AggregateFunction, Callable[[], float | None]] = {
+        AggregateFunction.SUM: lambda: total.sum,
+        AggregateFunction.AVG: lambda: total.mean,
+        AggregateFunction.MIN: lambda: total.least,
+        AggregateFunction.MAX: lambda: total.most,
     }
     return found[statistic.function]()

@@ -22,7 +22,7 @@ class MapCells(NamedTuple):
     """Change of the first number a second; None: it is not known yet, or there is no number."""
 
 
-class MapTable(NamedTuple):
+class MapRows(NamedTuple):
     """Rows of one map, in the order of a column."""
 
     titles: tuple[str, ...]
@@ -73,7 +73,7 @@ class MapsModel:
             }
         self._at, self._numbers = now, numbers
 
-    def table(self, number: int, by: int | None = None, *, ascending: bool = False) -> MapTable:
+    def table(self, number: int, by: int | None = None, *, ascending: bool = False) -> MapRows:
         """Return the rows of a map in the order of a column. Raises IndexError where there is no such map.
 
         Without a column: its first number, the largest first; a histogram in the order of its slots.
@@ -83,10 +83,10 @@ class MapsModel:
         rates = self._rates.get((name, shown.map.name), {})
         rows = [MapCells(own, values, rates.get(own)) for own, values in cells(shown)]
         if by is None and shown.histograms:
-            return MapTable((*titles, "now"), keys, tuple(rows), keys)
+            return MapRows((*titles, "now"), keys, tuple(rows), keys)
         order = _first_number(rows, keys) if by is None else min(by, len(titles))
         rows.sort(key=lambda row: _sort_key(row, order, keys), reverse=not ascending)
-        return MapTable((*titles, "now"), keys, tuple(rows), order)
+        return MapRows((*titles, "now"), keys, tuple(rows), order)
 
 
 def titles_of(shown: ShownMap) -> tuple[tuple[str, ...], int]:

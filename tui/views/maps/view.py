@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 from foreign.count_text import counted
 from tui.filter.filter import Filter
 from tui.present.status import note_of
-from tui.views.maps.model import MapsModel, MapTable
+from tui.views.maps.model import MapRows, MapsModel
 from tui.views.maps.pane import MapsPane
 from tui.views.view import TableView, ViewPlace
 from widgets.aggregates.group_table import GroupCells, GroupRows
@@ -42,7 +42,7 @@ class MapsView(TableView):
         self._by: int | None = None
         """Column that the rows are sorted by; None: the first that suits."""
         self._ascending = False
-        self._table: MapTable | None = None
+        self._table: MapRows | None = None
         self._error = ""
 
     def tick(self, watch: Watch, store: Store, fields: tuple[str, ...]) -> bool:  # noqa: ARG002 - of every view

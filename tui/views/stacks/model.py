@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from events.aggregates.aggregate import MOST_GROUPS, Aggregate, GroupKey
 from events.aggregates.groups import OTHERS
-from events.aggregates.request import AggregateError, AggregateRequest, Function, Statistic
-from events.stacks.call_tree import CallTree, Comparison, Weights
+from events.aggregates.request import AggregateError, AggregateFunction, AggregateRequest, Statistic
+from events.stacks.call_tree import StackTree, TreeComparison, Weights
 from events.stacks.stack import stack_frames
 from events.stacks.stack_paths import FrameKind, Path, PathFrame, Shape, kernel_path, task_path
 from foreign.count_text import counted
@@ -50,14 +50,14 @@ class StackChoice(NamedTuple):
     @property
     def request(self) -> AggregateRequest:
         """Groups that the stacks are made of."""
-        statistics = (Statistic(Function.SUM, self.value),) if self.value else ()
+        statistics = (Statistic(AggregateFunction.SUM, self.value),) if self.value else ()
         return AggregateRequest((STACK, *(("comm",) if self.tasks else ())), statistics)
 
 
 class WeighedTree(NamedTuple):
     """Tree with the weights of one moment."""
 
-    tree: CallTree
+    tree: StackTree
     totals: Weights
     """Weight of each node with all below it; where stacks are compared, since the mark."""
     own: Weights
@@ -66,14 +66,14 @@ class WeighedTree(NamedTuple):
     """Totals before the mark; None: nothing is compared."""
 
     @property
-    def comparison(self) -> Comparison | None:
+    def comparison(self) -> TreeComparison | None:
         """Comparison of before and after; None: nothing is compared."""
-        return Comparison(self.before, self.totals) if self.before is not None else None
+        return TreeComparison(self.before, self.totals) if self.before is not None else None
 
     @property
     def widths(self) -> Weights:
         """Widths of the nodes in a picture."""
-        return self.totals if self.before is None else Comparison(self.before, self.totals).widths
+        return self.totals if self.before is None else TreeComparison(self.before, self.totals).widths
 
 
 class _Part:
@@ -129,7 +129,7 @@ class StackModel:
         self._kernel_paths: dict[tuple[int, Value], Path] = {}
         """Paths of stacks by boot and addresses, with the names of `_resolved`."""
         self._resolved = self._symbols()
-        self._tree = CallTree()
+        self._tree = StackTree()
         self._seen = (watch.event_fields.plans, len(watch.event_fields.with_stacks))
         self.is_stale = False
         """True if by now calls are to be counted in place of events, or the other way round."""
@@ -240,7 +240,7 @@ class StackModel:
         return [info.loaded_symbols_of(boot) for boot in (info.boot, *info.recorded_boots)]
 
     def _plant(self) -> None:
-        self._tree = CallTree()
+        self._tree = StackTree()
         for part in self.parts:
             part.nodes = []
 
@@ -342,7 +342,7 @@ def is_possible(watch: Watch, value: str) -> bool:
     """Tell whether some event or call has a value together with a stack."""
     if not value:
         return True
-    request = AggregateRequest((STACK,), (Statistic(Function.SUM, value),))
+    request = AggregateRequest((STACK,), (Statistic(AggregateFunction.SUM, value),))
     try:
         check_request(watch, request, PlanColumns(watch), adds_stacks=True)
     except AggregateError:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from events.aggregates.request import AggregateError, AggregateRequest, Function, Statistic
+from events.aggregates.request import AggregateError, AggregateFunction, AggregateRequest, Statistic
 from probes.bpf.groups.grouping import CallFrame, Grouping, GroupReading
 from probes.bpf.instructions import CALL, Helper, MapRole
 from probes.bpf.program import BpfProgram, counter_stride
@@ -23,7 +23,7 @@ from tests.pure.probes.bpf.test_programs import CONTEXT, FENTRY, FUNCTION, MULTI
 from tui.views.aggregate.program_groups import with_groups
 
 NEW_GROUP, KEY, BEGINS, BEGIN, GROUPS = 0x70000, 0x77000, 0x78000, 0x79000, 0x80000
-ALL = (Function.SUM, Function.MIN, Function.MAX, Function.LOG2)
+ALL = (AggregateFunction.SUM, AggregateFunction.MIN, AggregateFunction.MAX, AggregateFunction.LOG2)
 U64 = st.one_of(st.integers(0, 2**64 - 1), st.integers(0, 70).map(lambda n: (1 << n) - 1 & 2**64 - 1))
 
 
@@ -236,7 +236,7 @@ def test_keys_and_values_of_both_ends_are_of_the_same_call(
 
 def test_what_an_entry_could_not_read_is_in_no_group_or_no_sum() -> None:
     def grouped(key: str, value: str, readable: bool) -> list[tuple[int, int]]:
-        request = AggregateRequest((key,), (Statistic(Function.SUM, value),))
+        request = AggregateRequest((key,), (Statistic(AggregateFunction.SUM, value),))
         text = "f vfs_read%both there=+0($arg1):u32 size=$arg3:u64 $retval"
         entry, leave = with_groups(request, plan_of(text, support=MULTI)).programs
         begins: dict[tuple[int, int], bytes] = {}
