@@ -131,9 +131,17 @@ class GroupTable(TopTable):
             super().__init__()
             self.row = row
 
-    def __init__(self) -> None:
+    def __init__(self, *, has_events: bool = True) -> None:
+        """Make an empty table; `has_events`: each row has events that can be shown."""
         self.groups = GroupRows()
         super().__init__(self.groups)
+        self._has_events = has_events
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Offer the events of a row where there are some."""
+        if action == "select" and not self._has_events:
+            return False
+        return super().check_action(action, parameters)
 
     def fill(self, rows: GroupRows) -> None:
         """Show other rows; the cursor stays in its place."""

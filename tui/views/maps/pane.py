@@ -26,14 +26,6 @@ _EVERY: Final = 1.0
 """Seconds between two readings; each waits for the end of the one before."""
 
 
-class ElementTable(GroupTable):
-    """Table of the elements of a map, which have no events."""
-
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Offer no events of a row."""
-        return action != "select" and super().check_action(action, parameters)
-
-
 class MapsPane(TablePane):
     """Pane of a `GroupTable` that reads maps each second while it is visible."""
 
@@ -59,7 +51,7 @@ class MapsPane(TablePane):
 
     def __init__(self, id: str) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id)
-        self.groups = ElementTable()
+        self.groups = GroupTable(has_events=False)
         self.table = self.groups
         self.current_watch: Watch | None = None
         """Watch of the objects whose maps are read; None: there are none."""
