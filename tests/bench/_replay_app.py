@@ -147,6 +147,10 @@ class RatePump:
         return self._pump.done
 
     @property
+    def is_quiet(self) -> bool:
+        return self._pump.is_quiet
+
+    @property
     def error(self) -> KernelError | None:
         return self._pump.error
 
