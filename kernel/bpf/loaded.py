@@ -229,7 +229,8 @@ class LoadedPrograms:
             try:
                 if program.memory is not None:
                     maps[MapRole.WATCHED] = self._map(MapType.ARRAY, 4, WATCHED_BYTES, 1, "pw_watched")
-                fd = self._load_program(program, own, maps)
+                # An interrupt in our own processes writes, too: without it `old` would not be the `new` before.
+                fd = self._load_program(program, own if program.memory is None else (), maps)
                 one = self._attached(program, fd, groups, maps)
             except BpfRefused as error:
                 error.functions = program.functions if program.point.on_one else ()

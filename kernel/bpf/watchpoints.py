@@ -35,6 +35,8 @@ class SetWatchpoint(NamedTuple):
     events: tuple[int, ...]
     value: int
     """Map with its last value and the runs of its program."""
+    unseen: int = 0
+    """Accesses before the program was attached, which the events have counted."""
 
     @property
     def files(self) -> tuple[int, ...]:
@@ -61,11 +63,14 @@ def set_watchpoint(
         for cpu in cpus:
             events.append(_open_event(target, memory, cpu))
             links.append(calls.attach_to_perf_event(target, program, events[-1], _PERF_LINK))
-        read_first_value(target, memory, value)  # what is written afterwards is a hit
+        _read_first_value(target, memory, value)  # what is written afterwards is a hit
+        watchpoint = SetWatchpoint(tuple(links), tuple(events), value)
+        # Runs first: of accesses between both readings none is taken for a miss later.
+        runs = _runs(target, watchpoint)
+        return watchpoint._replace(unseen=max(0, _hits(target, watchpoint) - runs))
     except BaseException:
         target.close_bpf([*links, *events])
         raise
-    return SetWatchpoint(tuple(links), tuple(events), value)
 
 
 def _open_event(target: Target, memory: WatchedMemory, cpu: int) -> int:
@@ -79,7 +84,7 @@ def _open_event(target: Target, memory: WatchedMemory, cpu: int) -> int:
     return answer.result
 
 
-def read_first_value(target: Target, memory: WatchedMemory, value: int) -> None:
+def _read_first_value(target: Target, memory: WatchedMemory, value: int) -> None:
     """Put the present value of memory into a map, by a program that runs once.
 
     Raises BpfRefused (EFAULT: nothing is mapped there), FileRefused, TargetLost.
@@ -99,6 +104,12 @@ def missed_accesses(target: Target, watchpoint: SetWatchpoint) -> int:
 
     Raises BpfRefused, FileRefused, TargetLost.
     """
+    hits = _hits(target, watchpoint)
+    return max(0, hits - watchpoint.unseen - _runs(target, watchpoint))
+
+
+def _hits(target: Target, watchpoint: SetWatchpoint) -> int:
+    """Return the number of accesses that the events have counted."""
     hits = 0
     for event in watchpoint.events:
         part = BpfPart(0, b"%d" % _COUNT_BYTES, bpf_calls.RETURNED)
@@ -106,9 +117,13 @@ def missed_accesses(target: Target, watchpoint: SetWatchpoint) -> int:
         if answer.result < 0:
             raise BpfRefused("reading the count of a watchpoint", -answer.result)
         hits += int.from_bytes(answer.returned[0][:_COUNT_BYTES], "little")
+    return hits
+
+
+def _runs(target: Target, watchpoint: SetWatchpoint) -> int:
+    """Return the number of runs of the program."""
     element = calls.read_element(target, watchpoint.value, 0, WATCHED_BYTES)
-    runs = int.from_bytes(element[RUNS : RUNS + _COUNT_BYTES], "little")
-    return max(0, hits - runs)  # an access between both readings is no miss
+    return int.from_bytes(element[RUNS : RUNS + _COUNT_BYTES], "little")
 
 
 def slots_obstacle(plan: Plan, armed: Sequence[Plan], machine: str) -> str:
