@@ -9,7 +9,8 @@ from probes.sources.source import Source
 def option_refusal(
     source: Source, option: str, reason: str, token: str = "", code: str = "bad_option", nearest: tuple[str, ...] = ()
 ) -> CannotLower:
-    """Return the error of an option, at its place in the source's text; `token`: the wrong part of its value."""
-    word = f"{option}={source.value(option)}"
-    column = max(str(source).find(word), 0)
+    """Return the error of an option, at its place in the source's text; `token`: its value, or a wrong part of that."""
+    value = source.value(option)
+    word = f"{option}={value}"
+    column = max(str(source).find(word), 0) + (len(option) + 1 if token == value else 0)
     return CannotLower(own_refusal(code, token or word, column, reason, nearest))
