@@ -9,7 +9,7 @@ from probes.sources.source import Source
 def option_refusal(
     source: Source, option: str, reason: str, token: str = "", code: str = "bad_option", nearest: tuple[str, ...] = ()
 ) -> CannotLower:
-    """Return the error of an option, at its place in the source's text; `token`: its value, or a wrong part of that."""
+    """Return the error of an option, at its place in the source's text; `token`: its value, or a part of that."""
     value = source.value(option)
     word = f"{option}={value}"
     column = max(str(source).find(word), 0) + (len(option) + 1 if token == value else 0)

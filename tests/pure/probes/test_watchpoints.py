@@ -8,6 +8,7 @@ import functools
 import lzma
 import struct
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -162,7 +163,7 @@ def test_registers_of_x86_never_get_what_the_kernel_rejects(address: int, length
 
 
 def test_kernels_that_can_not_do_it_are_refused() -> None:
-    """On arm64 also those whose perf event may have the program in place of the handler that steps over the access."""
+    """On arm64 also those whose perf event may have the program in place of the handler that steps on."""
     probe = parse_armable("watchpoint at=counter")
     for machine, btf, said in (
         ("aarch64", None, "goes on behind"),
@@ -265,7 +266,7 @@ def test_each_access_has_the_value_before_and_after(given: tuple[int, list[int],
     accesses = Accesses(program, values[0])
     for value in values[1:]:
         accesses.write(value)
-    expected = [(IP, before, after) for before, after in zip(values, values[1:], strict=False)]
+    expected = [(IP, before, after) for before, after in pairwise(values)]
     assert accesses.records == expected
     assert accesses.runs == len(expected)
     if has_pause:  # what is not recorded is known to the next access that is
