@@ -151,6 +151,7 @@ WATCHPOINT: Final = SourceKind(
     "Who writes this variable?",
     (
         SourceOption("at", OptionType.MEMORY, "memory that is watched"),
+        SourceOption("field", OptionType.FIELD, "field of the structure that begins there, in place of all of it"),
         SourceOption(
             "len",
             OptionType.CHOICE,

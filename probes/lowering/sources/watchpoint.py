@@ -22,6 +22,7 @@ from probes.facts.lookups import Environment, SymbolPlace
 from probes.fetcharg import Expression, Register
 from probes.functions.fetcharg_types import best_type
 from probes.lowering.sources.option_refusal import option_refusal
+from probes.lowering.sources.watched_field import FieldRefused, watched_field
 from probes.names import event_name
 from probes.plans.plan import Plan, PlanColumn, PlannedEvent
 from probes.refusal import CannotLower, own_refusal
@@ -30,6 +31,7 @@ from probes.sources.source import Source
 
 _NUMBER: Final = re.compile(r"[usx](8|16|32|64)")
 _PER_CPU: Final = ("__per_cpu_start", "__per_cpu_end")
+_LARGEST_OFFSET: Final = 1 << 32
 _BEFORE: Final = "arm64 stops before the access: old is the value before it, and the next event has the one after it"
 
 
@@ -60,16 +62,16 @@ def lower_watchpoint(
     if place is None:
         hint = "Give it a place: at=jiffies_64, at=init_task+0x10, at=0xffffffff82a00000"
         raise CannotLower(own_refusal("bad_option", source.name, 0, hint))
-    found = _found(source, place, btf, environment)
+    found = _field(source, _found(source, place, btf, environment), btf)
     kind, notes = _value_type(source, found, btf)
-    memory = WatchedMemory(found.address, kind.size, MemoryAccess[source.value("access").upper()], str(place))
+    memory = WatchedMemory(found.address, kind.size, MemoryAccess[source.value("access").upper()], _text(source))
     option, reason = memory_obstacle(memory, facts.machine)
     if reason:
         raise option_refusal(source, option, reason)
     program = _program(memory, kind, facts, btf)
     names = [value.field.name for value in program.values]
     columns = tuple(PlanColumn(name, name, None if name == "ip" else found.btf_type) for name in names)
-    name = event or event_name(f"watch_{place}", "")
+    name = event or event_name(f"watch_{_text(source)}", "")
     planned = PlannedEvent(group, name, "", "", columns=columns, programs=(program,))
     losses = (*notes, *(() if stops_after_access(facts.machine) else (_BEFORE,)))
     plan = Plan(source, (planned,), losses)
@@ -120,7 +122,34 @@ def _found(source: Source, place: MemoryPlace, btf: Btf | None, environment: Env
     return _Found(symbol.address + place.offset, symbol.size - place.offset if symbol.size else 0, known)
 
 
+def _field(source: Source, found: _Found, btf: Btf | None) -> _Found:
+    """Return the memory of the field that is asked for, else all of it. Raises CannotLower."""
+    text = source.value("field")
+    if not text:
+        return found
+    if btf is None:
+        raise option_refusal(source, "field", "Fields are found by BTF, which this kernel does not have")
+    try:
+        field = watched_field(btf, text)
+    except FieldRefused as error:
+        raise option_refusal(source, "field", str(error), text, nearest=error.nearest) from None
+    if found.room and field.offset + field.size > found.room:
+        raise option_refusal(source, "field", f"The next symbol begins {found.room} bytes from there on")
+    return _Found(found.address + field.offset, field.size, field.type_id)
+
+
+def _text(source: Source) -> str:
+    """Return the place with its field: `init_task.prio`."""
+    field = source.value("field").partition(".")[2]
+    return f"{source.value('at')}.{field}" if field else source.value("at")
+
+
 def _is_per_cpu(symbol: SymbolPlace, bounds: list[object]) -> bool:
+    """Return whether a symbol is an offset within the area of a CPU: a small number (x86-64 before Linux 6.15), or an
+    address in the area that those of all CPUs are made of.
+    """
+    if symbol.address < _LARGEST_OFFSET:
+        return True
     ends = [one[0].address for one in bounds if isinstance(one, list | tuple) and one]
     return len(ends) == len(_PER_CPU) and ends[0] <= symbol.address < ends[1] and not symbol.module
 
@@ -158,7 +187,8 @@ def _value_type(source: Source, found: _Found, btf: Btf | None) -> tuple[StoredT
     length = 8
     while length > 1 and (found.address % length or (found.room and length > found.room)):
         length //= 2
-    note = f"{source.value('at')}: its type is unknown, {length} bytes from there on are watched; len= takes others"
+    reason = "its type is unknown" if found.btf_type is None else "its type is no number"
+    note = f"{_text(source)}: {reason}, {length} bytes from there on are watched; len= takes others"
     return _stored(f"u{length * 8}"), (note,)
 
 

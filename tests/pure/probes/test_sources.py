@@ -55,6 +55,8 @@ def values(option: SourceOption) -> st.SearchStrategy[str]:
         offsets = st.integers(0, 1 << 20).map(lambda number: f"+{number:#x}" if number else "")
         names = st.from_regex(r"([a-z_][a-z0-9_]{0,9}:)?[A-Za-z_.][A-Za-z0-9_.$]{0,20}", fullmatch=True)
         return st.one_of(st.builds("{}{}".format, names, offsets), st.integers(0, (1 << 64) - 1).map(hex))
+    if option.type is OptionType.FIELD:
+        return st.from_regex(r"[A-Za-z_]\w{0,9}(\.[A-Za-z_]\w{0,9}){1,3}", fullmatch=True).filter(str.isascii)
     return st.sampled_from(option.words)
 
 

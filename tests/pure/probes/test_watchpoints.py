@@ -16,6 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from btf.btf import Btf
+from btf.kinds import Kind
+from btf.layout import find_field
 from events.bpf_layout import STACK_BYTES
 from kernel.bpf.calls import BpfRefused
 from kernel.bpf.refusals import refusal_of
@@ -117,6 +119,22 @@ def test_memory_that_is_watched(text: str, address: int, length: int, access: Me
     assert (memory.address, memory.length, memory.access) == (address, length, access)
 
 
+def test_a_field_of_an_object() -> None:
+    memory = memory_of("watchpoint at=0xffff888000001000 field=file.f_pos", "aarch64")
+    path = resolve_field("file", "f_pos")
+    assert (memory.address, memory.length) == (0xFFFF888000001000 + path, 8)
+    plan = plan_of("watchpoint at=0xffff888000001000 field=task_struct.se.vruntime", "aarch64")
+    assert [event.event for event in plan.events] == ["watch_0xffff888000001000_se_vruntime"]
+    assert [column.btf_type is not None for column in plan.events[0].columns] == [False, True]
+    assert not any("unknown" in note for note in plan.losses)
+
+
+def resolve_field(structure: str, field: str) -> int:
+    found = whole_types().find(structure, Kind.STRUCT)
+    assert found is not None
+    return find_field(whole_types(), found, field).bit_offset // 8
+
+
 def test_what_was_guessed_is_said() -> None:
     assert any("type is unknown, 4 bytes" in note for note in plan_of("watchpoint at=counter").losses)
     assert not plan_of("watchpoint at=counter len=4").losses
@@ -130,7 +148,8 @@ def test_what_was_guessed_is_said() -> None:
         ("watchpoint at=nothing", "x86_64", "nothing", "kallsyms"),
         ("watchpoint at=twice", "x86_64", "twice", "2 symbols"),
         ("watchpoint at=mine", "x86_64", "mine", "Each CPU"),
-        ("watchpoint at=low", "x86_64", "at=low", "no address of the kernel"),
+        ("watchpoint at=low", "x86_64", "low", "Each CPU"),
+        ("watchpoint at=0x21000", "x86_64", "at=0x21000", "no address of the kernel"),
         ("watchpoint at=0x7ffff7a00000", "aarch64", "at=0x7ffff7a00000", "no address of the kernel"),
         ("watchpoint at=counter+0x4", "x86_64", "counter+0x4", "4 bytes"),
         ("watchpoint at=table+0x2 len=4", "x86_64", "at=table+0x2", "multiple of 4"),
@@ -138,6 +157,17 @@ def test_what_was_guessed_is_said() -> None:
         ("watchpoint at=counter access=r", "x86_64", "access=r", "reads alone"),
         ("watchpoint at=counter len=4 type=u64", "x86_64", "len=4", "8 bytes"),
         ("watchpoint at=counter len=3", "x86_64", "3", "1 or 2 or 4 or 8"),
+        ("watchpoint at=table field=file", "aarch64", "file", "structure"),
+        ("watchpoint at=table field=no_such.thing", "aarch64", "no_such.thing", "no structure"),
+        ("watchpoint at=table field=file.f_poss", "aarch64", "file.f_poss", "no field f_poss"),
+        ("watchpoint at=table field=file.f_pos.x", "aarch64", "file.f_pos.x", "is no structure"),
+        ("watchpoint at=counter field=file.f_pos", "aarch64", "field=file.f_pos", "next symbol"),
+        (
+            "watchpoint at=table field=task_struct.sched_migrated",
+            "aarch64",
+            "task_struct.sched_migrated",
+            "bit-field",
+        ),
         ("watchpoint at=1+2", "x86_64", "1+2", "variable"),
     ],
 )

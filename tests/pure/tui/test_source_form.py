@@ -53,7 +53,7 @@ def test_any_form_is_read_or_refused(name: str, values: dict[str, str]) -> None:
         ("timerlat causes=", ["on", "off"]),
         ("hwlat mode=p", ["per-cpu"]),
         ("watchp", ["watchpoint"]),
-        ("watchpoint ", ["at", "len", "access", "type", "stack"]),
+        ("watchpoint ", ["at", "field", "len", "access", "type", "stack"]),
         ("watchpoint at=jiffies_64 access=", ["w", "rw", "r"]),
     ],
 )
