@@ -23,7 +23,7 @@ ENOTSUPP: Final = 524
 """Errno of the kernel that C libraries do not know."""
 _LOG_BYTES: Final = 1 << 20
 _ATTACH_KPROBE_MULTI: Final = 42
-_ATTACH_TYPES: Final = {AttachPoint.FENTRY: 24, AttachPoint.FEXIT: 25, AttachPoint.SESSION: 56}
+_ATTACH_TYPES: Final = {AttachPoint.FENTRY: 24, AttachPoint.FEXIT: 25, AttachPoint.SESSION: 56, AttachPoint.ACCESS: 0}
 """enum bpf_attach_type."""
 _RETURN: Final = 1
 """BPF_F_KPROBE_MULTI_RETURN."""

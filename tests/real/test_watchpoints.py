@@ -81,7 +81,7 @@ def missed(watch: Watch) -> int:
     return sum(number or 0 for number in session.counts().nmissed.values())
 
 
-@pytest.mark.parametrize("guest", ["7.2", "6.12"], indirect=True)
+@pytest.mark.parametrize("guest", ["7.2", "6.12", "6.1"], indirect=True)
 def test_each_write_is_one_event(guest: Guest, watch: Watch) -> None:
     armed = arm(watch, f"watchpoint at={VARIABLE} type=s32")
     run_workload(watch, guest, write(VALUES))

@@ -31,6 +31,7 @@ from probes.sources.source import Source
 
 _NUMBER: Final = re.compile(r"[usx](8|16|32|64)")
 _PER_CPU: Final = ("__per_cpu_start", "__per_cpu_end")
+_SOMEWHERE: Final = 0xFFFF_FFFF_8000_0000
 _LARGEST_OFFSET: Final = 1 << 32
 _BEFORE: Final = "arm64 stops before the access: old is the value before it, and the next event has the one after it"
 
@@ -102,7 +103,9 @@ def _found(source: Source, place: MemoryPlace, btf: Btf | None, environment: Env
     if not place.symbol:
         return _Found(place.offset, 0)
     look_up = environment.symbol_places
-    every = look_up(place.symbol) if look_up is not None else ()
+    if look_up is None:  # for a kernel that is not there nothing is looked up, and nothing set
+        return _Found(_SOMEWHERE + place.offset // 8 * 8, 0)
+    every = look_up(place.symbol)
     places = [one for one in every if place.module in ("", one.module)]
     if not places:
         hint = "/proc/kallsyms has no such symbol, or can't be read"
@@ -112,7 +115,7 @@ def _found(source: Source, place: MemoryPlace, btf: Btf | None, environment: Env
         hint = f"{len(places)} symbols have this name: give the address of one"
         raise option_refusal(source, "at", hint, str(place), "ambiguous_symbol", others)
     symbol = places[0]
-    if look_up is not None and _is_per_cpu(symbol, [look_up(name) for name in _PER_CPU]):
+    if _is_per_cpu(symbol, [look_up(name) for name in _PER_CPU]):
         hint = "Each CPU has its own: give the address of one, __per_cpu_offset[CPU] beyond it"
         raise option_refusal(source, "at", hint, str(place))
     if symbol.size and place.offset >= symbol.size:

@@ -10,6 +10,8 @@ import struct
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 from hypothesis import given
@@ -22,6 +24,7 @@ from events.bpf_layout import STACK_BYTES
 from kernel.bpf.calls import BpfRefused
 from kernel.bpf.refusals import refusal_of
 from kernel.bpf.watchpoints import slots_obstacle
+from kernel.watch.armed_set import ArmedSet
 from probes.bpf.disassembly import listing
 from probes.bpf.instructions import Helper, Instruction, MapRole
 from probes.bpf.kernel_loads import NO_LOADS
@@ -31,8 +34,11 @@ from probes.bpf.registers import SAVED_REGISTERS
 from probes.bpf.watchpoints.memory import LENGTHS, MemoryAccess, WatchedMemory, memory_obstacle
 from probes.bpf.watchpoints.watch_writer import first_value
 from probes.command import parse_armable
+from probes.export.dialect import CannotExport, ExportDialect
+from probes.export.export import DIALECTS, export
 from probes.facts.lookups import Environment, SymbolPlace
 from probes.lowering.lower import lower
+from probes.lowering.other_kernels import lower_for_others
 from probes.plans.json_values import plan_from_dict, plan_to_dict
 from probes.plans.plan import Plan, Via
 from probes.refusal import CannotLower
@@ -202,6 +208,32 @@ def test_kernels_that_can_not_do_it_are_refused() -> None:
     ):
         with pytest.raises(CannotLower, match=said):
             lower(probe, btf, dataclasses.replace(X86.facts, machine=machine), "g", environment=ENVIRONMENT)
+
+
+def test_other_kernels_are_assumed_to_have_the_variable() -> None:
+    others = lower_for_others(parse_armable("watchpoint at=counter"), X86.btf, {"6.12": kernel("6.12").facts})
+    assert others["6.12"].error is None
+    refused = lower_for_others(parse_armable("watchpoint at=counter access=r"), X86.btf, {"6.12": X86.facts})
+    assert refused["6.12"].error is not None
+
+
+@pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: dialect.name)
+def test_no_other_tool_gets_a_text_of_it(dialect: ExportDialect) -> None:
+    with pytest.raises(CannotExport, match="watchpoint counter: a program of ours"):
+        export(dialect, [plan_of("watchpoint at=counter")], X86.facts)
+
+
+def test_after_a_reboot_the_variable_is_found_again() -> None:
+    plan, moved = plan_of("watchpoint at=counter stack=on"), AT + 0x1000
+    environment = Environment(symbol_places=lambda _: [SymbolPlace(moved, 4)])
+    planner = SimpleNamespace(
+        lower=lambda probe, group: lower(probe, X86.btf, X86.facts, group, environment=environment)
+    )
+    armed = cast("ArmedSet", SimpleNamespace(_planner=planner))
+    (program,) = ArmedSet.plan_of_boot(armed, plan, "g").programs
+    assert program.memory is not None
+    assert program.memory.address == moved
+    assert dataclasses.replace(program, memory=plan.programs[0].memory) == plan.programs[0]
 
 
 def test_by_programs_whatever_is_asked_for() -> None:
