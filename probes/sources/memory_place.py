@@ -6,8 +6,8 @@ import re
 from typing import Final, NamedTuple
 
 _PLACE: Final = re.compile(
-    r"0x(?P<address>[0-9a-f]{1,16})"
-    r"|(?:(?P<module>[A-Za-z_][\w-]{0,63}):)?(?P<symbol>[A-Za-z_.][\w.$]{0,511})(?:\+(?P<offset>0x[0-9a-f]{1,8}|\d{1,9}))?",
+    r"(?:(?P<address>0x[0-9a-f]{1,16})|(?:(?P<module>[A-Za-z_][\w-]{0,63}):)?(?P<symbol>[A-Za-z_.][\w.$]{0,511}))"
+    r"(?:\+(?P<offset>0x[0-9a-f]{1,8}|[0-9]{1,9}))?",
     re.ASCII | re.IGNORECASE,
 )
 
@@ -23,20 +23,19 @@ class MemoryPlace(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> MemoryPlace | None:
-        """Return the place of a text such as `jiffies_64`, `init_task+0x10`, `ext4:name`, `0xffffffff82a00000`.
+        """Return the place of a text such as `jiffies_64`, `init_task+0x10`, `ext4:name`, `0xffffffff82a00000+8`.
 
         None: it is none.
         """
         match = _PLACE.fullmatch(text)
         if match is None:
             return None
-        if match["address"]:
-            return cls(offset=int(match["address"], 16))
-        return cls(
-            match["symbol"],
-            int(match["offset"] or "0", 0 if "x" in (match["offset"] or "").lower() else 10),
-            match["module"] or "",
-        )
+        written = (match["offset"] or "0").lower()
+        offset = int(written, 16 if written.startswith("0x") else 10)
+        if not match["address"]:
+            return cls(match["symbol"], offset, match["module"] or "")
+        address = int(match["address"], 16) + offset
+        return cls(offset=address) if address < 1 << 64 else None
 
     def __str__(self) -> str:
         if not self.symbol:

@@ -184,9 +184,10 @@ def test_the_commands_and_a_recording_of_it(guest: Guest, tmp_path: Path) -> Non
         env=env,
     )
     guest.run(
-        f"for i in $(seq 600); do [ -e /tmp/enough ] && break; echo $((i % 50)) >{FILE}; sleep 0.1; done & true"
+        f"for i in $(seq 3000); do [ -e /tmp/enough ] && break; echo $((i % 50)) >{FILE}; sleep 0.1; done & true"
     )
     done = finish(process)
+    shown = run("run", "--target", target, f"watchpoint at={VARIABLE} type=s32", "--count", "2", "--json", env=env)
     guest.run(f"touch /tmp/enough; sleep 0.5; rm /tmp/enough; echo 0 >{FILE}")
     assert done.status == 0, done
     events = run(str(path), "--export", "jsonl", "-o", "-").objects[:6]
@@ -198,6 +199,9 @@ def test_the_commands_and_a_recording_of_it(guest: Guest, tmp_path: Path) -> Non
         assert one["event"] == f"watch_{VARIABLE}"
         assert one["text"]["ip"] == one["stack"][0]["symbol"]
         assert any(frame["symbol"].startswith("proc_sys_call_handler") for frame in one["stack"])
+    assert shown.status == 0, shown
+    first, second = (one["values"] for one in shown.objects[:2])
+    assert first["new"] == second["old"]
     judged = run("check", f"watchpoint at={VARIABLE} access=r", "--target", target, env=env)
     assert judged.status == 1, judged
     assert "reads alone" in judged.out

@@ -117,6 +117,7 @@ def test_any_text_is_a_place_or_none(text: str) -> None:
         ("at=counter len=2", AT, 2, MemoryAccess.W),
         ("at=word type=s16", AT, 2, MemoryAccess.W),
         ("at=ext4:twice", AT + 64, 8, MemoryAccess.W),
+        ("at=0xffff888000001000+0xa", 0xFFFF88800000100A, 2, MemoryAccess.W),
         ("at=0xffff888000001002", 0xFFFF888000001002, 2, MemoryAccess.W),
     ],
 )
@@ -174,6 +175,7 @@ def test_what_was_guessed_is_said() -> None:
             "task_struct.sched_migrated",
             "bit-field",
         ),
+        ("watchpoint at=0xffffffffffffffff+1", "x86_64", "0xffffffffffffffff+1", "variable"),
         ("watchpoint at=1+2", "x86_64", "1+2", "variable"),
     ],
 )
