@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from btf.btf import Btf
@@ -147,13 +148,13 @@ def _text(source: Source) -> str:
     return f"{source.value('at')}.{field}" if field else source.value("at")
 
 
-def _is_per_cpu(symbol: SymbolPlace, bounds: list[object]) -> bool:
+def _is_per_cpu(symbol: SymbolPlace, bounds: Sequence[Sequence[SymbolPlace]]) -> bool:
     """Return whether a symbol is an offset within the area of a CPU: a small number (x86-64 before Linux 6.15), or an
     address in the area that those of all CPUs are made of.
     """
     if symbol.address < _LARGEST_OFFSET:
         return True
-    ends = [one[0].address for one in bounds if isinstance(one, list | tuple) and one]
+    ends = [one[0].address for one in bounds if one]
     return len(ends) == len(_PER_CPU) and ends[0] <= symbol.address < ends[1] and not symbol.module
 
 
