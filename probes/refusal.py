@@ -37,6 +37,7 @@ _MESSAGES = {
     "no_function": "The symbol is no function",
     "outside_function": "No instruction of the function begins there",
     "bad_option": "The kernel takes no such setting",
+    "no_variable": "This kernel has no such variable",
     "not_code": "The symbol is no code of this file",
 }
 _CODES_FROM_TRACEFS = frozenset({"missing_capability", "not_traceable", "NO_MATCHING_TYPE"})

@@ -8,6 +8,7 @@ from probes.bpf.instructions import (
     ALU64,
     ATOMIC,
     CALL,
+    EXCHANGE,
     EXIT,
     FROM_REGISTER,
     JMP,
@@ -134,6 +135,8 @@ class BpfMachine:
             return
         address = registers[target] + offset & WORD
         number = immediate & WORD if code & 7 == ST else registers[source]
-        if code & 7 == STX and code & 0xE0 == ATOMIC:
+        if code & 7 == STX and code & 0xE0 == ATOMIC and immediate == EXCHANGE:
+            registers[source] = self.read(address, size)
+        elif code & 7 == STX and code & 0xE0 == ATOMIC:
             number = number + self.read(address, size) & WORD
         self.write(address, number.to_bytes(8, "little")[:size])

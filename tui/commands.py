@@ -213,12 +213,13 @@ COMMANDS = (
 GUARDED_ACTIONS = frozenset({
     "answer", "arm_composed", "clear", "copy", "disarm", "disarm_all", "disarm_hosts", "export", "graph", "in_kernel",
     "losses", "probe", "record", "remedy", "retry", "save", "source", "take_back", "triggers",
+    "watch_memory",
 })  # fmt: skip
 """Names of actions that destroy, write, change the kernel or open a dialog: a letter within a typed word never
 triggers one.
 """
 
-KERNEL_ACTIONS = frozenset({"graph", "in_kernel", "record", "remedy", "source", "triggers"})
+KERNEL_ACTIONS = frozenset({"graph", "in_kernel", "record", "remedy", "source", "triggers", "watch_memory"})
 """Names of actions that need a kernel that runs: on a recording no footer offers them; help, and the key, say why."""
 
 WHY_NOT = {

@@ -126,14 +126,17 @@ class BpfCalls:
         """Return the result of a call, below 0 an errno; and the contents of the memory that the kernel may fill.
 
         Args:
-            command: BPF_* (enum bpf_cmd); or PERF_EVENT_OPEN.
-            attributes: union bpf_attr, of this machine; or the process and the CPU (s32 each), and perf_event_attr.
+            command: BPF_* (enum bpf_cmd); or PERF_EVENT_OPEN, PERF_EVENT_READ.
+            attributes: union bpf_attr, of this machine; or the process and the CPU (s32 each), and perf_event_attr;
+                or the file of a perf event that was opened here (u64), whose count becomes the first part.
             parts: for each pointer in it: its offset, the kind of the memory, and what is given for that.
 
         Raises OSError where this machine's number of the call is unknown.
         """
         import ctypes
 
+        if command == PERF_EVENT_READ:
+            return self._read_count(attributes, parts)
         numbers = _NUMBERS.get(os.uname().machine)
         if numbers is None:
             raise OSError(errno.ENOSYS, "bpf")
@@ -155,6 +158,19 @@ class BpfCalls:
             self.files.update(memory.opened())
         return result, [buffer.raw for buffer in memory.filled]
 
+    def _read_count(
+        self, attributes: bytes, parts: "Sequence[tuple[int, bytes, bytes]]"
+    ) -> "tuple[int, list[bytes]]":
+        """Return the count of a perf event, as `call` does."""
+        fd = int.from_bytes(attributes[:8], "little")
+        if fd not in self.files or not parts:
+            return -errno.EBADF, []
+        try:
+            data = os.read(fd, int(parts[0][2]))
+        except OSError as error:
+            return -(error.errno or errno.EIO), []
+        return len(data), [data]
+
     def close(self, fd: int) -> None:
         """Close a file that a call gave; another is left alone."""
         if fd in self.files:
@@ -173,6 +189,8 @@ RAW_TRACEPOINT_OPEN, BTF_GET_FD_BY_ID, BTF_GET_NEXT_ID, MAP_LOOKUP_BATCH = 17, 1
 PROG_RUN, MAP_GET_NEXT_KEY = 10, 4
 PERF_EVENT_OPEN = 1 << 16
 """No command of bpf(2), but the call perf_event_open(2)."""
+PERF_EVENT_READ = PERF_EVENT_OPEN + 1
+"""No command of bpf(2), but read(2) of a perf event."""
 _CLOSE_ON_EXEC = 8
 """PERF_FLAG_FD_CLOEXEC."""
 GIVE_FILES = (MAP_CREATE, PROG_LOAD, LINK_CREATE, RAW_TRACEPOINT_OPEN, BTF_GET_FD_BY_ID, PERF_EVENT_OPEN)

@@ -22,10 +22,8 @@ from probes.bpf.program import NO_FUNCTION, AttachPoint, TargetFunction
 ENOTSUPP: Final = 524
 """Errno of the kernel that C libraries do not know."""
 _LOG_BYTES: Final = 1 << 20
-_PROGRAM_KPROBE: Final = 2
-_PROGRAM_TRACING: Final = 26
 _ATTACH_KPROBE_MULTI: Final = 42
-_ATTACH_TYPES: Final = {AttachPoint.FENTRY: 24, AttachPoint.FEXIT: 25, AttachPoint.SESSION: 56}
+_ATTACH_TYPES: Final = {AttachPoint.FENTRY: 24, AttachPoint.FEXIT: 25, AttachPoint.SESSION: 56, AttachPoint.ACCESS: 0}
 """enum bpf_attach_type."""
 _RETURN: Final = 1
 """BPF_F_KPROBE_MULTI_RETURN."""
@@ -51,6 +49,15 @@ class MapType(enum.IntEnum):
     LRU_HASH = 9
     ARRAY_OF_MAPS = 12
     RINGBUF = 27
+
+
+class ProgramType(enum.IntEnum):
+    """Type of a program (enum bpf_prog_type)."""
+
+    KPROBE = 2
+    PERF_EVENT = 7
+    RAW_TRACEPOINT = 17
+    TRACING = 26
 
 
 class BpfRefused(KernelError):
@@ -163,9 +170,10 @@ def load_program(
 def _program(
     code: bytes, name: str, log_bytes: int, point: AttachPoint, function: TargetFunction, types: int
 ) -> bytes:
+    kind = ProgramType.TRACING if point.on_one else ProgramType.KPROBE
     first = struct.pack(
         "<IIQQIIQII16s",
-        _PROGRAM_TRACING if point.on_one else _PROGRAM_KPROBE,
+        ProgramType.PERF_EVENT if point is AttachPoint.ACCESS else kind,
         len(code) // 8,
         0,
         0,
@@ -178,6 +186,28 @@ def _program(
     )
     head = (first + struct.pack("<II", 0, _ATTACH_TYPES.get(point, _ATTACH_KPROBE_MULTI))).ljust(108, b"\0")
     return (head + struct.pack("<II", function.type_id, types)).ljust(120, b"\0")
+
+
+def load_of_type(target: Target, code: bytes, name: str, kind: ProgramType) -> int:
+    """Load a program of a type that needs no place, and return its file; `code`: the instructions."""
+    head = struct.pack("<IIQQIIQII16s", kind, len(code) // 8, 0, 0, 0, 0, 0, 0, 0, name.encode()[:15])
+    parts = (BpfPart(8, code), BpfPart(16, b"GPL\0"))
+    return _call(target, bpf_calls.PROG_LOAD, head.ljust(120, b"\0"), parts, "loading the program")
+
+
+def run_program(target: Target, program: int) -> int:
+    """Run a program once without an argument, and return its result as a signed number of 32 bits."""
+    attributes = struct.pack("<II", program, 0).ljust(80, b"\0")
+    answer = target.bpf(bpf_calls.PROG_RUN, attributes, (BpfPart(0, b"", bpf_calls.ATTRIBUTES),))
+    if answer.result < 0:
+        raise BpfRefused("running a program", -answer.result)
+    return int.from_bytes(answer.returned[0][4:8], "little", signed=True)
+
+
+def attach_to_perf_event(target: Target, program: int, event: int, kind: int) -> int:
+    """Attach a program to a perf event, and return the link's file; `kind`: enum bpf_attach_type."""
+    attributes = struct.pack("<IIIIQ", program, event, kind, 0, 0)
+    return _call(target, bpf_calls.LINK_CREATE, attributes, (), "attaching to a perf event")
 
 
 def btf_object(target: Target, module: str) -> int:

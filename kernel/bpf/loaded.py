@@ -11,6 +11,7 @@ from foreign.count_text import counted
 from kernel.bpf import calls
 from kernel.bpf.calls import BpfRefused, MapType
 from kernel.bpf.rings import Cpus, make_rings
+from kernel.bpf.watchpoints import SetWatchpoint, missed_accesses, set_watchpoint
 from kernel.target import RingMap, Target
 from probes.bpf.groups.call_begins import FRAME_BYTES
 from probes.bpf.groups.grouping import Grouping, GroupReading
@@ -26,6 +27,7 @@ from probes.bpf.program import (
     counter_stride,
 )
 from probes.bpf.program_writer import assembled
+from probes.bpf.watchpoints.watch_writer import WATCHED_BYTES
 from probes.plans.plan import Plan, PlannedEvent
 
 _MOST_OBJECTS = 1 << 14
@@ -75,8 +77,16 @@ class _LoadedProgram(NamedTuple):
     program: BpfProgram
     file: int
     link: int
+    """File of its link; 0: it is of a watchpoint."""
+    watchpoint: SetWatchpoint | None = None
+    """Perf events that it is attached to; None: it is on functions."""
     groups: int = 0
     """File of the map of its groups; 0: it has none."""
+
+    @property
+    def holders(self) -> tuple[int, ...]:
+        """Files that hold it attached, in the order in which they are closed."""
+        return self.watchpoint.files if self.watchpoint is not None else (self.link,)
 
 
 class _LoadedEvent(NamedTuple):
@@ -188,12 +198,14 @@ class LoadedPrograms:
         return [(cpu, COUNTERS.unpack_from(data, cpu * self._stride + first)) for cpu in range(self._cpus.possible)]
 
     def _missed(self, one: _LoadedProgram) -> int:
+        if one.watchpoint is not None:
+            return missed_accesses(self._target, one.watchpoint)
         return calls.missed_calls(self._target, one.file, one.link, one.program.point)
 
     def close(self) -> None:
         """Detach the programs, entries first, and close all files. Raises TargetLost."""
         events = sorted(self._events, key=lambda one: one.event.at_exit)
-        links = [one.link for event in events for one in event.programs]
+        links = [file for event in events for one in event.programs for file in one.holders]
         files, self._files = self._files, []
         self._events = []
         if links or files:
@@ -227,12 +239,15 @@ class LoadedPrograms:
             self._begin(f"attaching program {at:,} of {len(event.programs):,}{functions}")
             groups = self._add_groups(program.grouping, maps) if program.grouping is not None else 0
             try:
-                fd = self._load_program(program, own, maps)
-                link = self._attach(program, fd)
+                if program.memory is not None:
+                    maps[MapRole.WATCHED] = self._map(MapType.ARRAY, 4, WATCHED_BYTES, 1, "pw_watched")
+                # An interrupt in our own processes writes, too: without it `old` would not be the `new` before.
+                fd = self._load_program(program, own if program.memory is None else (), maps)
+                one = self._attached(program, fd, groups, maps)
             except BpfRefused as error:
                 error.functions = program.functions if program.point.on_one else ()
                 raise
-            loaded = loaded._replace(programs=(*loaded.programs, _LoadedProgram(program, fd, link, groups)))
+            loaded = loaded._replace(programs=(*loaded.programs, one))
             self._events[-1] = loaded
 
     def _add_groups(self, grouping: Grouping, maps: dict[MapRole, int]) -> int:
@@ -259,11 +274,17 @@ class LoadedPrograms:
         self._files.append(fd)
         return fd
 
-    def _attach(self, program: BpfProgram, fd: int) -> int:
-        """Attach a loaded program; return the file of its link."""
+    def _attached(self, program: BpfProgram, fd: int, groups: int, maps: Mapping[MapRole, int]) -> _LoadedProgram:
+        """Attach a loaded program."""
+        if program.memory is not None:
+            value, cpus = maps[MapRole.WATCHED], self._cpus.online
+            watchpoint = set_watchpoint(self._target, program.memory, fd, value, cpus)
+            return _LoadedProgram(program, fd, 0, watchpoint, groups)
         if program.point.on_one:
-            return calls.attach_to_function(self._target, fd)
-        return calls.attach(self._target, fd, program.functions, program.point, numbered=program.numbered)
+            return _LoadedProgram(program, fd, calls.attach_to_function(self._target, fd), None, groups)
+        functions, numbered = program.functions, program.numbered
+        link = calls.attach(self._target, fd, functions, program.point, numbered=numbered)
+        return _LoadedProgram(program, fd, link, None, groups)
 
     def _map(self, kind: MapType, key: int, value: int, entries: int, name: str) -> int:
         fd = calls.create_map(self._target, kind, key, value, entries, name)

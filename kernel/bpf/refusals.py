@@ -6,6 +6,7 @@ import errno
 import re
 
 from kernel.bpf.calls import ENOTSUPP, BpfRefused
+from kernel.bpf.watchpoints import HINTS
 from kernel.errors import ProbeRefused
 from probes.plans.plan import Plan
 from probes.remedies import BY_TRACEFS
@@ -56,6 +57,8 @@ def refusal_of(plan: Plan, error: BpfRefused) -> ProbeRefused:
         words = "a program reads a type or member that this kernel does not have (CO-RE)"
     if plan.object is not None:
         hint = f"the verifier: {words}" if words else _OF_OBJECTS.get(error.number, "")
+    if any(program.memory is not None for program in plan.programs):
+        hint = f"the verifier: {words}" if words else HINTS.get(error.number, "")
     verdict = Verdict(str(plan.probe), Refusal(CODE, str(error), hint=hint), by_kernel=True)
     functions = error.functions if error.number in _OF_FUNCTION else ()
     return ProbeRefused(verdict, dict.fromkeys(functions, words or str(error)))

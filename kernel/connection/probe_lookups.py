@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -9,12 +10,19 @@ from events.names.function_choice import is_choice, module_of
 from kernel.connection.called_functions import CalledFunctionSearch
 from kernel.connection.function_list import read_function_list
 from kernel.connection.kernel_info import KernelInfo
-from kernel.connection.symbol_addresses import base_of, symbol_at_offset, symbol_environment, with_function_name
+from kernel.connection.symbol_addresses import (
+    base_of,
+    symbol_at_offset,
+    symbol_environment,
+    symbol_places,
+    with_function_name,
+)
 from probes.attaching.values import ReasonKind
 from probes.command import Armable, CommandText, has_own_syntax, is_function
-from probes.facts.lookups import UNKNOWN, FunctionAt, SymbolLanding
+from probes.facts.lookups import UNKNOWN, FunctionAt, SymbolLanding, SymbolPlace
 from probes.functions.function_index import STUB, index_of
 from probes.probe import Probe, ProbeKind, ProbePlace
+from probes.sources.source import is_watchpoint
 
 if TYPE_CHECKING:
     from btf.btf import Btf
@@ -53,7 +61,14 @@ class ProbeLookups:
             return (
                 self._with_choices(around) if isinstance(known, Probe) and is_choice(known.place.symbol) else around
             )
+        if is_watchpoint(known):
+            return replace(self._info.environment.nearby, symbol_places=self._symbol_places)
         return self._info.environment.nearby
+
+    def _symbol_places(self, name: str) -> Sequence[SymbolPlace]:
+        """Return the places of all symbols of a name; the table is read when first asked for."""
+        symbols = self._info.symbols
+        return symbol_places(symbols, name) if symbols is not None else ()
 
     def choices(self) -> Environment:
         """Return the lookups of places that stand for several functions: files, calls and addresses."""
@@ -109,7 +124,7 @@ class ProbeLookups:
 
     def asked(self) -> Environment:
         """Return the lookups that may ask the target for symbols and files."""
-        found = self._with_choices(self._info.environment.environment)
+        found = replace(self._with_choices(self._info.environment.environment), symbol_places=self._symbol_places)
         return found if found.symbol is None else replace(found, landing=self._landing)
 
     def _landing(self, name: str, offset: int) -> SymbolLanding | None:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from events.names.kallsyms import Symbols
 from events.names.kallsyms_table import KallsymsEntry
 from probes.command import Armable, is_function
-from probes.facts.lookups import Environment, SymbolCount, SymbolLanding
+from probes.facts.lookups import Environment, SymbolCount, SymbolLanding, SymbolPlace
 from probes.probe import TEXT, Probe, ProbePlace, SymbolBase
 from probes.syntax.text import is_identifier, kstrtoul
 
@@ -35,6 +35,16 @@ def symbol_at_offset(symbols: Symbols, name: str, offset: int) -> SymbolLanding 
         return SymbolLanding(name, offset, first.size, start.code, address)
     code = any(entry.code for entry in symbols.at(address) if entry.name == symbol.name)
     return SymbolLanding(symbol.name, symbol.offset, first.size, code, address)
+
+
+def symbol_places(symbols: Symbols, name: str) -> list[SymbolPlace]:
+    """Return the places of all symbols of a name."""
+    found = []
+    for entry in symbols.named(name):
+        here = symbols.find(entry.address)
+        size = here.size if here is not None and not here.offset else 0
+        found.append(SymbolPlace(entry.address, size, entry.module, entry.code))
+    return found
 
 
 def symbol_environment(symbols: Symbols) -> Environment:

@@ -22,6 +22,7 @@ from kernel.bpf.objects.tables import MapTable
 from kernel.bpf.refusals import refusal_of
 from kernel.bpf.ring_stream import ConvertedStream
 from kernel.bpf.rings import Cpus
+from kernel.bpf.watchpoints import slots_obstacle
 from kernel.errors import FileRefused, KernelError, TargetUnusable
 from kernel.guards.arm_progress import MEASURING, ArmProgress
 from kernel.guards.limits import UNLIMITED, Limits, MeasuredRate, asks_before, too_fast_error
@@ -89,6 +90,8 @@ class ArmedPrograms:
             TargetLost: the connection was lost; the remote host drops the programs.
         """
         progress = progress or ArmProgress()
+        if reason := slots_obstacle(plan, [one.plan for one in self._entries], self._target.facts().machine):
+            raise TargetUnusable(f"{plan.probe.subject}: {reason}")
         ids = [next(self._ids) for _ in plan.events]
         has_stacks = any(program.has_stack for program in plan.programs)
         stacks = next(self._ids) if has_stacks else 0

@@ -280,6 +280,20 @@ class ArmedSet:
             raise TargetUnusable(f"{armed.plan.probe.subject} is not armed any more")
         return armed_state(self._queue.session, armed)
 
+    def plan_of_boot(self, plan: Plan, group: str) -> Plan:
+        """Return a plan with the addresses that its variables have since the kernel has restarted.
+
+        Raises CannotLower, TargetLost.
+        """
+        if not any(program.memory is not None for program in plan.programs):
+            return plan
+        memory = self._planner.lower(plan.probe, group).programs[0].memory
+        events = [
+            replace(event, programs=tuple(replace(one, memory=memory) for one in event.programs))
+            for event in plan.events
+        ]
+        return replace(plan, events=tuple(events))
+
     def arm_back(self, plan: Plan, was: ArmedState) -> Rearmed:
         """Arm a probe that was disarmed, with all that it was told. Raises what `arm` of a session raises."""
         if any(armed.plan.probe == plan.probe for armed in self.probes):

@@ -132,6 +132,11 @@ class EventFields:
             values.append((name, namer.text(value, kind, is_retval, fields.get(name), is_call=column.is_call)))
         return values
 
+    def type_of(self, event: str, field: str) -> int | None:
+        """Return the BTF type of a field of an event, by its path; None: unknown."""
+        column = self._columns.get(exported_name(event), {}).get(field)
+        return column.btf_type if column is not None else None
+
     def text(self, record: Record) -> str:
         """Return a record as one line, as shown; see `events.search.search.LineStyle`."""
         values = " ".join(f"{name}={value}" for name, value in self.values(record))

@@ -27,6 +27,8 @@ from kernel.session.session import Session
 from kernel.target import Target
 from kernel.watch.watch import Watch
 from probes.plans.instance_groups import has_chosen_name, replace_group, with_group
+from probes.plans.plan import Plan
+from probes.refusal import CannotLower
 
 T = TypeVar("T")
 PAUSES = (1.0, 2.0, 4.0, 8.0, 15.0, 30.0)
@@ -255,6 +257,14 @@ class ReconnectAttempt:
             take_away_predecessors(target, UNDOING if named else 0.0)
         return self._rearm()
 
+    def _plan_change(self, group: str) -> Callable[[Plan], Plan]:
+        """Return the change that a plan needs in another session."""
+
+        def changed(plan: Plan) -> Plan:
+            return self.watch.armed.plan_of_boot(plan, group) if self._booted else plan
+
+        return changed
+
     def _cut(self, session: Session) -> Outage:
         """Return the outage up to now, by the kernel's clock if it tells time and has not restarted.
 
@@ -290,7 +300,8 @@ class ReconnectAttempt:
                 if not known:
                     session.pause.begin()
                 for armed in old.probes.armed:
-                    fresh = _defined_again(old, armed, session, refused)
+                    change = self._plan_change(session.group)
+                    fresh = _defined_again(old, armed, session, refused, change)
                     if fresh is not None:
                         again.append((armed, fresh))
                 again[:] = [pair for pair in again if _switched_on(old, *pair, session, refused)]
@@ -311,10 +322,12 @@ class ReconnectAttempt:
         return Reconnected(outage, tuple(again), tuple(refused))
 
 
-def _defined_again(old: AnySession, armed: Armed, session: Session, refused: list[str]) -> Armed | None:
+def _defined_again(
+    old: AnySession, armed: Armed, session: Session, refused: list[str], change: Callable[[Plan], Plan]
+) -> Armed | None:
     """Make a probe of one session in another, with what was done to it by hand, and leave it off; None: refused.
 
-    Raises TargetLost.
+    `change` makes the plan for the other one. Raises TargetLost.
     """
     name, groups = armed.plan.probe.subject, (old.group, session.group)
     was = armed_state(old, armed)
@@ -322,10 +335,10 @@ def _defined_again(old: AnySession, armed: Armed, session: Session, refused: lis
         mode=Mode.OFF, triggers=tuple((number, replace_group(text, *groups)) for number, text in was.triggers)
     )
     try:
-        again = arm_again(session, with_group(armed.plan, *groups), was)
+        again = arm_again(session, change(with_group(armed.plan, *groups)), was)
     except TargetLost:
         raise
-    except KernelError as error:
+    except (KernelError, CannotLower) as error:
         refused.append(f"{name}: {error}")
         return None
     refused += [f"{name}: {text}: {error}" for text, error in again.rejected_triggers]

@@ -6,6 +6,7 @@ from probes.bpf.instructions import (
     ALU64,
     ATOMIC,
     CALL,
+    EXCHANGE,
     EXIT,
     FRAME_POINTER,
     FROM_IMMEDIATE,
@@ -103,6 +104,10 @@ class Assembler:
         """Add a register to the 8 bytes at an address, atomically."""
         self._add(STX | ATOMIC | SIZES[8], address, source, offset, AluOperation.ADD)
 
+    def exchange_in_memory(self, address: int, offset: int, source: int) -> None:
+        """Exchange a register with the 8 bytes at an address, atomically."""
+        self._add(STX | ATOMIC | SIZES[8], address, source, offset, EXCHANGE)
+
     def call(self, helper: Helper) -> None:
         """Call a function of the kernel."""
         self._add(CALL, immediate=helper)
@@ -114,6 +119,11 @@ class Assembler:
     def exit(self, result: int = 0) -> None:
         """Return a number to the kernel."""
         self.constant(0, result)
+        self._add(EXIT)
+
+    def exit_with(self, source: int) -> None:
+        """Return a register to the kernel."""
+        self.move(0, source)
         self._add(EXIT)
 
     def jump(self, label: JumpLabel) -> None:

@@ -9,6 +9,7 @@ from probes.bpf.instructions import (
     ALU64,
     ATOMIC,
     CALL,
+    EXCHANGE,
     EXIT,
     FROM_REGISTER,
     JMP,
@@ -60,6 +61,8 @@ def listing(program: BpfProgram) -> list[str]:
     """Return the lines of a program: its place, then its instructions."""
     count = len(program.functions)
     where = program.functions[0] if count == 1 else counted(count, "function")
+    if program.memory is not None:
+        where = str(program.memory)
     return [
         f"{program.point.value} on {where}, {program.size} bytes a record:",
         *disassembled(assembled(program, (), 1, counter_stride(1))),
@@ -100,7 +103,9 @@ def _text(instruction: Instruction, following: int) -> str:
         return f"r{target} = {memory}"
     if kind == ST:
         return f"{memory} = {immediate}"
-    return f"lock {memory} += r{source}" if kind == STX and code & 0xE0 == ATOMIC else f"{memory} = r{source}"
+    if kind == STX and code & 0xE0 == ATOMIC:
+        return f"r{source} = xchg({memory}, r{source})" if immediate == EXCHANGE else f"lock {memory} += r{source}"
+    return f"{memory} = r{source}"
 
 
 def _address(kind: AddressKind, immediate: int) -> str:

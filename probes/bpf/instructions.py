@@ -18,6 +18,8 @@ FROM_IMMEDIATE, FROM_REGISTER = 0x00, 0x08
 LOAD_IMMEDIATE: Final = LD | IMM | SIZES[8]
 """Code of the only instruction of two slots."""
 CALL, EXIT, JUMP = JMP | 0x80, JMP | 0x90, JMP
+EXCHANGE: Final = 0xE1
+"""Immediate of an atomic instruction that exchanges a register with memory (BPF_XCHG)."""
 FRAME_POINTER: Final = 10
 """Register r10: end of the stack, which grows down from it by up to `STACK_BYTES`."""
 STACK_BYTES: Final = 512
@@ -104,6 +106,8 @@ class MapRole(enum.IntEnum):
     """Hash of the calls that run: frame -> time of the entry (`probes.bpf.groups.grouping`)."""
     KEY = 11
     """Array of one element by CPU: memory for a key that is larger than the stack of a program."""
+    WATCHED = 12
+    """Array of one element: the last value of watched memory (`probes.bpf.watchpoints.watch_writer`)."""
 
 
 class AddressKind(enum.IntEnum):

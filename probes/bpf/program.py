@@ -13,6 +13,7 @@ from probes.bpf.filters.filter import compares_functions
 from probes.bpf.groups.grouping import CallFrame, Grouping
 from probes.bpf.kernel_loads import NO_LOADS, KernelLoads
 from probes.bpf.record import RecordLayout, StoredField
+from probes.bpf.watchpoints.memory import WatchedMemory
 from probes.fetcharg import Expression
 
 COUNTER_NAMES: Final = ("hits", "passed", "lost", "recorded")
@@ -39,7 +40,9 @@ class ProgramMode(enum.IntEnum):
 
 
 class AttachPoint(enum.Enum):
-    """Ends of the calls that a program runs at, of any number of functions (kprobe.multi) or of one (fentry)."""
+    """Ends of the calls that a program runs at, of any number of functions (kprobe.multi) or of one (fentry); or the
+    accesses to memory.
+    """
 
     ENTRY = "kprobe.multi"
     EXIT = "kretprobe.multi"
@@ -47,6 +50,8 @@ class AttachPoint(enum.Enum):
     """Both ends."""
     FENTRY = "fentry"
     FEXIT = "fexit"
+    ACCESS = "watchpoint"
+    """Accesses to memory, by a perf event of each CPU."""
 
     @property
     def at_exit(self) -> bool:
@@ -75,6 +80,8 @@ class ProgramValue(enum.Enum):
 
     FUNCTION = "address of the function"
     CALL = "address of the program's argument, which entry and exit of a call share"
+    READ = "watched memory, as read at the hit"
+    EARLIER = "watched memory, as read at the hit before"
 
 
 class StoredValue(NamedTuple):
@@ -125,6 +132,8 @@ class BpfProgram:
     """Memory that it reads by loads."""
     begins: CallFrame | None = None
     """Frame of the calls whose begin is noted for their exits, and not recorded; None: they are recorded."""
+    memory: WatchedMemory | None = None
+    """Memory whose accesses it runs at; None: it is on functions."""
     has_stack: bool = False
     """True if the kernel's stack is recorded, behind the fields of the largest event of the plan."""
 

@@ -14,6 +14,7 @@ from probes.bpf.groups.group_writer import GroupWriter
 from probes.bpf.instructions import FRAME_POINTER, Helper, Instruction, JumpCondition, MapRole
 from probes.bpf.program import BpfProgram, ObjectRole, ProgramMode
 from probes.bpf.record_writer import PID_PLACE, RecordWriter
+from probes.bpf.watchpoints.watch_writer import exchange_value
 
 _LARGEST_ERRNO = 4095
 """Pointers that are no smaller than the negative number are errors (MAX_ERRNO, include/linux/err.h)."""
@@ -49,6 +50,8 @@ class _ProgramWriter:
         out, done, full = self._out, JumpLabel(), JumpLabel()
         condition, tracked = self._program.condition, self._program.object_field
         out.move(CONTEXT, 1)
+        if self._program.memory is not None:  # also while nothing is recorded, as the next hit needs the value
+            exchange_value(out, self._program.memory)
         out.map_value(2, MapRole.CONTROL)
         out.load(1, 2, 0, 4)
         out.jump_if(JumpCondition.EQ, 1, ProgramMode.OFF, done)

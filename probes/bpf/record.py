@@ -125,13 +125,13 @@ class RecordLayout:
     def _print_fmt(self) -> str:
         places = [one for one in self.fields if one.name.startswith("__probe_")]
         own = [one for one in self.fields if one not in places]
-        head = "(" + " <- ".join(one.type.conversion for one in places) + ")"
+        head = ["(" + " <- ".join(one.type.conversion for one in places) + ")"] if places else []
         words = [f"{one.name}={_conversions(one.type)}" for one in own]
         values = [f"REC->{one.name}" for one in places]
         for one in own:
             count = one.type.elements
             values += [f"REC->{one.name}"] if count == 1 else [f"REC->{one.name}[{n}]" for n in range(count)]
-        return f'"{" ".join([head, *words])}", {", ".join(values)}'
+        return f'"{" ".join([*head, *words])}", {", ".join(values)}'
 
 
 def _conversions(kind: StoredType) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from events.bpf_layout import COMM as COMM_OFFSET
@@ -13,10 +14,13 @@ from probes.bpf.filters.compared_values import ComparedValues
 from probes.bpf.instructions import FRAME_POINTER, Helper, JumpCondition, MapRole
 from probes.bpf.program import BpfProgram, ProgramValue, StoredValue
 from probes.bpf.record import COMM, StoredField
+from probes.bpf.watchpoints.watch_writer import EARLIER_PLACE, READ_PLACE
 from probes.fetcharg import Comm
 
 PID_PLACE: Final = -8
 """Place on the stack of the number of this thread, u32."""
+
+_WATCHED: Final[Mapping[object, int]] = {ProgramValue.READ: READ_PLACE, ProgramValue.EARLIER: EARLIER_PLACE}
 
 
 class RecordWriter:
@@ -88,6 +92,9 @@ class RecordWriter:
             out.move(1, CONTEXT)
             out.call(Helper.GET_FUNC_IP)
             out.store(RECORD, field.offset, 0, 8)
+        elif value.expression in _WATCHED:
+            out.load(1, FRAME_POINTER, _WATCHED[value.expression], 8)
+            out.store(RECORD, field.offset, 1, field.type.size)
         elif isinstance(value.expression, ProgramValue):
             out.store(RECORD, field.offset, CONTEXT, 8)
         elif compared is not None and not field.type.declared.startswith("char["):

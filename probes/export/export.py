@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from probes.export import bootconfig, bpftrace, comment, kernel_cmdline, perf_probe, posix_sh, trace_cmd
-from probes.export.dialect import BY_NUMBER, KPROBES_ONLY, ExportDialect, ExportText
+from probes.export.dialect import BY_NUMBER, KPROBES_ONLY, CannotExport, ExportDialect, ExportText
 from probes.export.fleets import ansible, kubernetes
 from probes.facts.facts import Feature, TargetFacts
 from probes.plans.plan import Plan
@@ -41,4 +41,7 @@ def export(dialect: ExportDialect, plans: Sequence[Plan], facts: TargetFacts) ->
 
     Raises CannotExport.
     """
+    only_here = [plan.probe.subject for plan in plans if any(one.memory is not None for one in plan.programs)]
+    if only_here:
+        raise CannotExport(*(f"{name}: a program of ours records it, which no other tool has" for name in only_here))
     return dialect.write(plans, facts)

@@ -59,6 +59,16 @@ class FunctionAt(NamedTuple):
     """Place that means this function alone, as written to the kernel for a kprobe: `_text+4711`."""
 
 
+class SymbolPlace(NamedTuple):
+    """Symbol of a name, with its place in memory."""
+
+    address: int
+    size: int
+    """Bytes up to the next symbol."""
+    module: str = ""
+    code: bool = False
+
+
 class CalledFunctions(NamedTuple):
     """Functions that others call, as found in the kernel's code."""
 
@@ -99,6 +109,8 @@ class Environment:
     call_at: Callable[[int], int | None] | None = None
     """Offset in bytes of ftrace's call from the beginning of the function at an address; None: unknown. On x86-64 the
     call follows ENDBR64 in functions that are called by address."""
+    symbol_places: Callable[[str], Sequence[SymbolPlace]] | None = None
+    """Places of all symbols of a name."""
     programs: ProgramSupport = UNKNOWN_SUPPORT
     """Attach types of BPF programs that the kernel takes."""
 

@@ -61,7 +61,7 @@ def _lowered(probe: Armable, given: LoweringInput, shared: Signature | None) -> 
     if isinstance(probe, StaticEvent):
         return lower_static(probe, btf, facts, environment)
     if isinstance(probe, Source):
-        return lower_source(probe, btf, facts, group, environment)
+        return lower_source(probe, btf, facts, group, event, environment)
     if isinstance(probe, Latency):
 
         def end(side: Probe, name: str) -> Plan:

@@ -1,7 +1,8 @@
 """List the kinds of sources: what makes events and is no probe on a function, with the options of each.
 
 Documentation/trace/{osnoise-tracer,timerlat-tracer,hwlat_detector}.rst; bounds are those of the files in
-kernel/trace/{trace_osnoise,trace_hwlat}.c. To measure wakeups the kernel needs no tracer: two hist triggers do it
+kernel/trace/{trace_osnoise,trace_hwlat}.c. Watchpoints are perf events of the debug registers
+(PERF_TYPE_BREAKPOINT in perf_event_open(2)). To measure wakeups the kernel needs no tracer: two hist triggers do it
 (Documentation/trace/histogram.rst), where the wakeup tracers keep one maximum, in a buffer that has no raw pages.
 """
 
@@ -50,6 +51,11 @@ class SourceKind:
     """First release of Linux with the tracer; for users only, as no decision depends on it."""
     limit: str = ""
     """Option that `--threshold` sets, so that the kernel itself ends recording; empty: the events are compared."""
+
+    is_latency: bool = True
+    """True if its events are latencies, with a table by CPU."""
+    required: str = ""
+    """Option that has no default and without which nothing is recorded; empty: there is none."""
 
     def option(self, name: str) -> SourceOption | None:
         """Return the option of a name; None: there is none."""
@@ -139,4 +145,36 @@ WAKEUP: Final = SourceKind(
         ),
     ),
 )
-KINDS: Final = {kind.name: kind for kind in (TIMERLAT, OSNOISE, HWLAT, WAKEUP)}
+WATCHPOINT: Final = SourceKind(
+    "watchpoint",
+    "accesses to a kernel variable or an address: who wrote it, and the value before and after",
+    "Who writes this variable?",
+    (
+        SourceOption("at", OptionType.MEMORY, "memory that is watched"),
+        SourceOption("field", OptionType.FIELD, "field of the structure that begins there, in place of all of it"),
+        SourceOption(
+            "len",
+            OptionType.CHOICE,
+            "watched bytes; without it, those of the type, else of the variable",
+            choices=("1", "2", "4", "8"),
+        ),
+        SourceOption(
+            "access",
+            OptionType.CHOICE,
+            "writes, reads and writes, or reads alone, which x86 can't report alone",
+            "w",
+            choices=("w", "rw", "r"),
+        ),
+        SourceOption(
+            "type",
+            OptionType.CHOICE,
+            "type by which the value is shown; without it, that of the variable where BTF knows it",
+            choices=tuple(f"{sign}{bits}" for sign in "usx" for bits in (8, 16, 32, 64)),
+        ),
+        SourceOption("stack", OptionType.SWITCH, "record the kernel's stack at each access", "off"),
+    ),
+    config="HAVE_HW_BREAKPOINT",
+    is_latency=False,
+    required="at",
+)
+KINDS: Final = {kind.name: kind for kind in (TIMERLAT, OSNOISE, HWLAT, WAKEUP, WATCHPOINT)}

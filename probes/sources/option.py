@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from foreign.text import whole_number
+from probes.sources.memory_place import MemoryPlace
 
 _UNITS: Final = {"": 1, "us": 1, "ms": 1_000, "s": 1_000_000}
 _DURATION: Final = re.compile(r"([0-9]{1,12})(us|ms|s)?", re.ASCII)
 _RANGE: Final = re.compile(r"([0-9]{1,5})(?:-([0-9]{1,5}))?", re.ASCII)
+_FIELD: Final = re.compile(r"[A-Za-z_]\w{0,99}(?:\.[A-Za-z_]\w{0,99}){1,15}", re.ASCII)
 MOST_CPUS: Final = 1 << 13
 """Most CPUs of a kernel (CONFIG_NR_CPUS)."""
 
@@ -25,6 +27,10 @@ class OptionType(enum.Enum):
     CHOICE = "one word of several"
     CPUS = "CPUs"
     """List of CPU numbers: `0,2-3`."""
+    MEMORY = "variable or address"
+    """Place in the kernel's memory: `jiffies_64`, `init_task+0x10`, `0xffffffff82a00000`."""
+    FIELD = "field of a structure"
+    """Structure and field: `file.f_pos`, `task_struct.se.vruntime`."""
 
 
 class BadValue(ValueError):
@@ -57,6 +63,10 @@ class SourceOption:
             return f"{off}{duration_text(self.least)} to {duration_text(self.most)}"
         if self.type is OptionType.CPUS:
             return "CPU numbers such as 0,2-3"
+        if self.type is OptionType.MEMORY:
+            return "a variable, as jiffies_64 or init_task+0x10, or an address, as 0xffffffff82a00000"
+        if self.type is OptionType.FIELD:
+            return "a structure and its field, as file.f_pos or task_struct.se.vruntime"
         return " or ".join(self.words)
 
     @property
@@ -70,6 +80,14 @@ class SourceOption:
             return self._duration(text)
         if self.type is OptionType.CPUS:
             return cpu_list(cpus_of(text))
+        if self.type is OptionType.MEMORY:
+            if (place := MemoryPlace.parse(text)) is None:
+                raise BadValue(f"{self.name} is {self.bounds}")
+            return str(place)
+        if self.type is OptionType.FIELD:
+            if _FIELD.fullmatch(text) is None:
+                raise BadValue(f"{self.name} is {self.bounds}")
+            return text
         if text not in self.words:
             raise BadValue(f"{self.name} is {self.bounds}")
         return text

@@ -11,8 +11,9 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import TypeGuard
 
-from probes.sources.kinds import KINDS, SourceKind
+from probes.sources.kinds import KINDS, WATCHPOINT, SourceKind
 from probes.sources.option import BadValue, SourceOption, microseconds
 from probes.syntax.parse_error import ParseError, refuse
 from probes.syntax.text import Word, split
@@ -44,8 +45,9 @@ class Source:
 
     @property
     def subject(self) -> str:
-        """Name of the kind."""
-        return self.name
+        """Name of the kind; of a watchpoint with its place."""
+        place = self.value(self.kind.required) if self.kind.required else ""
+        return f"{self.name} {place}".rstrip()
 
     @property
     def filter(self) -> str:
@@ -78,6 +80,16 @@ class Source:
 
     def __str__(self) -> str:
         return " ".join([self.name, *(f"{name}={value}" for name, value in self.given)])
+
+
+def is_watchpoint(probe: object) -> TypeGuard[Source]:
+    """Return whether a probe is a watchpoint, which BPF programs record."""
+    return isinstance(probe, Source) and probe.kind is WATCHPOINT
+
+
+def is_latency(probe: object) -> TypeGuard[Source]:
+    """Return whether a probe is a source of latencies."""
+    return isinstance(probe, Source) and probe.kind.is_latency
 
 
 def is_source(text: str) -> bool:

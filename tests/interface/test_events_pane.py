@@ -498,3 +498,13 @@ async def test_only_events_of_the_function_under_the_cursor(tmp_path):
         await pilot.press("full_stop")
         assert rows(pane) == [record for record in every if name in record.event]
         assert any(f"func == {name}" in line for line in screen_text(app))
+
+
+async def test_a_watchpoint_needs_an_address_and_a_kernel_that_runs():
+    async with live() as (pilot, pane, every):
+        await pilot.press("space")
+        await to_column(pilot, pane, "task")
+        await pilot.press("W")
+        await until(lambda: "task: this event has no address" in "\n".join(screen_text(pilot.app)), pilot)
+        pane.post_message(EventsPane.WatchpointWanted(0xFFFF888000001000, every[0].event, "file"))
+        await until(lambda: "a watchpoint needs a kernel that runs" in "\n".join(screen_text(pilot.app)), pilot)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from textual.app import App
@@ -17,8 +18,24 @@ if TYPE_CHECKING:
     from kernel.connection.planner import Planner
 
 
-def ask_options(app: App[None], planner: Planner, name: str, chosen: Callable[[Source], object]) -> None:
-    """Ask for the options of a kind of source; `chosen` gets the source, which this kernel accepts."""
+def ask_options(
+    app: App[None],
+    planner: Planner,
+    name: str,
+    chosen: Callable[[Source], object],
+    given: Mapping[str, str] = MappingProxyType({}),
+    structure: str = "",
+) -> None:
+    """Ask for the options of a kind of source; `chosen` gets the source, which this kernel accepts.
+
+    Args:
+        app: the application.
+        planner: judge of the source.
+        name: name of the kind.
+        chosen: called at the end, unless the form was cancelled.
+        given: options that are known already.
+        structure: name of the structure that is watched; empty: it is unknown.
+    """
 
     def wrong(values: Mapping[str, str]) -> str:
         source, error = read_form(name, values)
@@ -29,13 +46,15 @@ def ask_options(app: App[None], planner: Planner, name: str, chosen: Callable[[S
         if source is not None:
             chosen(source)
 
-    app.push_screen(FormDialog(f"{name}: {KINDS[name].title}", form_of(name), wrong), done)
+    title = f"{name}: {KINDS[name].title}" + (f"; field={structure}.… has one field" if structure else "")
+    app.push_screen(FormDialog(title, form_of(name, given), wrong), done)
 
 
-def form_of(name: str) -> list[FormField]:
-    """Return the lines of a form, with the defaults of the options."""
+def form_of(name: str, given: Mapping[str, str] = MappingProxyType({})) -> list[FormField]:
+    """Return the lines of a form, with the options that are given, and the defaults of the others."""
     return [
-        FormField(option.name, option.default, f"{option.help} ({option.bounds})") for option in KINDS[name].options
+        FormField(option.name, given.get(option.name, option.default), f"{option.help} ({option.bounds})")
+        for option in KINDS[name].options
     ]
 
 

@@ -10,10 +10,12 @@ from textual.screen import Screen
 from tui.dialogs import dialogs
 from tui.live.cursor_probe import probes_of_event
 from tui.live.view_switch import ViewSwitch
+from tui.present.ways_out import RUNNING_KERNEL
 from tui.workbench import Workbench
 
 if TYPE_CHECKING:
     from kernel.session.armed import Armed
+    from probes.command import Armable
 
 
 class ArmedControl:
@@ -42,6 +44,23 @@ class ArmedControl:
         else:
             rows = [str(one.plan.probe) for one in probes]
             dialogs.pick(self._screen.app, f"{what} which probe?", rows, lambda row: then(probes[row]))
+
+    def ask_watchpoint(self, address: int, event: str, column: str) -> None:
+        """Ask for the options of a watchpoint at an address that a field of an event has, and set it."""
+        from probes.lowering.sources.watched_field import pointed_structure
+        from probes.sources.kinds import WATCHPOINT
+        from tui.dialogs.source_form import ask_options
+
+        planner, watching = self._bench.planner, self._bench.current_watch
+        if planner is None or watching is None or not planner.info.target.is_kernel:
+            self._screen.notify(f"a watchpoint needs a kernel that runs: {RUNNING_KERNEL}", markup=False)
+            return
+        structure = pointed_structure(planner.info.btf, watching.event_fields.type_of(event, column))
+
+        def chosen(source: Armable) -> None:
+            self._bench.arming.arm_all((source,))
+
+        ask_options(self._screen.app, planner, WATCHPOINT.name, chosen, {"at": f"{address:#x}"}, structure)
 
     def disarm(self) -> None:
         """Disarm a probe; in a view of calls end the tracer, where it runs."""

@@ -163,6 +163,10 @@ class LiveScreen(Screen[None]):
         event.stop()
         self.armed.add_to_filter(event.clause)
 
+    def on_events_pane_watchpoint_wanted(self, event: EventsPane.WatchpointWanted) -> None:
+        event.stop()
+        self.armed.ask_watchpoint(event.address, event.event, event.column)
+
     @on(FilteredPane.FilterChanged)
     def _filter_changed(self, event: FilteredPane.FilterChanged) -> None:
         event.stop()

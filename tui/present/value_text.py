@@ -13,7 +13,7 @@ from events.format import EventFormat, Field
 from events.names.number_format import NumberFormat
 from events.record import Record
 from events.store.outage_mark import task_text
-from probes.sources.source import Source
+from probes.sources.source import is_latency
 from probes.static_events import Latency
 from widgets.number_format import duration
 
@@ -36,7 +36,8 @@ class ValueStyle:
         """Tell whether a field, of an event by its path, is nanoseconds between two events."""
         plans = self._known.plans if field == _MEASURED else ()
         return any(
-            isinstance(plan.probe, Latency | Source) and event in (one.path for one in plan.events) for plan in plans
+            (isinstance(plan.probe, Latency) or is_latency(plan.probe)) and event in (one.path for one in plan.events)
+            for plan in plans
         )
 
     def values(self, record: Record) -> list[tuple[str, str]]:

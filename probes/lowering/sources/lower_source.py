@@ -10,12 +10,14 @@ from btf.btf import Btf
 from probes.facts.facts import Feature, TargetFacts
 from probes.facts.lookups import Environment
 from probes.lowering.latency import lower_latency
+from probes.lowering.sources.option_refusal import option_refusal
+from probes.lowering.sources.watchpoint import lower_watchpoint, machine_obstacle
 from probes.plans.plan import Plan, PlanColumn, PlannedEvent
 from probes.plans.tracer import PlannedTracer, TracerSetting
 from probes.refusal import CannotLower, own_refusal
-from probes.sources.kinds import SourceKind
+from probes.sources.kinds import WATCHPOINT, SourceKind
 from probes.sources.option import cpu_mask, cpus_of
-from probes.sources.source import Source
+from probes.sources.source import Source, is_watchpoint
 from probes.static_events import Latency, LatencyKey
 
 NOISES: Final = ("irq_noise", "nmi_noise", "softirq_noise", "thread_noise")
@@ -38,8 +40,12 @@ _FIELDS: Final = {
 """Fields of the events, in the order in which they are shown."""
 
 
-def lower_source(source: Source, btf: Btf | None, facts: TargetFacts, group: str, environment: Environment) -> Plan:
+def lower_source(
+    source: Source, btf: Btf | None, facts: TargetFacts, group: str, event: str | None, environment: Environment
+) -> Plan:
     """Lower a source, as `probes.lowering.lower.lower` does. Raises CannotLower."""
+    if is_watchpoint(source):
+        return lower_watchpoint(source, btf, facts, group, event, environment)
     if not source.kind.tracer:
         return _wakeups(source, btf, facts, group, environment)
     if reason := missing_reason(source.kind, facts):
@@ -51,6 +57,8 @@ def lower_source(source: Source, btf: Btf | None, facts: TargetFacts, group: str
 
 def missing_reason(kind: SourceKind, facts: TargetFacts) -> str:
     """Return why a kernel can't make a kind of source, with the switch that gives it; empty: it can."""
+    if kind is WATCHPOINT:
+        return machine_obstacle(facts)
     if kind.tracer:
         if kind.tracer in facts.tracers:
             return ""
@@ -65,18 +73,14 @@ def _check(source: Source, facts: TargetFacts) -> None:
     """Raise CannotLower for options that this kernel can't have, or that contradict each other."""
     if source.has("cpus") and (highest := cpus_of(source.value("cpus"))[-1]) >= facts.cpus:
         reason = f"The kernel has {facts.cpus} CPUs, from 0 on"
-        raise _refused(source, "cpus", reason, str(highest))
+        raise option_refusal(source, "cpus", reason, str(highest))
     for part, whole in (("runtime", "period"), ("width", "window")):
         names = {option.name for option in source.kind.options}
         if part in names and source.us(part) > source.us(whole):
             given = part if part in dict(source.given) else whole
-            raise _refused(source, given, f"{part} ({source.value(part)}) is at most {whole} ({source.value(whole)})")
-
-
-def _refused(source: Source, option: str, reason: str, token: str = "") -> CannotLower:
-    word = f"{option}={source.value(option)}"
-    column = max(str(source).find(word), 0)
-    return CannotLower(own_refusal("bad_option", token or word, column, reason))
+            raise option_refusal(
+                source, given, f"{part} ({source.value(part)}) is at most {whole} ({source.value(whole)})"
+            )
 
 
 def _timerlat(source: Source) -> tuple[PlannedTracer, tuple[PlannedEvent, ...], tuple[str, ...]]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from events.bpf_layout import LOSS_NOTICE, RECORD_DATA
-from kernel.agent.bpf_calls import PERF_EVENT_OPEN, BpfCalls
+from kernel.agent.bpf_calls import PERF_EVENT_OPEN, PERF_EVENT_READ, RETURNED, BpfCalls
 from kernel.agent.object_rings import ring_reader
 from kernel.bpf.objects.attach_object import FORMAT_LOST, perf_output_attributes
 from kernel.local.libbpf_calls import LibbpfCalls, LibbpfRing, load_calls, local_calls, local_ring
@@ -46,6 +46,19 @@ def calls(request: pytest.FixtureRequest) -> Iterator[BpfCalls]:
 
 def test_maps(calls: BpfCalls) -> None:
     checks.check_maps(calls.call)
+
+
+def test_only_the_count_of_an_own_event_is_read(calls: BpfCalls) -> None:
+    attributes = struct.pack("<IIQQQQQIIQQ", 1, 96, 0, 0, 0, 0, 0, 0, 0, 0, 0).ljust(96, b"\0")  # the CPU's clock
+    event, _ = calls.call(PERF_EVENT_OPEN, struct.pack("<ii", 0, -1) + attributes, [])
+    if event in (-errno.EACCES, -errno.ENOENT, -errno.EPERM, -errno.ENOSYS):
+        pytest.skip("this kernel lets us open no perf event")
+    result, (data,) = calls.call(PERF_EVENT_READ, struct.pack("<Q", event), [(0, RETURNED, b"8")])
+    assert (result, len(data)) == (8, 8)
+    foreign, left = os.pipe()
+    assert calls.call(PERF_EVENT_READ, struct.pack("<Q", foreign), [(0, RETURNED, b"8")]) == (-errno.EBADF, [])
+    os.close(foreign)
+    os.close(left)
 
 
 def test_programs(calls: BpfCalls) -> None:

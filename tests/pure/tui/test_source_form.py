@@ -52,6 +52,9 @@ def test_any_form_is_read_or_refused(name: str, values: dict[str, str]) -> None:
         ("timerlat period=1ms st", ["stop", "stop_irq", "stack"]),
         ("timerlat causes=", ["on", "off"]),
         ("hwlat mode=p", ["per-cpu"]),
+        ("watchp", ["watchpoint"]),
+        ("watchpoint ", ["at", "field", "len", "access", "type", "stack"]),
+        ("watchpoint at=jiffies_64 access=", ["w", "rw", "r"]),
     ],
 )
 def test_completion(text: str, offered: list[str]) -> None:

@@ -12,7 +12,7 @@ from kernel.errors import KernelError
 from kernel.watch.watch import Watch
 from probes.command import Armable
 from probes.sources.option import duration_text
-from probes.sources.source import Source
+from probes.sources.source import Source, is_latency
 from tui.cli.args.options import is_aggregate
 from tui.cli.console.output import emit, line, plain
 from tui.cli.follow.filter import OptionRefused
@@ -44,7 +44,7 @@ def is_table(arguments: argparse.Namespace, probes: Sequence[Armable]) -> bool:
         or arguments.stacks is not None
         or is_aggregate(arguments)
     )
-    return not others and bool(probes) and all(isinstance(probe, Source) for probe in probes)
+    return not others and bool(probes) and all(is_latency(probe) for probe in probes)
 
 
 def with_threshold(arguments: argparse.Namespace, probes: list[Armable]) -> list[Armable]:

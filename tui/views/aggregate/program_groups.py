@@ -68,6 +68,8 @@ def _changed(wanted: RequestedCalls, event: PlannedEvent, program: BpfProgram) -
     """Return a program that groups the calls of an event, or notes when they begin. Raises AggregateError."""
     if program.role is not None:
         raise AggregateError("the calls of a tracked object are recorded", BY, "", 0)
+    if program.memory is not None:
+        raise AggregateError(f"the accesses of a watchpoint are recorded; {RECORD}", BY, "", 0)
     frame = wanted.frame(event, program)
     if frame is not None and not event.at_exit:
         return replace(program, begins=frame)

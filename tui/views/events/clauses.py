@@ -17,6 +17,11 @@ from widgets.events.event_rows import EventColumn
 
 _SECONDS: Final = re.compile(r"([+-]?)(\d{1,12})(?:\.(\d{1,9}))?")
 
+_KERNEL_HALF: Final = 0xFF00_0000_0000_0000
+"""Lowest address of the kernel with the longest addresses, of 57 bits."""
+_ERRORS: Final = (1 << 64) - 4095
+"""Lowest pointer that is a negative errno (MAX_ERRNO)."""
+
 
 def clause_of(
     record: Record,
@@ -92,3 +97,12 @@ def time_of(text: str, here: int) -> int | None:
     sign, whole, part = match.groups()
     ns = int(whole) * 1_000_000_000 + int((part or "").ljust(9, "0"))
     return {"": ns if len(part or "") > SHOWN_DIGITS else earliest(ns), "+": here + ns, "-": here - ns}[sign]
+
+
+def kernel_address_of(record: Record, column: EventColumn) -> int | None:
+    """Return the address of the kernel in a column of an event; None: there is none."""
+    value = None if column.of_all else record.values.get(column.name)
+    if not isinstance(value, int) or isinstance(value, bool):
+        return None
+    address = value % (1 << 64)
+    return address if _KERNEL_HALF <= address < _ERRORS else None

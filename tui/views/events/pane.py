@@ -42,6 +42,7 @@ class EventsPane(FilteredPane):
             tooltip="Only events without this value",
         ),
         Binding("K", "in_kernel", "In kernel", show=False, tooltip="Record only events with this value from now on"),
+        Binding("W", "watch_memory", "Watch", show=False, tooltip="Set a watchpoint at the address in this column"),
         SORT,
         Binding("H", "hide", "Hide", show=False, tooltip="Hide this column"),
         Binding("A", "show_all", "All columns", show=False, tooltip="Show hidden columns again"),
@@ -65,6 +66,17 @@ class EventsPane(FilteredPane):
             super().__init__()
             self.clause = clause
             """Clause for the kernel's filter."""
+
+    class WatchpointWanted(Message):
+        """Request for a watchpoint at an address that an event has."""
+
+        def __init__(self, address: int, event: str, column: str) -> None:
+            super().__init__()
+            self.address = address
+            self.event = event
+            """Path of the event."""
+            self.column = column
+            """Name of the field with the address."""
 
     def __init__(self, id: str) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id)
@@ -198,6 +210,18 @@ class EventsPane(FilteredPane):
             self.post_message(self.KernelFilterWanted(kernel_clause_of(record, column)))
         except ValueError as error:
             self.notify(f"no filter can be made of {error}", markup=False)
+
+    def action_watch_memory(self) -> None:
+        """Ask for a watchpoint at the address under the cursor."""
+        from tui.views.events.clauses import kernel_address_of
+
+        record, column = self.record, self.choice.current
+        if record is None or column is None:
+            self._choose_first(self.action_watch_memory, of_event=True)
+        elif (address := kernel_address_of(record, column)) is None:
+            self.notify(f"{column.name}: this event has no address of the kernel there", markup=False)
+        else:
+            self.post_message(self.WatchpointWanted(address, record.event, column.name))
 
     def action_sort(self) -> None:
         """Cycle the order of the current column: ascending, descending, by time."""

@@ -75,10 +75,10 @@ class LatenciesView(TableView):
         self.pane.text_table.show_rows(())
 
     def shows(self, plan: Plan) -> bool:
-        """Return True for sources."""
-        from probes.sources.source import Source
+        """Return True for sources of latencies."""
+        from probes.sources.source import is_latency
 
-        return isinstance(plan.probe, Source)
+        return is_latency(plan.probe)
 
     @property
     def table_name(self) -> str:
