@@ -18,6 +18,8 @@ SUFFIX: Final = ".bpf.o"
 _PREFIX: Final = "object:"
 _PROGRAMS: Final = "programs"
 _WORD = re.compile(r"([A-Za-z_][\w.]*)=(.+)", re.DOTALL)
+_LONGEST: Final = 1 << 14
+"""Characters of the longest text: shlex takes the square of the length of a word, 23 s for a million."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +53,8 @@ class ObjectProbe:
 
 
 def is_object(text: str) -> bool:
-    """Return whether a text names an object."""
-    words = _words(text)
+    """Return whether a text names an object; one that is longer than any such text does not."""
+    words = _words(text) if len(text) <= _LONGEST else []
     return bool(words) and (words[0].endswith(SUFFIX) or words[0].startswith(_PREFIX))
 
 

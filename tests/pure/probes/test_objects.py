@@ -46,7 +46,9 @@ def test_the_text_of_an_object_is_read_back(path: str, programs: list[str], reco
         assert parse_command(str(parse_command(str(probe)))) == probe
 
 
-@pytest.mark.parametrize("text", ["f vfs_read", "p:x y", "on sched/sched_switch", "", "vfs_read", "/tmp/x.o"])
+@pytest.mark.parametrize(
+    "text", ["f vfs_read", "p:x y", "on sched/sched_switch", "", "vfs_read", "/tmp/x.o", "a" * 10**6, '"' + "a" * 10**6]
+)
 def test_other_texts_are_no_objects(text: str) -> None:
     assert not is_object(text)
 
