@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from probes.probe import ProbePlace
@@ -49,17 +49,22 @@ class Instruction(NamedTuple):
 class CodePart(NamedTuple):
     """Contiguous code of a function: the function itself, or a part split off by the compiler (`name.cold`)."""
 
+    name: str
+    """Symbol of the part."""
     place: ProbePlace
-    """First instruction, as a kprobe names it."""
+    """First instruction, as a kprobe names it: by another symbol, or by its address, where the name repeats."""
     address: int
     size: int
     """Bytes up to the next symbol, padding behind the last instruction left out."""
     instructions: tuple[Instruction, ...]
 
-    @property
-    def name(self) -> str:
-        """Symbol of the part."""
-        return self.place.symbol
+    def place_at(self, offset: int) -> str:
+        """Return a place in the part as a kprobe names it: `vfs_read+0x1f`, `_text+4711`, `0xffffffff81234567`."""
+        if self.place.base is not None or not offset:
+            return replace(self.place, offset=offset).kernel_text
+        if self.place.symbol == self.name:
+            return f"{self.place.kernel_text}+{offset:#x}"
+        return f"{self.address + offset:#x}"
 
     def __contains__(self, address: object) -> bool:
         """Return whether an address lies in the part."""

@@ -32,6 +32,7 @@ _INSIDE_FTRACE: Final = "the place of ftrace's call, which this kernel lets no k
 class PartCode(NamedTuple):
     """Machine code of a part of a function."""
 
+    name: str
     place: ProbePlace
     address: int
     code: bytes
@@ -63,7 +64,7 @@ def make_parts(codes: Iterable[PartCode], context: CodeContext) -> tuple[CodePar
 
 
 def _make_part(part: PartCode, ranges: Sequence[range], context: CodeContext, is_first: bool) -> CodePart:
-    decoded = decode(part.code, part.address, context.machine)
+    decoded = decode(_without_next_ops(part, context.machine), part.address, context.machine)
     padding = sum(1 for _ in iter_padding(decoded, context.machine))
     if padding < len(decoded):
         decoded = decoded[: len(decoded) - padding]
@@ -77,7 +78,17 @@ def _make_part(part: PartCode, ranges: Sequence[range], context: CodeContext, is
             Instruction(one.offset, one.code, one.mnemonic, one.operands, kind, target, name, refusal)
         )
     size = decoded[-1].offset + len(decoded[-1].code) if decoded else 0
-    return CodePart(part.place, part.address, size, tuple(instructions))
+    return CodePart(part.name, part.place, part.address, size, tuple(instructions))
+
+
+def _without_next_ops(part: PartCode, machine: str) -> bytes:
+    """Return code without the pointer of ftrace that kernels of arm64 keep before the next function (CALL_OPS).
+
+    No instruction has the upper half of a kernel address.
+    """
+    end = part.address + len(part.code)
+    is_pointer = machine == "aarch64" and end % 8 == 0 and part.code[-2:] == b"\xff\xff"
+    return part.code[:-8] if is_pointer else part.code
 
 
 def target_of(one: Decoded, start: int, machine: str) -> int | None:

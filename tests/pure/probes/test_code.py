@@ -18,7 +18,7 @@ from probes.code.kprobe_refusals import encoding_refusal
 from probes.code.make_body import CodeContext, PartCode, goes_through_pointer, make_parts
 from probes.code.patched_sites import TABLES, EntryLayout, Site, table_sites
 from probes.code.recover import InstalledKprobe, recover
-from probes.probe import ProbePlace
+from probes.probe import ProbePlace, SymbolBase
 
 START = 0xFFFFFFFF81000000
 NAMES = {
@@ -41,8 +41,8 @@ def arm(*words: int) -> bytes:
 def part(
     code: bytes, machine: str = "x86_64", sites: tuple[Site, ...] = (), *, ftrace: bool = True, cold: bytes = b""
 ):
-    parts = [PartCode(ProbePlace("f"), START, code)]
-    parts += [PartCode(ProbePlace("f.cold"), START + 0x5000, cold)] if cold else []
+    parts = [PartCode("f", ProbePlace("f"), START, code)]
+    parts += [PartCode("f.cold", ProbePlace("f.cold"), START + 0x5000, cold)] if cold else []
     return make_parts(parts, CodeContext(machine, lambda address: NAMES.get(address, ""), sites, ftrace))[0]
 
 
@@ -168,6 +168,8 @@ def test_padding_behind_the_last_instruction_is_left_out() -> None:
         "nop",
         "ret",
     ]
+    pointer = (0xFFFFA1D80E4277D0).to_bytes(8, "little")
+    assert part(arm(0xD503201F, 0xD65F03C0) + pointer, "aarch64").size == 8, "of the next function, for ftrace"
     assert part(x86("90cc90")).size == 3, "a function of nothing else is shown"
 
 
@@ -320,3 +322,11 @@ def test_a_kprobe_without_a_breakpoint_changes_nothing() -> None:
     assert recover(b"\xe8abcd\xc3", START, [InstalledKprobe(START, b"\0"), InstalledKprobe(START + 5, b"\x90")]) == (
         b"\xe8abcd\xc3"
     )
+
+
+def test_places_are_named_as_a_kprobe_names_them() -> None:
+    [one] = make_parts([PartCode("f", ProbePlace("f"), START, b"\xc3")], CodeContext("x86_64", lambda _: ""))
+    assert [one.place_at(0), one.place_at(0x1F)] == ["f", "f+0x1f"]
+    assert one._replace(place=ProbePlace("f", "mod")).place_at(1) == "mod:f+0x1"
+    assert one._replace(place=ProbePlace("f", base=SymbolBase("_text", 16))).place_at(2) == "_text+18"
+    assert one._replace(place=ProbePlace(f"{START:#x}")).place_at(2) == f"{START + 2:#x}"

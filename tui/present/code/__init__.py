@@ -1,0 +1,1 @@
+"""Write the code of functions as text, for the commands and the application."""
