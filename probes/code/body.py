@@ -45,6 +45,11 @@ class Instruction(NamedTuple):
         """Mnemonic and operands."""
         return f"{self.mnemonic} {self.operands}".rstrip()
 
+    @property
+    def leaves(self) -> bool:
+        """True for a return or a tail call."""
+        return self.kind in (InstructionKind.RETURN, InstructionKind.TAIL_CALL)
+
 
 class CodePart(NamedTuple):
     """Contiguous code of a function: the function itself, or a part split off by the compiler (`name.cold`)."""

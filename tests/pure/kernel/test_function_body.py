@@ -18,9 +18,9 @@ from kernel.attach.function_body import BodyReader
 from kernel.connection.kernel_info import KernelInfo
 from kernel.connection.open_target import open_target
 from probes.code.body import FunctionBody, InstructionKind
+from probes.code.rows import code_rows, summary_text
 from tests.probes_data import _files
 from tests.small_kernel import TEXT, core_file, save
-from tui.present.code.rows import code_rows, summary_text
 
 DATA = TEXT + 0x100000
 TABLES = {

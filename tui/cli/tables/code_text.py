@@ -6,10 +6,10 @@ from kernel.attach.explain import AttachExplainer
 from kernel.attach.function_body import BodyReader
 from kernel.connection.kernel_info import KernelInfo
 from probes.code.body import FunctionBody
+from probes.code.rows import body_json, code_row, summary_text
 from tui.cli.console.output import emit, plain
 from tui.cli.console.waiting import waiting
 from tui.cli.status import DONE
-from tui.present.code.rows import body_json, code_row, summary_text
 
 
 def show_code(info: KernelInfo, name: str, *, as_json: bool) -> int:

@@ -1,1 +1,0 @@
-"""Write the code of functions as text, for the commands and the application."""
