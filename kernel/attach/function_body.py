@@ -30,6 +30,8 @@ _LARGEST: Final = 1 << 18
 _CODE: Final = "code"
 _COPIED_NAMES: Final = ("__pi_", "__pfx_")
 """Beginnings of names that others of the same address are better than: those of early code, and of padding."""
+_THUNKS: Final = "_thunk_array"
+"""End of the names of arrays of code for calls through registers; their first element has its own name, too."""
 _FTRACE_HANDLER: Final = "kprobe_ftrace_handler"
 """Function that a kernel has if kprobes may stand where ftrace's call does (CONFIG_KPROBES_ON_FTRACE)."""
 
@@ -160,5 +162,6 @@ def _name_at(symbols: Symbols, address: int) -> str:
     if found is None:
         return ""
     names = symbols.names_at(address - found.offset)
-    name = next((one for one in names if not one.startswith(_COPIED_NAMES)), found.name)
+    own = (one for one in names if not one.startswith(_COPIED_NAMES) and not one.endswith(_THUNKS))
+    name = next(own, found.name)
     return f"{name}+{found.offset:#x}" if found.offset else name

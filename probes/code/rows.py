@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from probes.code.body import CodePart, FunctionBody, Instruction, InstructionKind
 from probes.code.make_body import goes_through_pointer
+from probes.code.ways_out import ways_out
 
 _TOLD_KINDS = (InstructionKind.TAIL_CALL, InstructionKind.RETURN)
 
@@ -68,6 +69,15 @@ def body_json(body: FunctionBody) -> dict[str, Any]:
         "machine": body.machine,
         "refusal": body.refusal or None,
         "notes": list(body.notes),
+        "ways_out": [
+            {
+                "place": way.place,
+                "kind": str(way.instruction.kind),
+                "target": way.target or None,
+                "kprobe": not takes_no_kprobe(body, way.instruction),
+            }
+            for way in ways_out(body)
+        ],
         "parts": [
             {
                 "symbol": part.name,

@@ -6,6 +6,7 @@ import random
 import re
 import shutil
 import subprocess
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +20,7 @@ from kernel.connection.kernel_info import KernelInfo
 from kernel.lab.guest import Guest
 from kernel.lab.target import connect
 from probes.code.body import CodePart, FunctionBody, Instruction, InstructionKind
+from probes.code.ways_out import ways_out
 from probes.functions.function_index import index_of
 from tests.real.processes import until
 
@@ -27,6 +29,37 @@ WHOLE = 4
 """Functions of which every instruction is tried: to take a kprobe away takes the kernel a while."""
 MANY = 150
 """Functions of which one instruction is tried that takes one, and all that take none."""
+CALLED = (
+    "vfs_read",
+    "vfs_write",
+    "ksys_read",
+    "ksys_write",
+    "rw_verify_area",
+    "do_sys_openat2",
+    "do_filp_open",
+    "path_openat",
+    "may_open",
+    "vfs_open",
+    "do_dentry_open",
+    "seq_read_iter",
+    "proc_reg_read_iter",
+    "security_file_permission",
+    "fsnotify_parent",
+    "__fsnotify_parent",
+    "do_mmap",
+    "vm_mmap_pgoff",
+    "getname_flags",
+    "filp_close",
+    "fput",
+    "dput",
+    "mntput",
+    "path_put",
+    "security_file_open",
+    "file_update_time",
+    "simple_write_begin",
+    "generic_perform_write",
+)
+"""Functions that a program which copies a file calls."""
 OBJDUMP = {"x86_64": ("objdump", "i386:x86-64"), "aarch64": ("aarch64-linux-gnu-objdump", "aarch64")}
 # One line in, one out: what the kernel said.
 TRY = r"""
@@ -167,6 +200,49 @@ class TestOnKernels:
         finally:
             seen.guest.run(f"echo 0 >{tracing}/events/pw_code/enable; echo >{tracing}/dynamic_events")
         assert seen.body("vfs_readv") == before
+
+    def test_every_call_ends_at_one_of_the_ways_out(self, seen: Seen) -> None:
+        """Calls of one process: as many ends as beginnings, and the results that return probes of the kernel see.
+
+        The kernel refuses the result of a function that has none: that line is left out.
+        """
+        x86 = seen.info.facts.machine == "x86_64"
+        symbols = seen.info.symbols
+        assert symbols is not None
+        names = [name for name in CALLED if len(symbols.named(name)) == 1 and not seen.body(name).refusal]
+        lines, tails = [], set()
+        for name in names:
+            ways = ways_out(seen.body(name))
+            if any(way.instruction.refusal for way in ways):
+                continue
+            tails |= {name for way in ways if not way.is_return}
+            lines += [f"p:pw_code/begin_{name} {name}", f"r:pw_code/kernel_{name} {name} ret=$retval:s64"]
+            lines += [
+                f"p:pw_code/end{number}_{name} {way.place} ret={'%ax' if x86 else '%x0'}:s64"
+                for number, way in enumerate(ways)
+            ]
+        script = f"""
+        cd /sys/kernel/tracing; echo >trace
+        while read -r line; do echo "$line" >>dynamic_events; done 2>/dev/null <<'LINES'
+{chr(10).join(lines)}
+LINES
+        sh -c 'echo "common_pid == $$" >events/pw_code/filter; echo 1 >events/pw_code/enable
+          exec dd if=/proc/version of=/tmp/pw_code bs=7 count=20' 2>/dev/null
+        echo 0 >events/pw_code/enable; cat trace; echo >dynamic_events; rm /tmp/pw_code
+        """
+        text = seen.guest.run(script).decode()
+        begun, ended, told = (defaultdict[str, list[int]](list) for _ in range(3))
+        for kind, name, result in re.findall(r": (begin|end\d+|kernel)_(\w+): \([^)]*\)(?: ret=(-?\d+))?", text):
+            {"begin": begun, "kernel": told}.get(kind, ended)[name].append(int(result or 0))
+        counted = {name: (len(begun[name]), len(ended[name])) for name in begun}
+        # What ran when recording began or ended has one end only.
+        assert {name: pair for name, pair in counted.items() if abs(pair[0] - pair[1]) > 1} == {}
+        assert len(begun) >= 8 and sum(begin for begin, _ in counted.values()) > 100
+        if x86:  # compiled with sibling calls; arm64 keeps frames
+            assert begun.keys() & tails, "of those that end in another function, some were called"
+        whole = [name for name in begun if name not in tails and len(ended[name]) == len(told[name])]
+        assert len(whole) >= 4
+        assert {name: (ended[name], told[name]) for name in whole if ended[name] != told[name]} == {}
 
     def test_a_module(self, seen: Seen) -> None:
         seen.guest.run("lsmod | grep -q dummy || insmod /lib/modules/extra/dummy.ko")

@@ -15,6 +15,7 @@ from textual.widgets import Static
 
 from probes.code.body import CodePart, FunctionBody, Instruction
 from probes.code.rows import CodeRow, code_row, summary_text, takes_no_kprobe
+from probes.code.ways_out import ways_out_text
 from widgets.dialogs.dialog import Dialog
 from widgets.lists.line_list import LineList
 from widgets.number_format import short
@@ -124,7 +125,7 @@ class CodeDialog(Dialog[str]):
         self._list.rows = self._rows
         texts = [f"{body.name}: {summary_text(body)}" for body in bodies]
         self._head.update(Content.styled(safe("; ".join(texts)), "bold"))
-        notes = [text for body in bodies for text in (body.refusal, *body.notes) if text]
+        notes = [text for body in bodies for text in (ways_out_text(body), body.refusal, *body.notes) if text]
         self._notes.update(Content.styled(safe("; ".join(dict.fromkeys(notes))), "dim"))
         self.refresh_bindings()
 

@@ -19,6 +19,7 @@ from kernel.connection.kernel_info import KernelInfo
 from kernel.connection.open_target import open_target
 from probes.code.body import FunctionBody, InstructionKind
 from probes.code.rows import code_rows, summary_text
+from probes.code.ways_out import ways_out_text
 from tests.probes_data import _files
 from tests.small_kernel import TEXT, core_file, save
 
@@ -113,6 +114,7 @@ def test_targets_and_places_are_named(folder: Path) -> None:
     assert kinds["ksys_write+0x14"] is InstructionKind.JUMP
     assert found.parts[1].place_at(1) == "ksys_write.cold+0x1"
     assert found.parts[0].place_at(0) == "ksys_write"
+    assert ways_out_text(found) == "1 of 2 ways out return (+0x1f); +0x1a jumps to twin"
     assert summary_text(found) == "38 bytes, 10 instructions, 7 take a kprobe"
 
 

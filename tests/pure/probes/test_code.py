@@ -12,12 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from probes.code import decode as decoding
-from probes.code.body import InstructionKind
+from probes.code.body import FunctionBody, InstructionKind
 from probes.code.decode import NoCapstone, decode, require_capstone
 from probes.code.kprobe_refusals import encoding_refusal
 from probes.code.make_body import CodeContext, PartCode, goes_through_pointer, make_parts
 from probes.code.patched_sites import TABLES, EntryLayout, Site, table_sites
 from probes.code.recover import InstalledKprobe, recover
+from probes.code.ways_out import ways_out, ways_out_text
 from probes.probe import ProbePlace, SymbolBase
 
 START = 0xFFFFFFFF81000000
@@ -330,3 +331,27 @@ def test_places_are_named_as_a_kprobe_names_them() -> None:
     assert one._replace(place=ProbePlace("f", "mod")).place_at(1) == "mod:f+0x1"
     assert one._replace(place=ProbePlace("f", base=SymbolBase("_text", 16))).place_at(2) == "_text+18"
     assert one._replace(place=ProbePlace(f"{START:#x}")).place_at(2) == f"{START + 2:#x}"
+
+
+OUT = [
+    (x86("c3"), b"", "1 way out: it returns at +0x0"),
+    (x86("7401 c3 90 c3"), b"", "2 ways out: all return at +0x2, +0x4"),
+    (x86("c3"), x86("c3"), "2 ways out: all return at +0x0, .cold+0x0"),
+    (x86("c3 ffe0"), b"", "1 of 2 ways out return (+0x0); +0x1 jumps through a pointer"),
+    (x86("90") + branch("e9", 1, START + 0x1000), b"", "no return of its own; +0x1 jumps to other"),
+    (branch("e9", 0, START + 0x2000), b"", "1 way out: it returns at +0x0"),
+    (x86("0f0b"), b"", "no way out: it does not return"),
+]
+
+
+@pytest.mark.parametrize(("code", "cold", "text"), OUT)
+def test_the_ways_out_of_a_function(code, cold, text) -> None:
+    codes = [PartCode("f", ProbePlace("f"), START, code)]
+    codes += [PartCode("f.cold", ProbePlace("f.cold"), START + 0x5000, cold)] if cold else []
+    body = FunctionBody("f", "", "x86_64", make_parts(codes, CodeContext("x86_64", lambda at: NAMES.get(at, ""))))
+    assert ways_out_text(body) == text
+    assert [way.place for way in ways_out(body) if way.is_return] == [
+        f"{part.name}+{one.offset:#x}" if one.offset else part.name
+        for part, one in body.instructions()
+        if one.kind is InstructionKind.RETURN
+    ]

@@ -22,6 +22,7 @@ def test_instructions_with_their_targets(folder: Path, capsys: pytest.CaptureFix
     assert main(["show", "--code", "ksys_write", "-t", str(folder)]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("ksys_write: 37 bytes, 33 instructions, 33 take a kprobe")
+    assert lines[1] == "no way out: it does not return"
     assert "ksys_write:" in lines
     assert [line for line in lines if "callq" in line] == ["  +0x20  callq vfs_write"]
 

@@ -7,6 +7,7 @@ from kernel.attach.function_body import BodyReader
 from kernel.connection.kernel_info import KernelInfo
 from probes.code.body import FunctionBody
 from probes.code.rows import body_json, code_row, summary_text
+from probes.code.ways_out import ways_out_text
 from tui.cli.console.output import emit, plain
 from tui.cli.console.waiting import waiting
 from tui.cli.status import DONE
@@ -28,6 +29,7 @@ def show_code(info: KernelInfo, name: str, *, as_json: bool) -> int:
 def _print_body(body: FunctionBody) -> None:
     module = f" [{body.module}]" if body.module else ""
     print(plain(f"{body.name}{module}: {summary_text(body)}"))
+    print(plain(ways_out_text(body)))
     if body.refusal:
         print(plain(f"no kprobe: {body.refusal}"))
     for note in body.notes:
