@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from events.names.kallsyms import Symbols
@@ -22,7 +22,7 @@ from probes.code.body import FunctionBody
 from probes.code.decode import MACHINES, NoCapstone, require_capstone
 from probes.code.make_body import CodeContext, PartCode, make_parts
 from probes.code.patched_sites import Site
-from probes.code.recover import recover
+from probes.code.recover import InstalledKprobe, recover
 from probes.probe import ProbeKind, ProbePlace
 
 _LARGEST: Final = 1 << 18
@@ -97,11 +97,12 @@ class BodyReader:
             what = "; ".join(tables.unread) or "static branches and calls"
             notes.append(f"not all places that take no kprobe are known: {what}")
         entries = [entry, *([] if is_twin else self._split_off(entry, symbols))]
+        earlier = _kprobes(tables)
         codes = [self._code(one, symbols, kcore, notes, is_twin) for one in entries]
         codes = [code for code in codes if code.code]
         if not codes:
             raise InputRefusal(entry.name, "its code is not in the kernel's memory as it is shown (/proc/kcore)")
-        codes = self._without_kprobes(codes, tables, notes)
+        codes = _without_kprobes(codes, (earlier, _kprobes(tables)), notes)
         context = CodeContext(
             self._info.facts.machine,
             lambda address: _name_at(symbols, address),
@@ -134,13 +135,25 @@ class BodyReader:
             place = ProbePlace(entry.name, base=base) if base is not None else ProbePlace(f"{entry.address:#x}")
         return PartCode(entry.name, place, entry.address, kcore.read(entry.address, min(size, _LARGEST)))
 
-    def _without_kprobes(self, codes: list[PartCode], tables: KernelTables, notes: list[str]) -> list[PartCode]:
-        """Return code without the breakpoints and jumps of kprobes, which hide what they stand on."""
-        with contextlib.suppress(FileRefused):
-            if (probes := tables.kprobes()) is not None:
-                return [code._replace(code=recover(code.code, code.address, probes)) for code in codes]
+
+def _kprobes(tables: KernelTables) -> list[InstalledKprobe] | None:
+    """Return the kprobes of a kernel; None: unknown. Raises TargetLost."""
+    with contextlib.suppress(FileRefused):
+        return tables.kprobes()
+    return None
+
+
+def _without_kprobes(
+    codes: list[PartCode], probes: Sequence[list[InstalledKprobe] | None], notes: list[str]
+) -> list[PartCode]:
+    """Return code without the breakpoints and jumps of kprobes, which hide what they stand on.
+
+    `probes`: those before and after the code was read; the kernel takes some away at its leisure.
+    """
+    known = [probe for found in probes for probe in found or ()]
+    if None in probes:
         notes.append("kprobes that are armed in it now are shown as breakpoints")
-        return codes
+    return [code._replace(code=recover(code.code, code.address, known)) for code in codes]
 
 
 def _refusal(about: Attachability, address: int) -> str:

@@ -42,10 +42,11 @@ class _KprobeLayout(NamedTuple):
     opcode: int
     flags: int
     behind: int
-    """Offset of the bytes that the jump of an optimised kprobe replaced; 0: unknown."""
+    """Offset of the bytes that the jump of an optimised kprobe replaced; a pointer later that of its detour."""
     size: int
+    """Bytes up to the end of all members."""
     least: int
-    """Bytes up to the end of the other members."""
+    """Bytes up to the end of the members of any kprobe."""
 
 
 class KernelTables:
@@ -91,23 +92,27 @@ class KernelTables:
             if len(data) < layout.least or _number(data, layout.flags, 4) & _FTRACE_FLAG:
                 continue
             width = 1 if self._machine == "x86_64" else 4
-            behind = data[layout.behind : layout.behind + _JUMP_OPERAND] if layout.behind else b""
+            behind = data[layout.behind : layout.behind + _JUMP_OPERAND]
+            detour = _number(data, layout.behind + _POINTER, _POINTER)
             opcode = data[layout.opcode : layout.opcode + width]
-            found.append(InstalledKprobe(_number(data, layout.address, _POINTER), opcode, behind))
+            found.append(InstalledKprobe(_number(data, layout.address, _POINTER), opcode, behind, detour))
         return found
 
     @cached_property
     def _kprobe_layout(self) -> _KprobeLayout | None:
-        """Offsets in `struct kprobe`, and in the optimised one that it begins; None: unknown."""
+        """Offsets in `struct kprobe`, and in the optimised one that begins with it; None: unknown.
+
+        `struct optimized_kprobe` is a kprobe, a list head, the replaced bytes and the address of the detour
+        (arch/x86/include/asm/kprobes.h); BTF often lacks it. `recover` looks that the jump goes to the detour.
+        """
+        found = self._btf.find("kprobe", Kind.STRUCT) if self._btf is not None else None
         names = ("hlist", "addr", "opcode", "flags")
         node, address, opcode, flags = (self._member("kprobe", name) for name in names)
-        if node is None or address is None or opcode is None or flags is None:
+        if self._btf is None or found is None or node is None or address is None or opcode is None or flags is None:
             return None
+        behind = size_of(self._btf, found) + 2 * _POINTER
         least = max(node, address, opcode, flags) + _POINTER
-        outer, inner = self._member("optimized_kprobe", "optinsn"), self._member("arch_optimized_insn", "copied_insn")
-        is_known = self._machine == "x86_64" and outer is not None and inner is not None
-        behind = (outer or 0) + (inner or 0) if is_known else 0
-        return _KprobeLayout(node, address, opcode, flags, behind, max(least, behind + _JUMP_OPERAND), least)
+        return _KprobeLayout(node, address, opcode, flags, behind, behind + 2 * _POINTER, least)
 
     def _nodes(self, start: int) -> Iterator[int]:
         """Yield the addresses of the list nodes in the hash table of kprobes."""

@@ -310,7 +310,8 @@ def test_code_under_kprobes_is_recovered(data: st.DataObject, machine: str) -> N
     memory, probes = bytearray(code), []
     for place in places:
         at = place * 8  # an optimised one takes five bytes
-        probes.append(InstalledKprobe(START + at, code[at : at + width], code[at + 1 : at + 5] if optimised else b""))
+        detour = START + at + 5 + int.from_bytes(b"abcd", "little")
+        probes.append(InstalledKprobe(START + at, code[at : at + width], code[at + 1 : at + 5], detour))
         memory[at : at + width] = b"\xcc" if width == 1 else arm(0xD4200080)
         if optimised:
             memory[at : at + 5] = b"\xe9abcd"
@@ -319,7 +320,9 @@ def test_code_under_kprobes_is_recovered(data: st.DataObject, machine: str) -> N
 
 
 def test_a_kprobe_without_a_breakpoint_changes_nothing() -> None:
-    """It is not armed, or is one of ftrace."""
+    """It is not armed, or is one of ftrace, or a jump that stands there is none of it."""
+    jump = b"\xe9abcd"
+    assert recover(jump, START, [InstalledKprobe(START, b"\x90", bytes(4), START + 8)]) == jump
     assert recover(b"\xe8abcd\xc3", START, [InstalledKprobe(START, b"\0"), InstalledKprobe(START + 5, b"\x90")]) == (
         b"\xe8abcd\xc3"
     )
