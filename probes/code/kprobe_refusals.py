@@ -82,7 +82,7 @@ def encoding_refusal(codes: Sequence[bytes], index: int, machine: str) -> str:
 
 def _x86_refusal(code: bytes) -> str:
     at = opcode_offset(code)
-    opcode, operand = code[at], code[at + 1] if at + 1 < len(code) else 0
+    opcode, operand, *_ = (*code[at:], 0, 0)
     mode, extension = operand >> 6, operand >> 3 & 7
     if opcode == _MOVE_TO_SEGMENT and extension == _STACK_SEGMENT:
         return _X86[0x1F]

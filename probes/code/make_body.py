@@ -16,7 +16,8 @@ _RETURN_THUNK: Final = "return_thunk"
 """End of the names of the code that a `ret` is replaced by (arch/x86/lib/retpoline.S)."""
 _POINTER_THUNK: Final = "__x86_indirect_"
 """Beginning of the names of the code that calls and jumps through registers are replaced by."""
-_RELATIVE: Final = re.compile(r"(-?(?:0x)?[0-9a-f]*)\(%rip\)")
+_RELATIVE: Final = "(%rip)"
+_DIGITS: Final = "-0123456789abcdefx"
 _X86_BRANCH: Final = re.compile(r"j\w+|callq?|loopn?[ez]?|jr?e?cxz")
 _ARM_CALLS: Final = ("bl", "blr", "blraa", "blraaz", "blrab", "blrabz")
 _ARM_JUMPS: Final = ("b", "br", "braa", "braaz", "brab", "brabz", "cbz", "cbnz", "tbz", "tbnz")
@@ -102,9 +103,9 @@ def target_of(one: Decoded, start: int, machine: str) -> int | None:
     if machine == "x86_64":
         if _X86_BRANCH.fullmatch(one.mnemonic) and one.operands.startswith("0x"):
             return int(one.operands, 16)
-        if (found := _RELATIVE.search(one.operands)) is not None:
-            return start + one.offset + len(one.code) + int(found[1] or "0", 0) & (1 << 64) - 1
-        return None
+        before, is_relative, _ = one.operands.partition(_RELATIVE)
+        distance = before[len(before.rstrip(_DIGITS)) :] or "0"
+        return start + one.offset + len(one.code) + int(distance, 0) & (1 << 64) - 1 if is_relative else None
     if one.mnemonic.startswith("b.") or one.mnemonic in (*_ARM_CALLS, *_ARM_JUMPS, *_ARM_RELATIVE):
         found = _ARM_ADDRESS.search(one.operands)
         return int(found[1], 16) if found is not None else None
@@ -131,7 +132,7 @@ def kind_of(one: Decoded, target: int | None, name: str, ranges: Sequence[range]
             return InstructionKind.OTHER
         if name.endswith(_RETURN_THUNK):
             return InstructionKind.RETURN
-        is_table = one.operands.startswith("*") and ", " in one.operands and _RELATIVE.search(one.operands) is None
+        is_table = one.operands.startswith("*") and ", " in one.operands and _RELATIVE not in one.operands
         inside = is_table if one.operands.startswith("*") else target is None or any(target in one for one in ranges)
         return InstructionKind.JUMP if inside else InstructionKind.TAIL_CALL
     if word in _ARM_CALLS:

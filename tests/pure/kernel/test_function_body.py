@@ -54,7 +54,7 @@ def layouts() -> tuple[Btf, int]:
 
 
 def memory(kprobes: dict[int, bytes]) -> dict[int, bytes]:
-    """Code at `ksys_write`, tables, and kprobes by their offset in it with what each replaced: five bytes by a jump."""
+    """Code at `ksys_write`, tables, and kprobes by their offset with what each replaced: five bytes by a jump."""
     btf, bug_size = layouts()
     start = TEXT + 0x100
     code = bytearray(b"\xcc" * 0x1000)

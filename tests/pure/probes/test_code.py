@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 
 from probes.code import decode as decoding
 from probes.code.body import FunctionBody, InstructionKind
-from probes.code.decode import NoCapstone, decode, require_capstone
+from probes.code.decode import Decoded, NoCapstone, decode, require_capstone
 from probes.code.kprobe_refusals import encoding_refusal
-from probes.code.make_body import CodeContext, PartCode, goes_through_pointer, make_parts
+from probes.code.make_body import CodeContext, PartCode, goes_through_pointer, make_parts, target_of
 from probes.code.patched_sites import TABLES, EntryLayout, Site, table_sites
 from probes.code.recover import InstalledKprobe, recover
+from probes.code.rows import code_rows, summary_text
 from probes.code.ways_out import ways_out, ways_out_text
 from probes.probe import ProbePlace, SymbolBase
 
@@ -62,6 +63,23 @@ def test_every_byte_is_in_one_instruction(code: bytes, machine: str) -> None:
         assert one.offset == at
         assert one.code and one.mnemonic
         at += len(one.code)
+
+
+@given(st.binary(min_size=1, max_size=64), MACHINES)
+def test_any_bytes_make_a_body(code: bytes, machine: str) -> None:
+    made = part(code, machine, (Site(START + 1, START + 6, "a static call"),), ftrace=False)
+    assert made.size <= len(code)
+    body = FunctionBody("f", "", machine, (made,))
+    assert len(code_rows(body)) == len(made.instructions)
+    assert ways_out_text(body) and summary_text(body)
+
+
+RELATIVE = [("0x10(%rip), %rax", 0x10), ("%gs:-0x2a(%rip)", -0x2A), ("*(%rip)", 0), ("$5, 8(%rip)", 8)]
+
+
+@pytest.mark.parametrize(("operands", "distance"), RELATIVE)
+def test_operands_relative_to_the_instruction(operands: str, distance: int) -> None:
+    assert target_of(Decoded(2, b"\x90" * 7, "movq", operands), START, "x86_64") == START + 9 + distance
 
 
 # What capstone alone does not decode, or in another length than the kernel and objdump; the last is an ordinary one.
