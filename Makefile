@@ -88,8 +88,8 @@ COMPILE := $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-head
 
 lock: $(STAMP)
 	$(PIP) uv
-	$(COMPILE) --extra dev --output-file requirements.lock pyproject.toml
-	$(COMPILE) --constraint requirements.lock --no-annotate --output-file requirements-run.lock pyproject.toml
+	$(COMPILE) --extra code --extra dev --output-file requirements.lock pyproject.toml
+	$(COMPILE) --extra code --constraint requirements.lock --no-annotate --output-file requirements-run.lock pyproject.toml
 
 $(STAMP): pyproject.toml requirements-run.lock
 	$(PYTHON) -m venv $(VENV)

@@ -28,8 +28,17 @@ def save(folder: Path) -> Path:
 
 
 def _kcore() -> bytes:
-    """An ELF core with one stretch of code, in which ksys_write calls vfs_write."""
+    """A core with one stretch of code, in which ksys_write calls vfs_write."""
     code = bytearray(b"\x90" * 0x1000)
     code[0x120:0x125] = b"\xe8" + struct.pack("<i", 0x200 - 0x125)
-    head = b"\x7fELF\x02\x01\x01" + bytes(9) + struct.pack("<2HI3QI6H", 4, 62, 1, 0, 64, 0, 0, 64, 56, 1, 0, 0, 0)
-    return head + struct.pack("<2I6Q", 1, 7, 120, TEXT, 0, len(code), len(code), 4096) + bytes(code)
+    return core_file({TEXT: bytes(code)})
+
+
+def core_file(segments: dict[int, bytes]) -> bytes:
+    """An ELF core with stretches of memory by their addresses, as /proc/kcore is."""
+    count, at, table = len(segments), 64 + 56 * len(segments), b""
+    for address, data in segments.items():
+        table += struct.pack("<2I6Q", 1, 7, at, address, 0, len(data), len(data), 4096)
+        at += len(data)
+    head = b"\x7fELF\x02\x01\x01" + bytes(9) + struct.pack("<2HI3QI6H", 4, 62, 1, 0, 64, 0, 0, 64, 56, count, 0, 0, 0)
+    return head + table + b"".join(segments.values())

@@ -75,6 +75,14 @@ COMMANDS = (
     Command("save", "s", "Save", "Save the probe on the screen as a preset.", "compose", footer=False),
     Command("graph", "G", "Graph", "Trace what the function calls, with function_graph.", "compose"),
     Command("filter", "f", "Filter", "Set a filter on the recorded fields, e.g. count > 4096.", "compose"),
+    Command(
+        "code",
+        "d",
+        "Code",
+        "Show the function's instructions, to put a kprobe on one of them.",
+        "compose",
+        footer=False,
+    ),
     Command("export", "o", "Export", "Export the probe for another tool: a script, bpftrace, perf.", "compose"),
     Command("take_back", "u", "Take back", "Take back what was cleared, disarmed, counted or filtered last.", "live"),
     Command(
@@ -211,8 +219,8 @@ COMMANDS = (
 )
 
 GUARDED_ACTIONS = frozenset({
-    "answer", "arm_composed", "clear", "copy", "disarm", "disarm_all", "disarm_hosts", "export", "graph", "in_kernel",
-    "losses", "probe", "record", "remedy", "retry", "save", "source", "take_back", "triggers",
+    "answer", "arm_composed", "clear", "code", "copy", "disarm", "disarm_all", "disarm_hosts", "export", "graph",
+    "in_kernel", "losses", "probe", "record", "remedy", "retry", "save", "source", "take_back", "triggers",
     "watch_memory",
 })  # fmt: skip
 """Names of actions that destroy, write, change the kernel or open a dialog: a letter within a typed word never

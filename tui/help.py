@@ -74,6 +74,11 @@ SCREENS: Final = {
     "ProbeExportDialog": ScreenNote(
         "Export the probe", "The probe for other tools, with notes on features that a tool lacks."
     ),
+    "CodeDialog": ScreenNote(
+        "The code of a function",
+        "The instructions that the kernel runs. A - stands before those that take no kprobe, the reason behind them. "
+        "Armed ones have their hits.",
+    ),
     "FormDialog": ScreenNote("A form", "Every line is checked while you type."),
     "ConfirmDialog": ScreenNote("A question", "Enter takes the marked button."),
     "PastedProbes": ScreenNote("Pasted probes", "Enter arms all that are marked ✓; Esc arms none."),
@@ -99,6 +104,7 @@ PANES: Final = {
     "_Ways": HelpPane("List of alternatives", "ComposeScreen"),
     "SpecEditor": HelpPane("Specification as text", "ComposeScreen"),
     "SpecPane": HelpPane("Below the specification", "ComposeScreen"),
+    "CodeRows": HelpPane("Instructions", "CodeDialog"),
     "CompletingPane": HelpPane("Completion"),
     "TailTable": HelpPane("Events and calls", "LiveScreen"),
     "TablePane": HelpPane("Search", "LiveScreen"),

@@ -40,6 +40,11 @@ from kernel.hosts.groups import GroupError, HostGroups
 from kernel.recording.replay import ReplaySession
 from kernel.recording.target import RecordingTarget
 from kernel.tracefs import match_profile, parse_dynamic_events, parse_error_log, parse_stats
+from probes.code.body import FunctionBody
+from probes.code.decode import MACHINES
+from probes.code.make_body import CodeContext, PartCode, make_parts
+from probes.code.rows import code_rows
+from probes.code.ways_out import ways_out_text
 from probes.functions.capture_tree import CaptureTree
 from probes.objects.elf_object import ObjectError
 from probes.objects.object_file import read_object
@@ -48,6 +53,7 @@ from probes.objects.shown_maps import shown_map
 from probes.presets.errors import PresetError
 from probes.presets.read import read_preset
 from probes.presets.write import edited
+from probes.probe import ProbePlace
 from probes.programs.elf_symbols import ProgramError, read_program
 from tests.btf_writer import every_kind
 from tests.events_data import archive, captured
@@ -184,6 +190,18 @@ def _small(data: bytes) -> None:
         symbols.find(0xFFFFFFFF81000010)
     unpack_cgroups(data)
     parse_journal(data)
+
+
+def _code(data: bytes) -> str:
+    """Decode bytes as a function of either architecture, and write it."""
+    machine = MACHINES[data[0] % len(MACHINES)]
+    parts = make_parts(
+        [PartCode("f", ProbePlace("f"), 0xFFFFFFFF81000000, data)], CodeContext(machine, hex, (), False)
+    )
+    body = FunctionBody("f", "", machine, parts)
+    code_rows(body)
+    assert ways_out_text(body)
+    return ""
 
 
 def _program(data: bytes) -> None:
@@ -360,6 +378,7 @@ KINDS: dict[str, Kind] = {
     "chunks": Kind(damaged_chunks, _recording, _OF_TARGET, 2),
     "passes": Kind(damaged_passes, _recording, _OF_TARGET, 2),
     "facts": Kind(damaged_facts, _facts, (TargetUnusable, InputRefusal), 3),
+    "code": Kind(lambda rng: rng.randbytes(rng.randrange(1, 400)), _code, (), 2),
     "tar": Kind(damaged_tar, _tar, (InputRefusal,), 2),
     "presets": Kind(_text_of(*material.presets()), _preset, (PresetError,), 2),
     "inventories": Kind(damaged_inventory, _inventory, (GroupError,), 2),

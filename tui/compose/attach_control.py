@@ -13,6 +13,7 @@ from tui.messages import AttachExplained, CallersFound, CodeRead
 
 if TYPE_CHECKING:
     from kernel.attach.explain import AttachExplainer
+    from kernel.attach.function_body import BodyReader
     from kernel.connection.kernel_info import KernelInfo
 
 _STEP = 0.02
@@ -27,10 +28,21 @@ class AttachControl:
         self._panes = panes
         self._explainer: AttachExplainer | None = None
         """Explainer of the target that is open; None: no function was explained on it."""
+        self._reader: BodyReader | None = None
+        """Reader of functions' code of that target; None: no code was asked for."""
 
     def forget(self) -> None:
         """Forget the explanations: another target is open."""
-        self._explainer = None
+        self._explainer = self._reader = None
+
+    def body_reader(self, info: KernelInfo) -> BodyReader:
+        """Return the reader of functions' code of the open target, which keeps the tables of its kernel."""
+        from kernel.attach.explain import AttachExplainer
+        from kernel.attach.function_body import BodyReader
+
+        self._explainer = explainer = self._explainer or AttachExplainer(info)
+        self._reader = self._reader or BodyReader(info, explainer.attachability)
+        return self._reader
 
     def explain_first(self, info: KernelInfo, name: str) -> None:
         """Explain a function if none of the target was explained: from then on the catalog is exact."""

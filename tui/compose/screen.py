@@ -375,6 +375,28 @@ class ComposeScreen(Screen[None]):
         else:
             self.notify(f"no function matches what is searched: {SEARCH_FUNCTIONS}", markup=False)
 
+    def action_code(self) -> None:
+        """Show the instructions of the function, and specify a kprobe on the one that is chosen."""
+        if not self._target_is_open():
+            return
+        probe, names = self.panes.editor.probe, self._functions.on_screen
+        if probe is not None and probe.place.symbol:
+            self._show_code(probe.place.symbol)
+        elif names:
+            dialogs.pick(self.app, "the code of which function?", names, lambda row: self._show_code(names[row]))
+        else:
+            self.notify(f"no function matches what is searched: {SEARCH_FUNCTIONS}", markup=False)
+
+    def _show_code(self, name: str) -> None:
+        from tui.compose.code_screen import CodeScreen
+
+        def chosen(place: str | None) -> None:
+            if place is not None:
+                self.specification.take_over(f"p {place}")
+
+        reader = self._attaching.body_reader(open_planner(self.bench).info)
+        self.app.push_screen(CodeScreen(self.bench, reader, name), chosen)
+
     def action_export(self) -> None:
         """Show the probe in the words of other tools."""
         if not self._target_is_open():

@@ -47,7 +47,8 @@ def test_the_text_of_an_object_is_read_back(path: str, programs: list[str], reco
 
 
 @pytest.mark.parametrize(
-    "text", ["f vfs_read", "p:x y", "on sched/sched_switch", "", "vfs_read", "/tmp/x.o", "a" * 10**6, '"' + "a" * 10**6]
+    "text",
+    ["f vfs_read", "p:x y", "on sched/sched_switch", "", "vfs_read", "/tmp/x.o", "a" * 10**6, '"' + "a" * 10**6],
 )
 def test_other_texts_are_no_objects(text: str) -> None:
     assert not is_object(text)

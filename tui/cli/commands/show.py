@@ -11,6 +11,7 @@ from btf.functions.functions_of_type import functions_using
 from btf.kinds import Kind
 from btf.render import definition
 from btf.search import Search
+from foreign.refusal import InputRefusal
 from kernel.attach.explain import AttachExplainer
 from kernel.connection.kernel_info import KernelInfo
 from probes.attaching.spellings import closest, distance, is_like
@@ -47,6 +48,8 @@ def _show(info: KernelInfo, arguments: argparse.Namespace) -> int:
     lone = words[0] if len(words) == 1 else ""
     with waiting("reading functions and types"):
         _ = info.catalog
+    if arguments.code:
+        return _code(info, lone or arguments.name, arguments)
     if lone and not info.catalog.attachability(lone).has(ReasonKind.UNKNOWN):
         return _function(info, lone, arguments)
     name = words[-1] if words else ""
@@ -57,6 +60,19 @@ def _show(info: KernelInfo, arguments: argparse.Namespace) -> int:
     if lone and _function(info, lone, arguments) == DONE:
         return DONE
     return _nothing(info, arguments.name)
+
+
+def _code(info: KernelInfo, name: str, arguments: argparse.Namespace) -> int:
+    """Print the code of a function; return REFUSED if it is unknown or can't be read."""
+    from tui.cli.tables.code_text import show_code
+
+    if AttachExplainer(info).attachability(name).has(ReasonKind.UNKNOWN):
+        return _nothing(info, name)
+    try:
+        return show_code(info, name, as_json=arguments.json)
+    except InputRefusal as error:
+        print(plain(f"probewright: {error}"), file=sys.stderr)
+        return REFUSED
 
 
 def _function(info: KernelInfo, name: str, arguments: argparse.Namespace) -> int:

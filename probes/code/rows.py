@@ -1,0 +1,106 @@
+"""Write the instructions of a function's body as rows of text; the commands and the application share them."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from probes.code.body import CodePart, FunctionBody, Instruction, InstructionKind
+from probes.code.make_body import goes_through_pointer
+from probes.code.ways_out import ways_out
+
+_TOLD_KINDS = (InstructionKind.TAIL_CALL, InstructionKind.RETURN)
+
+
+class CodeRow(NamedTuple):
+    """Texts of one instruction."""
+
+    place: str
+    """`+0x1f`, or `.cold+0x1f`."""
+    takes_kprobe: bool
+    text: str
+    """Instruction with the name of its target in place of the address."""
+    note: str
+    """Symbol that a PC-relative operand means, tail call or return, the reason why no kprobe goes there."""
+
+
+def code_row(body: FunctionBody, part: CodePart, instruction: Instruction) -> CodeRow:
+    """Return the texts of one instruction."""
+    notes, operands = list[str](), instruction.operands
+    if instruction.target is not None and instruction.target_name:
+        address = f"{instruction.target:#x}"
+        if address in operands:
+            operands = operands.replace(f"#{address}", address).replace(address, instruction.target_name)
+        else:
+            notes.append(instruction.target_name)
+    if instruction.kind in _TOLD_KINDS:
+        pointer = ", through a pointer" if goes_through_pointer(instruction) else ""
+        notes.append(f"{instruction.kind}{pointer}")
+    if instruction.refusal:
+        notes.append(f"no kprobe: {instruction.refusal}")
+    text = f"{instruction.mnemonic} {operands}".rstrip()
+    return CodeRow(
+        body.label(part, instruction.offset), not takes_no_kprobe(body, instruction), text, "; ".join(notes)
+    )
+
+
+def takes_no_kprobe(body: FunctionBody, instruction: Instruction) -> str:
+    """Return why an instruction takes no kprobe: the function's reason, or its own; empty: it takes one."""
+    return body.refusal or instruction.refusal
+
+
+def code_rows(body: FunctionBody) -> list[CodeRow]:
+    """Return the texts of all instructions."""
+    return [code_row(body, part, instruction) for part, instruction in body.instructions()]
+
+
+def summary_text(body: FunctionBody) -> str:
+    """Return size and number of instructions in a line, and how many take a kprobe."""
+    every = [instruction for _, instruction in body.instructions()]
+    size = sum(part.size for part in body.parts)
+    free = sum(1 for one in every if not takes_no_kprobe(body, one))
+    return f"{size} bytes, {len(every)} instructions, {free} take a kprobe"
+
+
+def body_json(body: FunctionBody) -> dict[str, Any]:
+    """Return a body as an object for JSON."""
+    return {
+        "function": body.name,
+        "module": body.module or None,
+        "machine": body.machine,
+        "refusal": body.refusal or None,
+        "notes": list(body.notes),
+        "ways_out": [
+            {
+                "place": way.place,
+                "kind": str(way.instruction.kind),
+                "target": way.target or None,
+                "kprobe": not takes_no_kprobe(body, way.instruction),
+            }
+            for way in ways_out(body)
+        ],
+        "parts": [
+            {
+                "symbol": part.name,
+                "address": f"{part.address:#x}",
+                "size": part.size,
+                "instructions": [_instruction_json(body, part, one) for one in part.instructions],
+            }
+            for part in body.parts
+        ],
+    }
+
+
+def _instruction_json(body: FunctionBody, part: CodePart, one: Instruction) -> dict[str, Any]:
+    refusal = takes_no_kprobe(body, one)
+    return {
+        "offset": one.offset,
+        "place": part.place_at(one.offset),
+        "bytes": one.code.hex(),
+        "mnemonic": one.mnemonic,
+        "operands": one.operands,
+        "kind": str(one.kind),
+        "target": None if one.target is None else f"{one.target:#x}",
+        "target_name": one.target_name or None,
+        "kprobe": not refusal,
+        "refusal": refusal or None,
+    }

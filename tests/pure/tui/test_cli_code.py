@@ -1,0 +1,78 @@
+"""`show --code` prints a function's instructions, as text and as JSON, or says why it can't."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from kernel.connection.open_target import shipped_recording
+from tests.small_kernel import save
+from tui.__main__ import main
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return save(tmp_path_factory.mktemp("facts"))
+
+
+def test_instructions_with_their_targets(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["show", "--code", "ksys_write", "-t", str(folder)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("ksys_write: 37 bytes, 33 instructions, 33 take a kprobe")
+    assert lines[1] == "no way out: it does not return"
+    assert "ksys_write:" in lines
+    assert [line for line in lines if "callq" in line] == ["  +0x20  callq vfs_write"]
+
+
+def test_json_has_the_places_and_reasons(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["show", "--code", "vfs_write", "--json", "-t", str(folder)]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["function"], told["module"], told["machine"]) == ("vfs_write", None, "x86_64")
+    assert told["refusal"].startswith("no tracer's call at its entry")
+    [part] = told["parts"]
+    assert part["symbol"] == "vfs_write"
+    assert part["instructions"][1] == {
+        "offset": 1,
+        "place": "vfs_write+0x1",
+        "bytes": "90",
+        "mnemonic": "nop",
+        "operands": "",
+        "kind": "other",
+        "target": None,
+        "target_name": None,
+        "kprobe": False,
+        "refusal": told["refusal"],
+    }
+
+
+def test_each_twin_is_an_object(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["show", "--code", "twin", "--json", "-t", str(folder)]) == 0
+    told = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [one["function"] for one in told] == ["twin", "twin"]
+    assert len({one["parts"][0]["instructions"][0]["place"] for one in told}) == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "target", "reason"),
+    [
+        ("vfs_wread", "", "neither a function nor a type of this kernel; did you mean vfs_read?"),
+        ("vfs_read", str(shipped_recording()), "is not kept in recordings: open the machine itself"),
+    ],
+)
+def test_what_has_no_code_is_said(folder: Path, capsys, name: str, target: str, reason: str) -> None:
+    assert main(["show", "--code", name, "-t", target or str(folder)]) == 1
+    assert reason in capsys.readouterr().err
+
+
+def test_facts_without_code_and_a_missing_decoder(tmp_path: Path, capsys, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = save(tmp_path)
+    monkeypatch.setitem(sys.modules, "capstone", None)
+    assert main(["show", "--code", "vfs_read", "-t", str(folder)]) == 1
+    assert "pip install 'capstone>=5.0.6' (the extra `code` of probewright)" in capsys.readouterr().err
+    monkeypatch.undo()
+    (folder / "kcore").unlink()
+    assert main(["show", "--code", "vfs_read", "-t", str(folder)]) == 1
+    assert "is not among these saved facts: they have no file kcore" in capsys.readouterr().err

@@ -1,0 +1,169 @@
+"""Dialog with the instructions of a function: places that take a kprobe, targets by name, hits of armed probes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.message import Message
+from textual.widgets import Static
+
+from probes.code.body import CodePart, FunctionBody, Instruction
+from probes.code.rows import CodeRow, code_row, summary_text, takes_no_kprobe
+from probes.code.ways_out import ways_out_text
+from widgets.dialogs.dialog import Dialog
+from widgets.lists.line_list import LineList
+from widgets.number_format import short
+from widgets.rows import NoRows, Piece
+from widgets.safe_text import cut, safe
+
+_HITS_WIDTH = 8
+"""Columns of the hits of armed probes, where there are any."""
+
+
+class _BodyRows:
+    """Rows of the instructions of one or more functions of a name."""
+
+    first = 0
+
+    def __init__(self, bodies: Sequence[FunctionBody]) -> None:
+        self.places = [(body, part, one) for body in bodies for part, one in body.instructions()]
+        self.next = len(self.places)
+        self.hits: Mapping[str, int] = {}
+        """Hits of armed probes by their places."""
+        self._width = max((len(body.label(part, one.offset)) for body, part, one in self.places), default=0)
+
+    def row(self, number: int) -> CodeRow:
+        """Return the texts of an instruction."""
+        return code_row(*self.places[number])
+
+    def pieces(self, row: int, columns: int) -> Iterable[Piece]:
+        """Return place, hits, instruction and note of a row."""
+        _, part, one = self.places[row]
+        texts = self.row(row)
+        mark = " " if texts.takes_kprobe else "-"
+        yield Piece(f"{mark} {safe(texts.place):<{self._width}} ", "name" if texts.takes_kprobe else "dim")
+        left = columns - self._width - 3
+        if self.hits:
+            hits = self.hits.get(part.place_at(one.offset))
+            yield Piece(f"{'' if hits is None else short(hits):>{_HITS_WIDTH}} ", "number")
+            left -= _HITS_WIDTH + 1
+        text = cut(safe(texts.text), max(left, 1))
+        yield Piece(text, "" if texts.takes_kprobe else "dim")
+        if texts.note and left > len(text) + 2:
+            yield Piece(f"  {cut(safe(texts.note), left - len(text) - 2)}", "dim")
+
+
+class CodeRows(LineList):
+    """List of instructions."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding(
+            "enter",
+            "select",
+            "Probe here",
+            key_display="enter",
+            id="code.probe",
+            tooltip="Specify a kprobe on the instruction",
+        ),
+    ]
+
+
+class CodeDialog(Dialog[str]):
+    """Dialog that returns the place of the chosen instruction, or None for Escape."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("n", "way_out", "Way out", id="code.way_out", tooltip="Cursor to the next return or tail call"),
+    ]
+
+    DEFAULT_CSS = """
+    CodeDialog {
+        & .box { width: 96%; height: 90%; }
+        & LineList { height: 1fr; }
+    }
+    """
+
+    class Refused(Message):
+        """A place was chosen that takes no kprobe."""
+
+        def __init__(self, place: str, reason: str) -> None:
+            super().__init__()
+            self.place = place
+            self.reason = reason
+
+    def __init__(self, name: str) -> None:
+        """Set the function's name; `show` sets its code later."""
+        super().__init__()
+        self.function = name
+        """Name of the function."""
+        self._head = Static("", markup=False)
+        self._notes = Static("", markup=False)
+        self._rows: _BodyRows | None = None
+        self._list = CodeRows(NoRows())
+
+    def compose(self) -> ComposeResult:
+        """Yield the function's line, its instructions, and what is not known of them."""
+        with Vertical(classes="box") as box:
+            box.border_title = "code"
+            yield self._head
+            yield self._list
+            yield self._notes
+
+    def on_mount(self) -> None:
+        """Focus the list."""
+        self._head.update(Content(f"{safe(self.function)}: reading the kernel's memory …"))
+        self.set_focus(self._list)
+
+    def show(self, bodies: Sequence[FunctionBody]) -> None:
+        """Show the code of each function of the name."""
+        self._rows = _BodyRows(bodies)
+        self._list.rows = self._rows
+        texts = [f"{body.name}: {summary_text(body)}" for body in bodies]
+        self._head.update(Content.styled(safe("; ".join(texts)), "bold"))
+        notes = [text for body in bodies for text in (ways_out_text(body), body.refusal, *body.notes) if text]
+        self._notes.update(Content.styled(safe("; ".join(dict.fromkeys(notes))), "dim"))
+        self.refresh_bindings()
+
+    def fail(self, reason: str) -> None:
+        """Show why there is no code."""
+        self._head.update(Content(safe(reason)))
+
+    def show_hits(self, hits: Mapping[str, int]) -> None:
+        """Show the hits of armed probes by their places."""
+        if self._rows is not None and hits != self._rows.hits:
+            self._rows.hits = dict(hits)
+            self._list.rows_changed()
+
+    @property
+    def _under_cursor(self) -> tuple[FunctionBody, CodePart, Instruction] | None:
+        rows, row = self._rows, self._list.cursor
+        return rows.places[row] if rows is not None and row < rows.next else None
+
+    @on(LineList.Selected)
+    def _taken(self, event: LineList.Selected) -> None:
+        event.stop()
+        if (found := self._under_cursor) is None:
+            return
+        body, part, one = found
+        place = part.place_at(one.offset)
+        if reason := takes_no_kprobe(body, one):
+            self.post_message(self.Refused(place, reason))
+        else:
+            self.dismiss(place)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 - Textual's
+        """Offer the next way out only where there is code."""
+        return action != "way_out" or self._rows is not None
+
+    def action_way_out(self) -> None:
+        """Put the cursor on the next return or tail call, behind the last on the first."""
+        if self._rows is None:
+            return
+        ways = [row for row, (_, _, one) in enumerate(self._rows.places) if one.leaves]
+        if ways:
+            self._list.move_to(next((row for row in ways if row > self._list.cursor), ways[0]))
