@@ -23,6 +23,7 @@ from kernel.tracefs import Instance, LogEntry, Tracefs
 from kernel.tracers.tracer_steps import TracerSteps
 from probes.hist.trigger import changes_existing_histogram
 from probes.plans.plan import Plan, PlannedEvent
+from probes.user_events.kernel_reading import PREFIX
 from probes.verdict import Refusal, Verdict
 
 _STACK_EVENTS = ("ftrace/kernel_stack", "ftrace/user_stack")
@@ -110,6 +111,9 @@ class ArmSteps:
             line = event.line
             if not line:
                 continue  # an event that the kernel already has
+            if event.is_of_programs:
+                self._register(line, undo)
+                continue
             try:
                 remove = self._tracefs.define(event.remove)
                 self._require_free_name(event, remove)
@@ -119,6 +123,14 @@ class ArmSteps:
                     self._target.perform(self._tracefs.define(line))
             except FileRefused as error:
                 raise rejection_error(line, error, _log(self._tracefs)) from None
+
+    def _register(self, line: str, undo: UndoList) -> None:
+        """Register an event of programs, joining those that have registered it. Raises ProbeRefused, TargetLost."""
+        definition = line.removeprefix(PREFIX)
+        try:
+            undo.do(self._tracefs.register(definition), self._tracefs.release(definition))
+        except FileRefused as error:
+            raise rejection_error(line, error, ()) from None
 
     def _require_free_name(self, event: PlannedEvent, remove: Step) -> None:
         """Raise ProbeRefused for a synthetic event whose user-chosen name is already in use.
@@ -149,7 +161,8 @@ class ArmSteps:
             undo.amend(remove, remove._replace(expects=line.encode()))
 
     def set_filters(self, plan: Plan, undo: UndoList) -> None:
-        """Set the events' filters: on our events without undo, on kernel events with one, as those stay. Raises
+        """Set the events' filters: on our events without undo, on those of the kernel and of
+        programs with one, as those stay. Raises
         ProbeRefused, TargetLost.
         """
         for event in plan.events:
@@ -157,7 +170,7 @@ class ArmSteps:
                 continue
             effect = self._instance.filter(event.path, event.filter)
             try:
-                if event.line:
+                if event.line and not event.is_of_programs:
                     self._target.perform(effect)
                 else:
                     undo.do(effect, self._instance.filter(event.path, "0"))

@@ -27,6 +27,9 @@ _HINTS = {
     errno.ENOENT: "a symbol or event that it names does not exist",
     errno.ENODEV: "what it attaches to is not there",
     errno.EPERM: "the kernel is locked down, or we are not root",
+    errno.EADDRINUSE: "the kernel has an event of programs of this name, with other fields",
+    errno.EMFILE: "the kernel has as many events of programs as it takes (kernel.user_events_max)",
+    errno.ENOSYS: "it takes system calls, which need python3 on the remote host",
     errno.EACCES: "only root may do this",
     errno.ENOMEM: "the kernel has no memory for it",
 }
