@@ -130,7 +130,15 @@ class ArmSteps:
         try:
             undo.do(self._tracefs.register(definition), self._tracefs.release(definition))
         except FileRefused as error:
-            raise rejection_error(line, error, ()) from None
+            present = self._registered_line(definition) if error.errno == errno.EADDRINUSE else ""
+            hint = f"the kernel has it with other fields: {present}" if present else ""
+            raise rejection_error(line, error, (), hint=hint) from None
+
+    def _registered_line(self, definition: str) -> str:
+        """Return the line of dynamic_events about the event of a name; empty: there is none."""
+        head = PREFIX + definition.partition(" ")[0]
+        lines = self._tracefs.read("dynamic_events").splitlines()
+        return next((line for line in lines if line.partition(" ")[0] == head), "")
 
     def _require_free_name(self, event: PlannedEvent, remove: Step) -> None:
         """Raise ProbeRefused for a synthetic event whose user-chosen name is already in use.

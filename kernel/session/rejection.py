@@ -43,7 +43,9 @@ def logged_form(line: str) -> str:
     return " ".join(line.split("#", 1)[0].split())
 
 
-def rejection_error(line: str, error: FileRefused, log: Sequence[LogEntry], shown: str = "") -> ProbeRefused:
+def rejection_error(
+    line: str, error: FileRefused, log: Sequence[LogEntry], shown: str = "", hint: str = ""
+) -> ProbeRefused:
     """Return the exception for a rejected line.
 
     Args:
@@ -51,6 +53,7 @@ def rejection_error(line: str, error: FileRefused, log: Sequence[LogEntry], show
         error: failure of the write.
         log: error_log of the instance (or root) that records such errors.
         shown: command for the verdict, if not the line itself (a filter's probe).
+        hint: reason that is known, for an error that error_log has no entry of; empty: that of the errno.
     """
     command = logged_form(line)
     # The kernel keeps eight entries, others write there too, and not every rejection is logged: only an entry with
@@ -59,8 +62,8 @@ def rejection_error(line: str, error: FileRefused, log: Sequence[LogEntry], show
     if entry is None:
         number = error.errno
         message = f"{os.strerror(number)} ({errno.errorcode.get(number, number)})"
-        hint = _ONE_TRACEPOINT if number == errno.EEXIST and command.startswith("t:") else _HINTS.get(number, "")
-        return ProbeRefused(Verdict(shown or command, Refusal(NO_LOG, message, hint=hint), by_kernel=True))
+        usual = _ONE_TRACEPOINT if number == errno.EEXIST and command.startswith("t:") else _HINTS.get(number, "")
+        return ProbeRefused(Verdict(shown or command, Refusal(NO_LOG, message, hint=hint or usual), by_kernel=True))
     code = code_of(entry.message)
     column = entry.column
     token = "" if column is None else _token(entry.command, column, behind="filter" in entry.location)

@@ -63,7 +63,7 @@ def test_an_event_with_other_fields_is_refused() -> None:
     target.files[f"{ROOT}/dynamic_events"] = b"u:request u8 other\n"
     with pytest.raises(ProbeRefused, match="EADDRINUSE") as caught:
         session.probes.arm(plan())
-    assert "with other fields" in caught.value.remedy
+    assert "with other fields: u:request u8 other" in caught.value.remedy
     assert session.close() == []
     assert list(target.traces) == ["u:request u8 other"]
 
