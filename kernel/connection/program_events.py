@@ -82,6 +82,8 @@ def require_user_events(info: KernelInfo) -> None:
 
 def write_program_event(info: KernelInfo, event: ProgramEvent, payload: bytes) -> None:
     """Write one event of a name that has one format. Raises TargetUnusable with the reason, TargetLost."""
+    if not info.target.is_kernel:
+        raise TargetUnusable(f"{event.path} is not written: no kernel runs here", "name one with --target")
     data = event.definition.text.encode("utf-8", "surrogateescape") + b"\0" + payload
     try:
         info.target.perform(Step(Effect.WRITE_EVENT, f"{info.facts.tracefs}/{USER_EVENTS}", data))

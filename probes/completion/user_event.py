@@ -37,8 +37,8 @@ def complete_user_event(before: str) -> Completions:
     if _FILTER.search(before):
         return Completions(end, end, note="a condition on the fields: length > 1000")
     # The fields stand behind the name: what follows the last semicolon, or the name.
-    body = re.sub(r"\s*u:\s*\S+\s+", "", before, count=1) if ";" not in before else before.rpartition(";")[2]
-    field = body.lstrip()
+    named = before.lstrip().removeprefix(PREFIX).lstrip()
+    field = (before.rpartition(";")[2] if ";" in before else named.partition(" ")[2]).lstrip()
     kinds = [kind for kind in _TYPES if kind.startswith(field) and kind != field]
     if kinds:
         items = tuple(Completion(f"{kind} ", ItemKind.TYPE, kind, description=_TYPES[kind]) for kind in kinds)

@@ -98,6 +98,32 @@ def test_an_event_that_a_program_holds_stays_and_is_told(guest: Guest, env: dict
 
 
 @on_full
+def test_they_are_listed_and_shown_and_written_by_hand(guest: Guest, env: dict[str, str]) -> None:
+    where = ("--target", address(guest))
+    with writing(guest):
+        listing = run("list", "user_events/", *where, env=env)
+        assert listing.out.split("  ")[0] == "user_events/pw_request", listing
+        assert "u64 length; char[16] verb; __rel_loc char[] path" in listing.out
+        [event] = run("show", "user_events/pw_request", *where, "--json", env=env).objects
+        assert [field["size"] for field in event["fields"]] == [8, 16, 4]
+        values = ("length=4711", "verb=PUT", "path=/by hand")
+        unheard = run("write", "pw_request", *values, *where, env=env)
+        assert unheard.status == 3, unheard
+        assert "nobody records it" in unheard.err
+        wrong = run("write", "pw_request", "length=-1", *values[1:], *where, env=env)
+        assert (wrong.status, wrong.err) == (2, "probewright: length: u64 holds 0 to 18446744073709551615\n")
+        spec = "on user_events/pw_request if length == 4711"
+        process = start("run", spec, *where, "--json", "--count", "1", env=env)
+        recorded = b"pw_request # Used by ftrace"
+        assert until(lambda: recorded in guest.run(f"cat {TRACING}/user_events_status")), finish(process)
+        while process.poll() is None:
+            assert run("write", "pw_request", *values, *where, env=env).status in (0, 3)
+        done = finish(process)
+        assert rows(done) == [{"length": 4711, "verb": "PUT", "path": "/by hand"}], done
+    assert run("list", "user_events/", *where, env=env).status == 1
+
+
+@on_full
 def test_kill_9_leaves_nothing(guest: Guest, env: dict[str, str]) -> None:
     process = start("run", SPEC, "--target", address(guest), env=env)
     assert until(lambda: listed(guest)), finish(process)

@@ -56,7 +56,7 @@ _TARGETS = f"""targets:
 {_STATUS}"""
 _OF_SEVERAL = ("app", "run")
 """Commands that accept several targets, and groups of hosts."""
-_OF_THIS_MACHINE = ("doctor", "clean")
+_OF_THIS_MACHINE = ("doctor", "clean", "write")
 """Commands about a machine: their default target is `local`, never the shipped recording."""
 
 
