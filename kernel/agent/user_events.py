@@ -21,11 +21,6 @@ _REMOVAL = struct.Struct("=IBBHQ")
 """struct user_unreg: size, bit, two reserved numbers, address of the word."""
 
 
-def is_user_events(path: bytes) -> bool:
-    """Return whether a path is that of the file through which events are registered."""
-    return path.endswith(b"/user_events_data")
-
-
 class RegisteredEvents:
     """Events of programs that this process holds registered, each by an open file."""
 
@@ -34,7 +29,7 @@ class RegisteredEvents:
 
     def register(self, path: bytes, definition: bytes) -> None:
         """Register an event until it is released. Raises OSError: EADDRINUSE for one with other fields."""
-        fd, _ = _registered(path, definition)
+        fd, _ = self.open(path, definition)
         self._files.append((path, definition, fd))
 
     def release(self, path: bytes, definition: bytes) -> None:
@@ -50,6 +45,24 @@ class RegisteredEvents:
         while self._files:
             os.close(self._files.pop()[2])
 
+    @staticmethod
+    def open(path: bytes, definition: bytes) -> "tuple[int, int]":
+        """Return an open file that holds an event registered, and the event's number in it. Raises OSError."""
+        import ctypes
+        import fcntl
+
+        fd = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+        try:
+            word, text = ctypes.c_uint32(), ctypes.create_string_buffer(definition)
+            address = ctypes.addressof(word)
+            asked = bytearray(_REGISTRATION.pack(_REGISTRATION.size, 0, 4, 0, address, ctypes.addressof(text), 0))
+            fcntl.ioctl(fd, _REGISTER, asked)
+            fcntl.ioctl(fd, _UNREGISTER, _REMOVAL.pack(_REMOVAL.size, 0, 0, 0, address))
+            return fd, _REGISTRATION.unpack(asked)[-1]
+        except BaseException:
+            os.close(fd)
+            raise
+
 
 def write_event(path: bytes, data: bytes) -> None:
     """Write one event: `data` has its definition, a NUL, and the bytes of its fields.
@@ -57,27 +70,9 @@ def write_event(path: bytes, data: bytes) -> None:
     Raises OSError: EBADF where nobody listens, EFAULT for texts beyond the end.
     """
     definition, _, payload = data.partition(b"\0")
-    fd, index = _registered(path, definition)
+    fd, index = RegisteredEvents.open(path, definition)
     try:
         if os.write(fd, struct.pack("=I", index) + payload) <= 0:
             raise OSError(errno.EIO, os.strerror(errno.EIO))
     finally:
         os.close(fd)
-
-
-def _registered(path: bytes, definition: bytes) -> "tuple[int, int]":
-    """Return an open file that holds an event registered, and the event's number in it. Raises OSError."""
-    import ctypes
-    import fcntl
-
-    fd = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
-    try:
-        word, text = ctypes.c_uint32(), ctypes.create_string_buffer(definition)
-        address = ctypes.addressof(word)
-        asked = bytearray(_REGISTRATION.pack(_REGISTRATION.size, 0, 4, 0, address, ctypes.addressof(text), 0))
-        fcntl.ioctl(fd, _REGISTER, asked)
-        fcntl.ioctl(fd, _UNREGISTER, _REMOVAL.pack(_REMOVAL.size, 0, 0, 0, address))
-        return fd, _REGISTRATION.unpack(asked)[-1]
-    except BaseException:
-        os.close(fd)
-        raise
