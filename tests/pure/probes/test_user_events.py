@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 
 from probes.check import check_plan
 from probes.command import has_own_syntax, parse_armable, parse_command
+from probes.export.dialect import CannotExport
+from probes.export.export import DIALECTS, export
 from probes.facts.facts import Feature
 from probes.syntax.parse_error import ParseError
 from probes.user_events.event import UserEvent, parse_user_event
@@ -38,7 +40,7 @@ def test_what_the_kernel_takes_is_shown_and_taken_again(seed: int) -> None:
         assert text[error.column :].startswith(error.token)
         return
     if " ".join(definition.text.split()) == definition.text:  # else the kernel does not know its own event again
-        again = existing_definitions([f"u:{definition.text}"])["e"]
+        again = existing_definitions([f"u:{definition.text}"])[definition.name]
         assert again == [definition]
         assert is_same(definition, definition.text)
         assert registration_errno(definition.text, again) == (errno.EINVAL if len(definition.text) > 511 else 0)
@@ -136,3 +138,14 @@ def test_a_kernel_without_them() -> None:
 def test_the_text_is_ours() -> None:
     assert has_own_syntax("u:a u32 x")
     assert parse_armable("u:a u32 x if x") == UserEvent("a", read_definition("a u32 x").fields, "x")
+
+
+def test_scripts_can_not_hold_one() -> None:
+    plan = check_plan("u:a u32 x if x > 5", None, HAVING).plan
+    assert plan is not None
+    for dialect in DIALECTS:
+        if dialect.name == "comment":
+            assert "u:a u32 x" in export(dialect, [plan], HAVING).text
+        else:
+            with pytest.raises(CannotExport, match="on user_events/a"):
+                export(dialect, [plan], HAVING)
