@@ -108,6 +108,8 @@ def _check_field(field: KernelField, before: list[KernelField], column: int) -> 
         raise _refused(field.name, column, "the name of a field has letters, digits and _, and no digit first")
     if any(one.name == field.name for one in before):
         raise _refused(field.name, column, "two fields have this name: filters and views could not tell them apart")
+    if field.name == "if":
+        raise _refused(field.name, column, "`if` stands before a filter: a field needs another name")
     if field.name in RESERVED_FIELDS:
         raise _refused(field.name, column, "every event has a field of this name")
 

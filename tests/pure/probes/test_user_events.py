@@ -69,7 +69,6 @@ def test_text_to_value_and_back(seed: int, condition: str) -> None:
         ("u:mark", "u:mark"),
         ("u:e struct timespec64 at 16", "u:e struct timespec64 at 16"),
         ("u:e __rel_loc unsigned char[] data", "u:e __rel_loc unsigned char[] data"),
-        ("u:e unsigned int if; u8 b", "u:e unsigned int if; u8 b"),
     ],
 )
 def test_lines(text: str, line: str) -> None:
@@ -96,6 +95,7 @@ def test_lines(text: str, line: str) -> None:
         ("u:a char[1025] x", 4, "char[1025]", "1 to 1024"),
         ("u:a u32 x; u8 x", 14, "x", "two fields"),
         ("u:a u32 x-y", 8, "x-y", "letters, digits"),
+        ("u:a int if; u8 b", 8, "if", "stands before a filter"),
         ("u:a int common_pid", 8, "common_pid", "every event"),
         ("u:a " + "; ".join(f"char[1024] f{n}" for n in range(4)), 2, "a", "3900 bytes"),
         ("u:a " + "; ".join(f"u8 field_{n:04}" for n in range(60)), 2, "a", "511 characters"),
