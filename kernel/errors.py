@@ -12,6 +12,7 @@ KernelError
 ├── TooFast               in kernel.guards.limits: a probe was not armed, as its events would exceed the limits
 ├── ArmingCancelled       the user stopped arming; nothing of the probe is left
 ├── SettingChanged        a setting was not restored: somebody else has changed it since
+│   └── EventStays        an event of programs was released, and somebody else holds it
 └── FileRefused           one read or write failed; carries path and errno
 """
 
@@ -102,6 +103,14 @@ class SettingChanged(KernelError):
 
     def __init__(self, path: str) -> None:
         super().__init__(f"{path} was changed by someone else meanwhile, and stays as it is")
+        self.path = path
+
+
+class EventStays(SettingChanged):
+    """An event of programs was released by us, and is still there: somebody else holds it."""
+
+    def __init__(self, path: str, event: str) -> None:
+        KernelError.__init__(self, f"user_events/{event} stays as long as a program, or another tool, holds it")
         self.path = path
 
 

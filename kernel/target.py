@@ -31,6 +31,12 @@ class Effect(enum.StrEnum):
     RMDIR = "rmdir"
     UNLINK = "unlink"
     """Removal of a journal (`kernel.agent.journal`)."""
+    REGISTER = "register"
+    """Registration of an event of programs through the file, held until its release (`kernel.agent.user_events`)."""
+    RELEASE = "release"
+    """Release of such a registration, by the path and data that made it."""
+    WRITE_EVENT = "write_event"
+    """One event of programs: its definition, a NUL, and the bytes of its fields."""
 
 
 class Step(NamedTuple):

@@ -18,6 +18,8 @@ from kernel.target import Effect, Step, Target
 _LOG_HEAD = re.compile(r"^\[ *\d+\.\d+\] (?>(.*?): error: )(.*)$", re.MULTILINE)
 _LOG_COMMAND = "  Command: "
 _DYNAMIC = re.compile(r"^([a-z])\d*:([^/\s]+)/(\S++) ?(.*)$")
+USER_EVENTS = "user_events_data"
+"""File through which programs register events and write them."""
 _PROFILE = re.compile(r"\s*+(\S++)\s++(\d{1,20})\s++(\d{1,20})\s*+$", re.ASCII)
 
 
@@ -148,6 +150,14 @@ class Tracefs(Instance):
     def define(self, line: str) -> Step:
         """Return the step that adds a line to dynamic_events; a line `-:group/event` removes that event."""
         return self.write("dynamic_events", line + "\n", append=True)
+
+    def register(self, definition: str) -> Step:
+        """Return the step that registers an event of programs until its release (`kernel.agent.user_events`)."""
+        return Step(Effect.REGISTER, self.file(USER_EVENTS), encode(definition))
+
+    def release(self, definition: str) -> Step:
+        """Return the step that ends such a registration: the kernel removes an event that nobody else holds."""
+        return Step(Effect.RELEASE, self.file(USER_EVENTS), encode(definition))
 
     def saved_cmdlines(self) -> dict[int, str]:
         """Return the task names that the kernel remembers: pid -> comm."""

@@ -19,6 +19,7 @@ from probes.static_events import Latency, StaticEvent, is_static, parse_static
 from probes.syntax.parse import arguments_of, parse_probe, uses_own, words_of
 from probes.syntax.parse_error import ParseError, refuse
 from probes.syntax.text import split
+from probes.user_events.event import UserEvent, is_user_event, parse_user_event
 
 _SEPARATOR = re.compile(r"(?<!\s)\s*+;\s*+")
 _OFFSET = re.compile(r"([0-9][0-9a-zA-Z]*)(%return)?(?:\(([^()]*)\))?")
@@ -114,7 +115,7 @@ class Deletion:
         return " ".join([f"{self.head}:{self.name}", *self.match])
 
 
-Armable = Probe | UserProbe | SyntheticEvent | StaticEvent | Latency | ObjectProbe | Source
+Armable = Probe | UserProbe | SyntheticEvent | StaticEvent | Latency | ObjectProbe | Source | UserEvent
 """Values that can be lowered and armed."""
 Command = Armable | Deletion
 
@@ -127,6 +128,8 @@ def parse_command(text: str) -> Command:
         return parse_static(text)
     if is_source(text):
         return parse_source(text)
+    if is_user_event(text):
+        return parse_user_event(text)
     words = split(text)  # as the kernel splits: Python's split() knows more blanks
     first = words[0].text[0] if words else ""
     if first in ("-", "!"):
@@ -187,7 +190,7 @@ def is_function(probe: Armable) -> bool:
 
 def has_own_syntax(text: str) -> bool:
     """Return whether the text uses syntax that only probewright has, so that the kernel would reject it."""
-    if is_static(text) or is_object(text) or is_source(text):
+    if is_static(text) or is_object(text) or is_source(text) or is_user_event(text):
         return True
     words = split(text)
     if not words or words[0].text[0] not in "fprte":

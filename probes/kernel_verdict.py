@@ -12,7 +12,7 @@ from dataclasses import replace
 from btf.btf import Btf
 from probes.facts.dialect import MAX_LINE, Dialect, dialect_of
 from probes.facts.errors_table import NO_MATCH, message_of
-from probes.facts.facts import TargetFacts
+from probes.facts.facts import Feature, TargetFacts
 from probes.facts.lookups import UNKNOWN, Environment, SymbolCount
 from probes.hist.clause import unlogged_refusal
 from probes.hist.verdict import check_trigger, event_of
@@ -20,6 +20,7 @@ from probes.rules.deletion import check_deletion
 from probes.rules.events.fields import find_event
 from probes.rules.events.filter import check_filter
 from probes.rules.events.synthetic import read_bare, read_dynamic
+from probes.rules.events.user import read_user_event
 from probes.rules.messages.hints import hint_for
 from probes.rules.parsed_event import ParsedEvent
 from probes.rules.readers import EVENT_READERS, RuleContext, kprobe, uprobe
@@ -184,6 +185,8 @@ def _parse(text: str, words: list[str], interface: str, context: RuleContext) ->
         event = uprobe(words, context) if words[0][0] in "pr" and is_user(words) else None
     elif words[0].startswith("s:"):
         return read_dynamic(line.strip("\r\n").lstrip(), _synthetic(context))
+    elif line.startswith("u:") and context.facts.has(Feature.USER_EVENTS):
+        return read_user_event(line.strip("\r\n"), context)
     elif (reader := EVENT_READERS.get(words[0][0])) is not None:
         event = reader(words, context)
     if event is None:

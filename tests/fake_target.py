@@ -110,6 +110,7 @@ class FakeTarget:
         self.folders: set[str] = set()
         self.guarded: list[Step] = []
         self.held: list[str] = []
+        self.registered: list[bytes] = []
         self.steps: list[Step] = []
         self.lost = False
         self.before: Callable[[Step], None] = lambda step: None
@@ -221,6 +222,8 @@ class FakeTarget:
             self._fill(path)
         elif step.effect is Effect.RMDIR:
             self._rmdir(path)
+        elif step.effect in (Effect.REGISTER, Effect.RELEASE):
+            self._user_event(step)
         elif step.effect is Effect.UNLINK and path in self.files:
             del self.files[path]
         elif path.endswith("/events/enable"):
@@ -285,6 +288,25 @@ class FakeTarget:
             for place in [ROOT, *(f for f in self.folders if posixpath.dirname(f) == f"{ROOT}/instances")]:
                 if not mine:
                     self._event(place, event)
+        self.files[path] = "".join(f"{known}\n" for known in lines).encode()
+
+    def _user_event(self, step: Step) -> None:
+        """Register or release an event of programs; it goes with the last registration."""
+        line, path = f"u:{step.data.decode()}", f"{ROOT}/dynamic_events"
+        name = line[2:].split(" ")[0]
+        lines = self.files[path].decode().splitlines()
+        if step.effect is Effect.RELEASE:
+            if step.data in self.registered:
+                self.registered.remove(step.data)
+            lines = [one for one in lines if one != line or step.data in self.registered]
+        else:
+            if any(one.split(" ")[0] == f"u:{name}" and one != line for one in lines):
+                raise FileRefused(step.path, errno.EADDRINUSE)
+            self.registered.append(step.data)
+            if line not in lines:
+                lines.append(line)
+                for place in [ROOT, *(f for f in self.folders if posixpath.dirname(f) == f"{ROOT}/instances")]:
+                    self._event(place, f"user_events/{name}")
         self.files[path] = "".join(f"{known}\n" for known in lines).encode()
 
     def _refusal(self, line: str) -> FileRefused:

@@ -32,7 +32,7 @@ ROOTS = "/run/probewright"
 
 def needs_journal(path: bytes, data: bytes) -> bool:
     """Return whether the effect behind this undo step can't be found by its name."""
-    if b"/instances/" in path:
+    if b"/instances/" in path or path.endswith(b"/user_events_data"):  # a registration ends with its process
         return False
     if not path.endswith(b"/dynamic_events"):
         return True

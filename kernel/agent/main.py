@@ -1,10 +1,10 @@
 """Run the agent on the remote host: its source is sent through standard input to python3 (>= 3.6); no file is
 written.
 
-The sent source is frames.py, bpf_calls.py, object_rings.py, ring_reader.py, journal.py, steps.py and this file,
-concatenated (`kernel.remote.bootstrap`). At the end of standard input, at a signal, at a bad frame or after a long
-silence, the guarded steps are undone, newest first, each step tried. Effects that would outlive this process are in
-its journal.
+The sent source is frames.py, bpf_calls.py, object_rings.py, ring_reader.py, journal.py, user_events.py, steps.py and
+this file, concatenated (`kernel.remote.bootstrap`). At the end of standard input, at a signal, at a bad frame or
+after a long silence, the guarded steps are undone, newest first, each step tried. Effects that would outlive this
+process are in its journal.
 """
 
 # This file and those sent with it are Python 3.6: newer annotations are strings. They import little, as small

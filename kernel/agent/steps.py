@@ -6,6 +6,7 @@ import time
 
 from kernel.agent.journal import Journal, folders, is_untouched, own_name, read_whole
 from kernel.agent.ring_reader import write_lines
+from kernel.agent.user_events import RegisteredEvents, write_event
 
 _BUSY_TRIES = 10
 
@@ -17,6 +18,7 @@ class GuardedSteps:
         self.guarded: list[tuple[bytes, bytes, bytes, bytes]] = []
         self.journal = Journal(folders(os.geteuid(), os.environ), own_name())
         self.held: list[tuple[bytes, int]] = []
+        self.events = RegisteredEvents()
 
     def perform(self, effect: bytes, path: bytes, data: bytes) -> None:
         """Carry out one step. Raises OSError."""
@@ -30,6 +32,12 @@ class GuardedSteps:
             os.rmdir(path)
         elif effect == b"unlink":
             os.unlink(path)
+        elif effect == b"register":
+            self.events.register(path, data)
+        elif effect == b"release":
+            self.events.release(path, data)
+        elif effect == b"write_event":
+            write_event(path, data)
         elif effect in (b"write", b"append"):
             flag = os.O_TRUNC if effect == b"write" else os.O_APPEND
             fd = os.open(path, os.O_WRONLY | flag | os.O_CLOEXEC)

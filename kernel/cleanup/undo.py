@@ -5,15 +5,17 @@ first.
 from __future__ import annotations
 
 import errno
+import posixpath
 import time
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from kernel.agent.journal import is_untouched
-from kernel.errors import FileRefused, KernelError, SettingChanged, TargetLost
+from kernel.errors import EventStays, FileRefused, KernelError, SettingChanged, TargetLost
 from kernel.target import Effect, Step, Target
 
 _BUSY_TRIES = 5
+_RELEASE_TRIES = 20
 _BUSY_PAUSE = 0.05
 """Seconds between retries; an instance or event is often busy only until some reader has closed its file."""
 
@@ -125,10 +127,26 @@ def undo_step(target: Target, step: Step) -> SettingChanged | None:
             if not is_untouched(step.effect.value.encode(), content, step.expects):
                 return None if _is_undone(step, content) else SettingChanged(step.path)
         _perform(target, step)
+        if step.effect is Effect.RELEASE:
+            return _event_left(target, step)
     except FileRefused as error:
         if error.errno != errno.ENOENT:
             raise
     return None
+
+
+def _event_left(target: Target, step: Step) -> EventStays | None:
+    """Return that an event of programs stays after its release; None: it is gone, as the kernel removes it a little
+    later (delayed_destroy_user_event in kernel/trace/trace_events_user.c). Raises FileRefused, TargetLost.
+    """
+    name = step.data.partition(b" ")[0]
+    for tries_left in reversed(range(_RELEASE_TRIES)):
+        lines = target.read(f"{posixpath.dirname(step.path)}/dynamic_events").splitlines()
+        if not any(line.partition(b" ")[0] == b"u:" + name for line in lines):
+            return None
+        if tries_left:
+            time.sleep(_BUSY_PAUSE)
+    return EventStays(step.path, name.decode("utf-8", "surrogateescape"))
 
 
 def _is_undone(step: Step, content: bytes) -> bool:

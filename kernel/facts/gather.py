@@ -44,6 +44,7 @@ _FILE_FEATURES = (
     (Feature.UPROBE_EVENTS, "uprobe_events"),
     (Feature.SYNTHETIC_EVENTS, "synthetic_events"),
     (Feature.SUBBUF_SIZE, "buffer_subbuf_size_kb"),
+    (Feature.USER_EVENTS, "user_events_data"),
 )
 
 _NEEDS_CONFIG = ((Feature.EPROBE_EVENTS, "EPROBE_EVENTS"), (Feature.EPROBE_FILTER, "EPROBE_EVENTS"))

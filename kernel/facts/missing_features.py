@@ -38,6 +38,7 @@ NEEDS: Mapping[Feature, FeatureNeed] = {
     Feature.FUNCTION_GRAPH_ARGS: FeatureNeed("6.15", "FUNCTION_TRACE_ARGS"),
     Feature.SUBBUF_SIZE: FeatureNeed("6.8", "TRACING"),
     Feature.HIST_TRIGGERS: FeatureNeed("4.7", "HIST_TRIGGERS"),
+    Feature.USER_EVENTS: FeatureNeed("6.4", "USER_EVENTS"),
 }
 
 _BELOW = {

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from events.batch import Batch, Chunk
 from events.format import FormatError, HeaderPage
 from kernel.agent.journal import Journal, folders, open_own, own_name
+from kernel.agent.user_events import RegisteredEvents, write_event
 from kernel.cleanup.owner import owner_name
 from kernel.errors import FileRefused, StreamClosed
 from kernel.facts import gather
@@ -201,6 +202,10 @@ class LocalStream:
         self._parked[fd] = time.monotonic() + _PARKED
 
 
+_ON_EVENTS = (Effect.REGISTER, Effect.RELEASE, Effect.WRITE_EVENT)
+"""Effects on events of programs."""
+
+
 class LocalTarget:
     """The running local kernel; see `kernel.target.Target`."""
 
@@ -216,6 +221,7 @@ class LocalTarget:
         self._held: list[tuple[str, int]] = []
         self._streams: list[LocalStream] = []
         self._bpf = local_calls()
+        self._events = RegisteredEvents()
 
     def facts(self) -> TargetFacts:
         if self._facts is None:
@@ -239,7 +245,23 @@ class LocalTarget:
     def perform(self, step: Step) -> None:
         if step.effect is Effect.RMDIR:
             self._release(step.path)
-        files.perform(step)
+        if step.effect in _ON_EVENTS:
+            self._perform_on_events(step)
+        else:
+            files.perform(step)
+
+    def _perform_on_events(self, step: Step) -> None:
+        """Register, release or write an event of programs. Raises FileRefused."""
+        path = os.fsencode(step.path)
+        try:
+            if step.effect is Effect.REGISTER:
+                self._events.register(path, step.data)
+            elif step.effect is Effect.RELEASE:
+                self._events.release(path, step.data)
+            else:
+                write_event(path, step.data)
+        except OSError as error:
+            raise FileRefused(step.path, error.errno or 0) from None
 
     def list(self, path: str) -> Sequence[str]:
         return files.list_folder(path)
@@ -292,6 +314,7 @@ class LocalTarget:
             stream.close()
         self._streams.clear()
         self._bpf.close_all()
+        self._events.close()
         self._release("")
 
     def _release(self, folder: str) -> None:

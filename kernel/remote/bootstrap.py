@@ -52,7 +52,7 @@ _BOOT = (
 def agent_source() -> bytes:
     """Return the agent as one file: its modules, from codec to server, without imports of each other."""
     parts = []
-    for name in ("frames", "bpf_calls", "object_rings", "ring_reader", "journal", "steps", "main"):
+    for name in ("frames", "bpf_calls", "object_rings", "ring_reader", "journal", "user_events", "steps", "main"):
         spec = importlib.util.find_spec(f"kernel.agent.{name}")
         if spec is None or spec.origin is None:
             raise KernelError("the application's own files are not complete", "install it again")

@@ -24,6 +24,7 @@ from kernel.tracefs import Instance, LogEntry, Tracefs
 from kernel.tracers.tracer_steps import TracerSteps
 from probes.hist.trigger import changes_existing_histogram
 from probes.plans.plan import Plan, PlannedEvent
+from probes.user_events.kernel_reading import PREFIX
 from probes.verdict import Refusal, Verdict
 
 _STACK_EVENTS = ("ftrace/kernel_stack", "ftrace/user_stack")
@@ -115,6 +116,9 @@ class ArmSteps:
             line = event.line
             if not line:
                 continue  # an event that the kernel already has
+            if event.is_of_programs:
+                self._register(line, undo)
+                continue
             try:
                 progress.begin(f"writing its lines: {written:,} of {lines:,}")
                 remove = self._tracefs.define(event.remove)
@@ -128,6 +132,22 @@ class ArmSteps:
                 written += 1
             except FileRefused as error:
                 raise rejection_error(line, error, _log(self._tracefs)) from None
+
+    def _register(self, line: str, undo: UndoList) -> None:
+        """Register an event of programs, joining those that have registered it. Raises ProbeRefused, TargetLost."""
+        definition = line.removeprefix(PREFIX)
+        try:
+            undo.do(self._tracefs.register(definition), self._tracefs.release(definition))
+        except FileRefused as error:
+            present = self._registered_line(definition) if error.errno == errno.EADDRINUSE else ""
+            hint = f"the kernel has it with other fields: {present}" if present else ""
+            raise rejection_error(line, error, (), hint=hint) from None
+
+    def _registered_line(self, definition: str) -> str:
+        """Return the line of dynamic_events about the event of a name; empty: there is none."""
+        head = PREFIX + definition.partition(" ")[0]
+        lines = self._tracefs.read("dynamic_events").splitlines()
+        return next((line for line in lines if line.partition(" ")[0] == head), "")
 
     def _require_free_name(self, event: PlannedEvent, remove: Step) -> None:
         """Raise ProbeRefused for a synthetic event whose user-chosen name is already in use.
@@ -158,7 +178,8 @@ class ArmSteps:
             undo.amend(remove, remove._replace(expects=line.encode()))
 
     def set_filters(self, plan: Plan, undo: UndoList) -> None:
-        """Set the events' filters: on our events without undo, on kernel events with one, as those stay. Raises
+        """Set the events' filters: on our events without undo, on those of the kernel and of
+        programs with one, as those stay. Raises
         ProbeRefused, TargetLost.
         """
         for event in plan.events:
@@ -166,7 +187,7 @@ class ArmSteps:
                 continue
             effect = self._instance.filter(event.path, event.filter)
             try:
-                if event.line:
+                if event.line and not event.is_of_programs:
                     self._target.perform(effect)
                 else:
                     undo.do(effect, self._instance.filter(event.path, "0"))

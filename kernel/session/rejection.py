@@ -27,6 +27,9 @@ _HINTS = {
     errno.ENOENT: "a symbol or event that it names does not exist",
     errno.ENODEV: "what it attaches to is not there",
     errno.EPERM: "the kernel is locked down, or we are not root",
+    errno.EADDRINUSE: "the kernel has an event of programs of this name, with other fields",
+    errno.EMFILE: "the kernel has as many events of programs as it takes (kernel.user_events_max)",
+    errno.ENOSYS: "it takes system calls, which need python3 on the remote host",
     errno.EACCES: "only root may do this",
     errno.ENOMEM: "the kernel has no memory for it",
 }
@@ -40,7 +43,9 @@ def logged_form(line: str) -> str:
     return " ".join(line.split("#", 1)[0].split())
 
 
-def rejection_error(line: str, error: FileRefused, log: Sequence[LogEntry], shown: str = "") -> ProbeRefused:
+def rejection_error(
+    line: str, error: FileRefused, log: Sequence[LogEntry], shown: str = "", hint: str = ""
+) -> ProbeRefused:
     """Return the exception for a rejected line.
 
     Args:
@@ -48,6 +53,7 @@ def rejection_error(line: str, error: FileRefused, log: Sequence[LogEntry], show
         error: failure of the write.
         log: error_log of the instance (or root) that records such errors.
         shown: command for the verdict, if not the line itself (a filter's probe).
+        hint: reason that is known, for an error that error_log has no entry of; empty: that of the errno.
     """
     command = logged_form(line)
     # The kernel keeps eight entries, others write there too, and not every rejection is logged: only an entry with
@@ -56,8 +62,8 @@ def rejection_error(line: str, error: FileRefused, log: Sequence[LogEntry], show
     if entry is None:
         number = error.errno
         message = f"{os.strerror(number)} ({errno.errorcode.get(number, number)})"
-        hint = _ONE_TRACEPOINT if number == errno.EEXIST and command.startswith("t:") else _HINTS.get(number, "")
-        return ProbeRefused(Verdict(shown or command, Refusal(NO_LOG, message, hint=hint), by_kernel=True))
+        usual = _ONE_TRACEPOINT if number == errno.EEXIST and command.startswith("t:") else _HINTS.get(number, "")
+        return ProbeRefused(Verdict(shown or command, Refusal(NO_LOG, message, hint=hint or usual), by_kernel=True))
     code = code_of(entry.message)
     column = entry.column
     token = "" if column is None else _token(entry.command, column, behind="filter" in entry.location)

@@ -22,6 +22,7 @@ from probes.command import UserProbe
 from probes.plans.plan import Plan, PlannedEvent
 from probes.sources.source import Source
 from probes.static_events import Latency, StaticEvent
+from probes.user_events.event import UserEvent
 from probes.verdict import Refusal, Verdict
 
 
@@ -33,7 +34,7 @@ def refuse_conflicts(plan: Plan, others: Sequence[Plan]) -> None:
     its probes, too, and disappears with the first probe that leaves.
     """
     used_paths = {event.path for other in others for event in other.events if event.recorded or event.line}
-    if isinstance(plan.probe, StaticEvent | Latency | Source) and any(
+    if isinstance(plan.probe, StaticEvent | Latency | Source | UserEvent) and any(
         e.path in used_paths for e in plan.events if e.recorded
     ):
         hint = "Take away what is armed before it is armed again"

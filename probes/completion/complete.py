@@ -20,12 +20,14 @@ from probes.completion.scope import Scope
 from probes.completion.source import complete_source, source_heads
 from probes.completion.static import LATENCY, complete_static, heads
 from probes.completion.synthetic import complete_synthetic
+from probes.completion.user_event import complete_user_event, user_event_heads
 from probes.facts.facts import Feature, TargetFacts
 from probes.probe import ProbeKind
 from probes.sources.kinds import KINDS
 from probes.static_events import ON
 from probes.syntax.parse import split_command
 from probes.syntax.text import Word
+from probes.user_events.event import is_user_event
 
 __all__ = ["complete"]
 
@@ -60,6 +62,8 @@ def complete(text: str, cursor: int, sources: NameSources) -> Completions:
     first = before.lstrip()
     if first.startswith("s:"):
         return _to_name_end(complete_synthetic(before, sources), text)
+    if is_user_event(before):
+        return complete_user_event(before)
     if first.startswith("-"):
         return complete_deletion(before, sources)
     if first.split(" ", 1)[0].partition(":")[0] in (ON, LATENCY):
@@ -123,7 +127,8 @@ def _head(word: Word, sources: NameSources) -> Completions:
         items.append(
             Completion("s:", ItemKind.LETTER, "s:", description="a synthetic event: fields that others fill")
         )
-    items += [*heads(letter, sources.facts), *source_heads(letter, sources.facts)]
+    facts = sources.facts
+    items += [*heads(letter, facts), *source_heads(letter, facts), *user_event_heads(letter, facts)]
     if not letter and sources.made():
         items.append(Completion("-:", ItemKind.LETTER, "-:", description="take one of our events away"))
     return Completions(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from probes.export import bootconfig, bpftrace, comment, kernel_cmdline, perf_probe, posix_sh, trace_cmd
-from probes.export.dialect import BY_NUMBER, KPROBES_ONLY, CannotExport, ExportDialect, ExportText
+from probes.export.dialect import BY_NUMBER, KPROBES_ONLY, ExportDialect, ExportText, gather
 from probes.export.fleets import ansible, kubernetes
 from probes.facts.facts import Feature, TargetFacts
 from probes.plans.plan import Plan
@@ -24,6 +24,8 @@ DIALECTS = (
     ExportDialect("comment", "comment in C", ".c", comment.write),
 )
 """Dialects in the order in which they are offered."""
+_OF_US = "{}: a program of ours records it, which no other tool has"
+_HELD = "{0}: no script holds an event of programs registered; once a program has it, export 'on user_events/{0}'"
 
 
 def dialect_named(name: str) -> ExportDialect:
@@ -41,7 +43,9 @@ def export(dialect: ExportDialect, plans: Sequence[Plan], facts: TargetFacts) ->
 
     Raises CannotExport.
     """
-    only_here = [plan.probe.subject for plan in plans if any(one.memory is not None for one in plan.programs)]
-    if only_here:
-        raise CannotExport(*(f"{name}: a program of ours records it, which no other tool has" for name in only_here))
+    gather(
+        [_OF_US.format(plan.probe.subject) for plan in plans if any(one.memory is not None for one in plan.programs)]
+    )
+    if dialect.name != "comment":
+        gather([_HELD.format(event.event) for plan in plans for event in plan.events if event.is_of_programs])
     return dialect.write(plans, facts)

@@ -43,6 +43,8 @@ class Feature(enum.StrEnum):
     FUNCTION_GRAPH_ARGS = "function_graph arguments"
     SUBBUF_SIZE = "sub-buffer size"
     HIST_TRIGGERS = "hist triggers"
+    USER_EVENTS = "user events"
+    """Linux 6.4 or newer with CONFIG_USER_EVENTS."""
 
 
 @dataclass(frozen=True, slots=True)

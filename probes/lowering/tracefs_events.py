@@ -19,12 +19,14 @@ from probes.lowering.static_events import lower_static
 from probes.lowering.synthetic import lower_synthetic
 from probes.lowering.tracepoint import lower_tracepoint
 from probes.lowering.user import lower_user
+from probes.lowering.user_event import lower_user_event
 from probes.objects.request import ObjectProbe
 from probes.plans.plan import Plan
 from probes.probe import Probe, ProbeEnds, ProbeKind
 from probes.refusal import CannotLower, own_refusal, refuse_if_unseen
 from probes.sources.source import Source
 from probes.static_events import Latency, StaticEvent
+from probes.user_events.event import UserEvent
 
 
 class LoweringInput(NamedTuple):
@@ -68,6 +70,8 @@ def _lowered(probe: Armable, given: LoweringInput, shared: Signature | None) -> 
             return lower_function(side, btf, facts, group, name, environment)
 
         return lower_latency(probe, btf, facts, group, environment, end)
+    if isinstance(probe, UserEvent):
+        return lower_user_event(probe, facts)
     if isinstance(probe, UserProbe):
         return lower_user(probe, btf, facts, group, event, environment)
     if isinstance(probe, ObjectProbe):

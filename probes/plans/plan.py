@@ -12,6 +12,7 @@ from probes.bpf.disassembly import listing
 from probes.bpf.program import BpfProgram
 from probes.command import Armable
 from probes.plans.tracer import PlannedTracer
+from probes.user_events.kernel_reading import PREFIX
 
 if TYPE_CHECKING:
     from probes.objects.object_plan import ObjectPlan
@@ -100,6 +101,11 @@ class PlannedEvent:
     def is_by_tracer(self) -> bool:
         """True if a tracer writes the event: it has neither switch nor filter nor triggers."""
         return self.group == "ftrace"
+
+    @property
+    def is_of_programs(self) -> bool:
+        """True for a user event: it is registered, not written to dynamic_events, and programs may keep it."""
+        return self.line.startswith(PREFIX)
 
     @property
     def path(self) -> str:

@@ -7,13 +7,15 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from probes.rules.parsed_event import ParsedEvent
+from probes.rules.parsed_event import USER_EVENT, ParsedEvent
 from probes.syntax.refused import Refused, RefusedWord
 from probes.syntax.text import kstrtoul
+from probes.user_events.kernel_reading import GROUP, MULTI_GROUP
 
 _SILENT = "refused_without_message"
 SYNTHETIC = "synthetic"
 """Group of all synthetic events."""
+_USER_GROUPS = (GROUP, MULTI_GROUP)
 _MAX_PLACE = 63
 """Characters of a place that are compared (MAX_ARGSTR_LEN); some kernels cut an argument with its name as well."""
 _HASHED = re.compile("0x0{8}[0-9a-f]{8}")
@@ -60,6 +62,8 @@ def _matches(event: ParsedEvent, group: str | None, name: str, words: list[str],
     """Return whether a deletion matches an event: by name and group, by its place, by its first arguments."""
     if event.letter == "s":
         return event.event == name and group in (None, SYNTHETIC)
+    if event.letter == USER_EVENT:  # its fields follow, all of them (user_event_match)
+        return event.event == name and group in (None, *_USER_GROUPS) and words == event.place.split()
     if (name and event.event != name) or (group is not None and event.group != group):
         return False
     if not words:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Final, NamedTuple
+
+USER_EVENT: Final = "U"
+"""Letter of a user event; in dynamic_events it is that of a uprobe in `ParsedEvent.letter`."""
 
 
 class ParsedArgument(NamedTuple):
@@ -31,7 +34,7 @@ class ParsedEvent:
     """Dynamic event."""
 
     letter: str
-    """`k` kprobe, `u` uprobe, `f` fprobe, `t` tracepoint probe, `e` event probe, `s` synthetic."""
+    """`k` kprobe, `u` uprobe, `f` fprobe, `t` tracepoint probe, `e` event probe, `s` synthetic, `U` user event."""
     group: str
     event: str
     place: str = ""
@@ -41,7 +44,7 @@ class ParsedEvent:
     reference: int = 0
     """Offset of a uprobe's reference counter."""
     fields: tuple[tuple[str, str], ...] = ()
-    """Name and type of the fields of a synthetic event."""
+    """Name and type of the fields of a synthetic or user event."""
 
     @property
     def family(self) -> str:

@@ -21,6 +21,7 @@ _OWN_MESSAGES = {
     "object_word": "Behind an object come programs=NAME,NAME and MAP=STRUCT",
     "unknown_option": "There is no such option",
     "bad_option": "This is no value of the option",
+    "bad_user_event": "This defines no event of programs",
     "bad_index": "An index is a number in brackets",
 }
 

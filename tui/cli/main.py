@@ -25,6 +25,10 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 """Errors of write(2) for a file that takes no more data."""
 
 
+_WITHOUT_WORD = {"event_export": "tui.cli.exports.event_export"}
+"""Modules that run what has options and no word of its own."""
+
+
 class _Ended(Ending, KeyboardInterrupt):
     """Request to end, by a signal; open resources are closed.
 
@@ -53,7 +57,8 @@ def _run(arguments: argparse.Namespace | SimpleNamespace) -> int:
     status: int = DONE
     try:
         with opening_early(arguments):
-            module = importlib.import_module(f"tui.cli.commands.{arguments.command}")
+            name = arguments.command
+            module = importlib.import_module(_WITHOUT_WORD.get(name, f"tui.cli.commands.{name}"))
             status = module.run(arguments)
         sys.stdout.flush()
     except ProbeRefused as error:

@@ -25,6 +25,7 @@ from probes.names import split_name
 from probes.programs.program import Program, SymbolNotPlaced
 from probes.static_events import is_static
 from probes.syntax.text import is_identifier
+from probes.user_events.kernel_reading import GROUP
 from tui.compose.function_index import Functions
 
 _MOST = 60
@@ -88,6 +89,9 @@ class Completer:
 
     def _learn_event(self, place: str) -> None:
         around = self._info.environment
+        if place == f"{GROUP}/":  # programs register events at any time
+            around.forget()
+            self._events = ()
         self._events = self._events or around.events
         event, look_up = split_name(place), around.nearby.event
         if event not in self._fields and look_up is not None and (fields := look_up(*event)):

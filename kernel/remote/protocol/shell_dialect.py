@@ -140,6 +140,8 @@ class ShellDialect:
 
     def _command(self, step: Step) -> str:
         path = self._word(step.path)
+        if step.effect in (Effect.REGISTER, Effect.RELEASE, Effect.WRITE_EVENT):  # a shell has no ioctl(2)
+            raise FileRefused(step.path, errno.ENOSYS)
         if step.effect in (Effect.MKDIR, Effect.RMDIR, Effect.UNLINK):
             return f"t_{step.effect.value} {path}"
         if not step.data:

@@ -8,8 +8,9 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from probes.facts.lookups import Environment, StaticEventField
-from probes.rules.parsed_event import ParsedArgument, ParsedEvent
+from probes.rules.parsed_event import USER_EVENT, ParsedArgument, ParsedEvent
 from probes.syntax.text import kstrtoul
+from probes.user_events.kernel_reading import read_definition
 
 _TEXT = "__data_loc char[]"
 _TEXT_TYPES = frozenset({"string", "ustring", "symstr"})
@@ -62,11 +63,14 @@ def built_fields(built: ParsedEvent) -> dict[str, StaticEventField]:
     """Return the fields of a dynamic event (traceprobe_define_arg_fields, synth_event_define_fields)."""
     if built.letter == "s":
         return {name: synthetic_field(name, kind) for name, kind in built.fields}
-    fields = {argument.name: _argument(argument) for argument in built.arguments}
+    if built.letter == USER_EVENT:
+        fields = read_definition(f"{built.event} {built.place}").fields
+        return {name: StaticEventField(name, kind, size, not kind.startswith("u")) for kind, name, size in fields}
+    arguments = {argument.name: _argument(argument) for argument in built.arguments}
     if built.letter == "e":
-        return fields
+        return arguments
     places = ("__probe_func", "__probe_ret_ip") if built.returns else ("__probe_ip",)
-    return {**{name: StaticEventField(name, "unsigned long", 8) for name in places}, **fields}
+    return {**{name: StaticEventField(name, "unsigned long", 8) for name in places}, **arguments}
 
 
 def _argument(argument: ParsedArgument) -> StaticEventField:

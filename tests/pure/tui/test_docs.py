@@ -16,8 +16,10 @@ from kernel.connection.open_target import open_target, shipped_recording
 from kernel.connection.planner import Planner
 from kernel.preset_files import Presets
 from probes.check import check
+from probes.facts.facts import Feature
 from probes.presets.read import read_preset
 from probes.sources.source import is_source
+from probes.user_events.event import is_user_event
 from tui.cli.args.fast_path import COMMANDS
 from tui.cli.args.parser import parsers
 from tui.docs.pages import PAGES
@@ -104,8 +106,9 @@ def _specs():
 @pytest.mark.parametrize("spec", list(_specs()))
 def test_specifications_that_are_told_are_taken(spec, planner):
     """By the kernel of the shipped recording; programs are on no recording, and that kernel has not every tracer."""
-    if is_source(spec):
-        facts = replace(planner.info.facts, tracers=("timerlat", "osnoise", "hwlat"))
+    if is_source(spec) or is_user_event(spec):
+        features = planner.info.facts.features | {Feature.USER_EVENTS}
+        facts = replace(planner.info.facts, tracers=("timerlat", "osnoise", "hwlat"), features=features)
         assert check(spec, None, facts).ok
         return
     verdict = planner.check(spec).verdict

@@ -21,11 +21,11 @@ import events.export.formats.folded
 import events.export.formats.perfetto
 import events.export.spans
 import events.recording.writer
-import tui.cli.commands.event_export
 import tui.cli.commands.hosts
 import tui.cli.commands.record
 import tui.cli.commands.run
 import tui.cli.console.output
+import tui.cli.exports.event_export
 from events.batch import Batch, Chunk
 from events.names.kallsyms import Symbols
 from events.record import Record
@@ -122,7 +122,7 @@ def target(monkeypatch: pytest.MonkeyPatch) -> EagerTarget:
     """A target that every command opens, in small bounds."""
     made = EagerTarget()
     monkeypatch.setattr(tui.cli.console.output, "take_target", lambda spec: TargetChoice(made))
-    for module in (tui.cli.commands.run, tui.cli.commands.record, tui.cli.commands.event_export):
+    for module in (tui.cli.commands.run, tui.cli.commands.record, tui.cli.exports.event_export):
         monkeypatch.setattr(module, "HEADLESS", SMALL)
     monkeypatch.setattr(tui.cli.commands.hosts, "HEADLESS_HOSTS", SMALL)
     monkeypatch.setattr(tui.cli.commands.hosts, "Fleet", partial(Fleet, opener=made.another))

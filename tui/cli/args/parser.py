@@ -56,7 +56,7 @@ _TARGETS = f"""targets:
 {_STATUS}"""
 _OF_SEVERAL = ("app", "run")
 """Commands that accept several targets, and groups of hosts."""
-_OF_THIS_MACHINE = ("doctor", "clean")
+_OF_THIS_MACHINE = ("doctor", "clean", "write")
 """Commands about a machine: their default target is `local`, never the shipped recording."""
 
 
@@ -194,6 +194,11 @@ def _commands() -> argparse.ArgumentParser:
     add_specs(sub, preset=True)
     sub.add_argument("--as", dest="dialect", required=True, choices=DIALECTS, help="tool or format to export for")
     sub.add_argument("-o", "--output", metavar="FILE", help="new file; without it the text is printed")
+    sub = printing("write", "Write one event of programs by hand, as a program would that has registered it.")
+    sub.add_argument("name", type=types.name, metavar="NAME", help="name of the event, as `list user_events/` has it")
+    sub.add_argument(
+        "values", nargs="*", metavar="FIELD=VALUE", help="a number, a text, or bytes as 0x00ff, for each field"
+    )
     printing("doctor", "Report the features that this machine or target has and lacks, with remedies.")
     printing("clean", "Remove the probes and settings that a dead session left in the kernel.")
     sub = command("lab", "Boot a kernel in a throw-away machine and open the application on it.", _STATUS)
@@ -205,12 +210,22 @@ def _commands() -> argparse.ArgumentParser:
 
 
 def _about_the_kernel(printing: Callable[[str, str], argparse.ArgumentParser]) -> None:
-    sub = printing("list", "List functions and the kinds of probes that can attach to them.")
-    sub.add_argument("pattern", nargs="?", default="", help="words that the name must hold, in any order")
-    sub.add_argument("--limit", type=types.natural, default=0, metavar="N", help="at most N (0: all)")
-    sub = printing("show", "Show a function's signature and fields, a type, or a compiled BPF object.")
+    sub = printing("list", "List functions and the kinds of probes that can attach to them, or events of programs.")
     sub.add_argument(
-        "name", type=types.name, metavar="FUNCTION|TYPE|FILE.bpf.o", help="vfs_read, file, 'struct file', an object"
+        "pattern",
+        nargs="?",
+        default="",
+        help="words that the name must hold, in any order; user_events/ lists events that programs registered",
+    )
+    sub.add_argument("--limit", type=types.natural, default=0, metavar="N", help="at most N (0: all)")
+    sub = printing(
+        "show", "Show a function's signature and fields, a type, an event of programs, or a compiled BPF object."
+    )
+    sub.add_argument(
+        "name",
+        type=types.name,
+        metavar="FUNCTION|TYPE|EVENT|FILE.bpf.o",
+        help="vfs_read, file, 'struct file', user_events/NAME, an object",
     )
     sub.add_argument(
         "--callers", action="store_true", help="also the callers of the function, found in the kernel's code"

@@ -10,17 +10,22 @@ from functools import cache
 
 from btf.search import Search
 from kernel.attach.explain import AttachExplainer
+from kernel.connection.kernel_info import KernelInfo
+from kernel.connection.program_events import program_events, require_user_events
 from probes.attaching.values import ALL, Attachability
 from probes.probe import ProbeKind
 from tui.cli.console.output import connect, json_line, plain, require_connection
 from tui.cli.console.waiting import waiting
 from tui.cli.status import DONE, REFUSED
+from tui.cli.tables.program_events import is_about_programs, matching, print_row
 
 
 def run(arguments: argparse.Namespace) -> int:
     gc.disable()  # nearly all objects made here live until the end
     info = connect(arguments.target)
     try:
+        if is_about_programs(arguments.pattern):
+            return _list_program_events(info, arguments)
         with waiting("reading functions and types"):
             names = info.catalog.names
         if arguments.pattern:
@@ -46,6 +51,18 @@ def run(arguments: argparse.Namespace) -> int:
     finally:
         info.close()
         gc.enable()
+
+
+def _list_program_events(info: KernelInfo, arguments: argparse.Namespace) -> int:
+    """Print the events that programs have registered; REFUSED where there is none."""
+    require_user_events(info)
+    found = matching(program_events(info), arguments.pattern)
+    for event in found[: arguments.limit or len(found)]:
+        print_row(event, json=arguments.json)
+    if not found:
+        print("probewright: no program has registered such an event", file=sys.stderr)
+    require_connection(info)
+    return DONE if found else REFUSED
 
 
 @cache  # few sets differ

@@ -1,4 +1,4 @@
-"""`probewright show FUNCTION|TYPE|FILE.bpf.o`: print a signature, a type, or a compiled object."""
+"""`probewright show FUNCTION|TYPE|EVENT|FILE.bpf.o`: print a signature, a type, an event of programs, an object."""
 
 from __future__ import annotations
 
@@ -14,14 +14,17 @@ from btf.search import Search
 from foreign.refusal import InputRefusal
 from kernel.attach.explain import AttachExplainer
 from kernel.connection.kernel_info import KernelInfo
+from kernel.connection.program_events import program_events, require_user_events
 from probes.attaching.spellings import closest, distance, is_like
 from probes.attaching.values import ReasonKind
 from probes.functions.capture_tree import CaptureNode
 from probes.objects.request import is_object
+from probes.user_events.kernel_reading import GROUP
 from tui.cli.console.output import connect, emit, plain, require_connection
 from tui.cli.console.waiting import waiting
 from tui.cli.specs import attach_text
 from tui.cli.status import DONE, REFUSED
+from tui.cli.tables.program_events import is_about_programs, print_event
 
 _TYPE_KINDS = (Kind.STRUCT, Kind.UNION, Kind.ENUM, Kind.ENUM64, Kind.TYPEDEF, Kind.INT)
 _TAGGED = (Kind.STRUCT, Kind.UNION, Kind.ENUM)
@@ -36,7 +39,7 @@ def run(arguments: argparse.Namespace) -> int:
         return show_object(arguments)
     info = connect(arguments.target)
     try:
-        status = _show(info, arguments)
+        status = _program_event(info, arguments) if is_about_programs(arguments.name) else _show(info, arguments)
         require_connection(info)
         return status
     finally:
@@ -73,6 +76,18 @@ def _code(info: KernelInfo, name: str, arguments: argparse.Namespace) -> int:
     except InputRefusal as error:
         print(plain(f"probewright: {error}"), file=sys.stderr)
         return REFUSED
+
+
+def _program_event(info: KernelInfo, arguments: argparse.Namespace) -> int:
+    """Print an event that a program has registered; REFUSED where there is none of this name."""
+    require_user_events(info)
+    event = next((one for one in program_events(info) if one.path == arguments.name), None)
+    if event is None:
+        message = f"probewright: no program has registered {arguments.name}; `list {GROUP}/` lists those there are"
+        print(plain(message), file=sys.stderr)
+        return REFUSED
+    print_event(event, json=arguments.json)
+    return DONE
 
 
 def _function(info: KernelInfo, name: str, arguments: argparse.Namespace) -> int:
