@@ -68,12 +68,14 @@ def _row(app, *cells: str) -> str:
 async def test_rows_are_what_a_count_gives(size):
     app = application(shipped_recording())
     async with app.run_test(size=size) as pilot:
-        await _table(app, pilot)
+        view = await _table(app, pilot)
         hits_of = Counter(record.comm for record in _once(app))
         assert len(hits_of) > 3
         for comm, hits in hits_of.items():
             assert _row(app, comm, f"{hits:,}")
         assert "count by comm, over " in text(app) and "each call once" in text(app)
+        note = view.note(app.current_watch)
+        assert note.startswith("each call once") and not note.rstrip().endswith(","), note
 
 
 async def test_statistics_of_a_value_by_two_keys_are_those_of_the_events():

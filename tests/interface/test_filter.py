@@ -76,6 +76,7 @@ async def test_every_view_says_how_many_pass(size):
             await settled(pilot)
             said[name] = line_of(app)
             found = place.views.current.filtered
+            assert not place.views.current.note(app.current_watch).rstrip().endswith(","), name
             # Neither a graph with return values nor latencies are recorded there.
             is_empty = name in ("failures", "latencies")
             assert isinstance(found, str) or (found.of > found.passing > 0) == (not is_empty)

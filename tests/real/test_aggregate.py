@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from kernel.lab.guest import Guest
 from kernel.session.arm_steps import Mode
 from kernel.watch.hist_tables import read_tables
 from kernel.watch.watch import Watch
-from probes.plans.plan import DEFAULT_GROUP
+from probes.plans.plan import DEFAULT_GROUP, Via
 from probes.syntax.parse import parse_probe
 from tests.real.command import address, finish, screen_on, ssh_to, start
 from tests.real.guest_watch import run_workload, watch_of
@@ -183,6 +183,39 @@ def test_programs_group_what_the_workload_did(guest: Guest, watch: Watch) -> Non
         (total,) = (row.totals["duration"] for row in table.rows(0).rows if row.labels[1] == "usleep")
         assert total.number == SLEEPS and 10_000_000 <= (total.least or 0) <= (total.most or 0) <= total.sum
         assert sum(power.hits for power in total.powers) == SLEEPS
+
+
+@pytest.mark.parametrize("guest", ["7.2"], indirect=True)
+def test_a_call_of_a_probe_at_both_ends_counts_once(guest: Guest, watch: Watch) -> None:
+    """Of recorded events, by hist triggers, and by programs."""
+    spec = "f hrtimer_nanosleep%both"
+    probe, sleeps = parse_probe(spec), f"for n in $(seq {SLEEPS}); do usleep 10000; done"
+
+    def counted(rows: Iterable[AggregateRow]) -> dict[tuple[str, ...], int]:
+        return {row.labels: row.hits for row in rows if row.labels[1] == "usleep"}
+
+    once = {("hrtimer_nanosleep", "usleep"): SLEEPS}
+    armed = watch.armed.arm(probe)
+    bring_in(watch)
+    run_workload(watch, guest, sleeps)
+    ends = {row.labels: row.hits for row in _rows(watch, "event")}  # names of tasks that are gone may be unknown
+    assert ends["hrtimer_nanosleep__exit",] >= SLEEPS
+    (row,) = _rows(watch, "func")
+    assert (row.labels, row.hits) == (("hrtimer_nanosleep",), ends["hrtimer_nanosleep__entry",])
+    watch.armed.disarm(armed)
+    arguments = parse(["run", spec, "--hist", "--by", "func,comm"])
+    request = request_of(arguments)
+    for via in (Via.TRACEFS, Via.BPF):
+        watch.planner.via = via
+        options, counting = aggregate_options(watch.planner, [probe], request, arguments)
+        assert counting is not None and (counting.triggers is None) == (via is Via.BPF)
+        armed = watch.armed.arm(probe, mode=options.mode, shape=options.shape)
+        run_workload(watch, guest, sleeps)
+        assert watch.store is not None
+        table = KernelTable(watch, watch.store, request, counting.reader(watch))
+        table.read()
+        assert counted(table.rows(0).rows) == once, via
+        watch.armed.disarm(armed)
 
 
 @KERNELS

@@ -55,7 +55,6 @@ def function_remark(condition: Condition, watch: Watch) -> str:
         own = [pattern for field, pattern in patterns if field == part.field]
         if not isinstance(part, SymbolComparison | TextComparison) or not (own or part.field == FUNC):
             continue
-        one = single if part.field == FUNC else set[str]()
         choices = [choice_or_any(text) for text in own]
         modules = index_of(watch.info.facts).modules
         names = (
@@ -63,10 +62,11 @@ def function_remark(condition: Condition, watch: Watch) -> str:
             if own
             else []
         )
-        names += one
+        others = sorted(single - set(names)) if part.field == FUNC else []
+        names += others
         found = part.text in names if part.operator == "!=" else any(map(part.holds, names))
         if names and not found:
             near = difflib.get_close_matches(part.text, names, _NEAREST)
             hint = f": did you mean {' or '.join(near)}?" if near else ""
-            return f"no function of {' or '.join(sorted({*own, *one}))} is {part.text}{hint}"
+            return f"no function of {' or '.join(sorted({*own, *others}))} is {part.text}{hint}"
     return ""

@@ -6,6 +6,7 @@ import argparse
 import secrets
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -26,6 +27,7 @@ from tui.cli.tables.aggregate_printer import TOP, export_table, print_table, ref
 if TYPE_CHECKING:
     from kernel.connection.planner import Planner
     from probes.command import Armable
+    from probes.plans.plan import Plan
     from tui.cli.exports.export_options import ExportRequest
     from tui.views.aggregate.hist_triggers import EventTrigger
     from tui.views.aggregate.kernel_groups import GroupsReading
@@ -78,14 +80,32 @@ def aggregate_options(
             from tui.views.aggregate.program_groups import with_groups
 
             return options._replace(shape=partial(with_groups, request)), found
-        counting = {
-            probe: (*options.counting.get(probe, ()), *(t.text for t in own)) for probe, own in found.triggers.items()
-        }
-        return options._replace(mode=Mode.COUNT, counting=counting), found
+        for probe, own in found.triggers.items():
+            _check_triggers(planner, probe, own)
+        return options._replace(mode=Mode.COUNT, shape=partial(with_own_triggers, found.triggers)), found
     wanted = (
         request is not None and set(STACKS) & set(request.keys) and not any(map(records_stacks, options.triggers))
     )
     return options._replace(triggers=(*options.triggers, *(("stacktrace",) if wanted else ()))), None
+
+
+def _check_triggers(planner: Planner, probe: Armable, triggers: Sequence[EventTrigger]) -> None:
+    """Raise CannotLower for a trigger that this kernel does not take."""
+    plan = planner.lower(probe, DEFAULT_GROUP)
+    for one in triggers:
+        refused = planner.trigger_verdict(plan, one.event, one.text).error
+        if refused is not None:
+            raise CannotLower(replace(refused, column=None, token=one.text))
+
+
+def with_own_triggers(triggers: Mapping[Armable, Sequence[EventTrigger]], plan: Plan) -> Plan:
+    """Return a plan with each trigger on its own event alone: the other end of a call would be counted, too."""
+    own = triggers.get(plan.probe, ())
+    events = (
+        replace(event, triggers=(*event.triggers, *(one.text for one in own if one.event.event == event.event)))
+        for event in plan.events
+    )
+    return replace(plan, events=tuple(events))
 
 
 def kernel_counting(

@@ -338,4 +338,5 @@ class AggregateView(TableView):
 
     def note(self, watch: Watch) -> str:
         """Return what is not counted, then the note on the events."""
-        return ", ".join((*(self._model.lacking if self._model is not None else ()), note_of(watch)))
+        lacking = self._model.lacking if self._model is not None else ()
+        return ", ".join(filter(None, (*lacking, note_of(watch))))

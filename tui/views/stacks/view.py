@@ -256,7 +256,8 @@ class StacksView(View):
 
     def note(self, watch: Watch) -> str:
         """Return what is not in the graph, then the note on the events."""
-        return ", ".join((*(self._model.lacking if self._model is not None else ()), note_of(watch)))
+        lacking = self._model.lacking if self._model is not None else ()
+        return ", ".join(filter(None, (*lacking, note_of(watch))))
 
     def function_under_cursor(self) -> str:
         """Return the function of the frame under the cursor."""
