@@ -7,7 +7,6 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import partialmethod
 
 import pytest
 
@@ -87,7 +86,9 @@ class Measuring:
 def measuring(guest: Guest, monkeypatch: pytest.MonkeyPatch) -> Measuring:
     made = Measuring(guest)
     monkeypatch.setattr(rate_meter, "SLOW_LINE", math.inf)  # an emulated machine on a busy one
-    monkeypatch.setattr(rate_meter.RateMeter, "measure", partialmethod(rate_meter.RateMeter.measure, wait=made.wait))
+    measure = rate_meter.RateMeter.measure
+    by_reads = lambda meter, _, *, patient: measure(meter, made.wait, patient=patient)  # noqa: E731
+    monkeypatch.setattr(rate_meter.RateMeter, "measure", by_reads)
     return made
 
 
