@@ -99,8 +99,13 @@ def bring_in(watch: Watch) -> None:
         _read_text(watch, session, store.next_seq)
     else:
         _read(session)
+    latest = None
     while session.pump.wait(0) or watch.intake.unsettled:
         watch.tick()
+        if latest is None and not session.pump.wait(0) and not watch.intake.has_backlog:
+            latest = store.latest
+        if latest is not None and store.next_seq and store.record(store.next_seq - 1).ts >= latest:
+            break  # what came since is held: reading may hit what is probed, and there is no end
     assert watch.error is None
 
 
