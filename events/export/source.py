@@ -108,7 +108,10 @@ class ExportSource:
     comm: Callable[[int], str] = _no_comm
     """Function that returns the name of a task by its `events.clocks.boots.task_key`, as far as known."""
     symbols: Callable[[int], Symbols | None] = _no_symbols
-    """Function that returns the symbols of addresses in a boot; None: unknown."""
+    """Function that returns the symbols of addresses in a boot, and reads them first where they were not; None:
+    unknown."""
+    loaded_symbols: Callable[[int], Symbols | None] = _no_symbols
+    """Function that returns the symbols of addresses in a boot; None: unknown, or not read."""
     title: str = ""
     """Origin of the events, in a few words."""
     time: Callable[[Record], int] = _trace_time
@@ -159,9 +162,10 @@ class ExportSource:
     def probe_places(self, record: Record) -> Mapping[str, str]:
         """Return the symbols of the addresses that each record of a probe in the kernel has, by field.
 
-        Without symbols the function of a probe on one is known all the same.
+        Without symbols the function of a probe on one is known all the same: they are not read for this, which may
+        take seconds.
         """
-        about, symbols = self.of(record.event), self.symbols(record.boot)
+        about, symbols = self.of(record.event), self.loaded_symbols(record.boot)
         known = {
             name: value
             for name, value in record.values.items()

@@ -10,10 +10,11 @@ import pytest
 from hypothesis import event, example, given, settings
 from hypothesis import strategies as st
 
-from btf import layout, render, uses, values, walk
+from btf import layout, render, values, walk
 from btf.btf import Btf
 from btf.elf import read_elf
 from btf.errors import BtfError
+from btf.functions.functions_of_type import functions_using
 from btf.kinds import Kind
 from btf.types import Func, Struct
 from tests.btf_writer import Writer, every_kind, stored
@@ -65,7 +66,7 @@ def use(data: bytes, base: Btf | None = None) -> int:
     for name in ("record", "node", "size_t", "struct record"):
         ask(b.find, name)
         ask(b.names_of, Kind.STRUCT)
-        ask(uses.functions_using, b, name)
+        ask(functions_using, b, name)
     return answered
 
 

@@ -12,6 +12,7 @@ from kernel.watch.watch import Watch
 from tests.pure.events.test_stack import CARRIER, FORMATS, HEADER, PLAIN, STACK, Written, bytes_of
 from tests.pure.kernel.test_task_names import target, watch
 from tests.pure.kernel.test_watch import probe
+from tests.pure.remote_hosts import eventually
 
 __all__ = ["target", "watch"]
 
@@ -26,11 +27,14 @@ def store(watch: Watch) -> Store:
 
 
 def arrive(watch: Watch, ts: int, written: Written) -> None:
-    """Let a record come by itself; then nothing does, for two ticks."""
+    """Let a record come by itself; then nothing does, for two ticks at least."""
     data = bytes_of([(ts, written)], 0)
     watch.intake._queue.entries.append(Batch((Chunk(0, data),), drained=True))
     for _ in range(3):
         watch.intake.tick()
+    session = watch.session
+    assert session is not None and eventually(lambda: session.pump.is_quiet)
+    watch.intake.tick()
 
 
 def test_an_event_whose_stack_comes_later_is_no_row_before(

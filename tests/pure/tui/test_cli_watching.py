@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from events.format import PROBE_FIELDS
 from events.record import Record
 from events.recording.reader import Recording, RecordingWriter
 from kernel.connection.kernel_info import KernelInfo
@@ -262,7 +263,8 @@ def test_of_a_recording_only_what_was_asked_for_is_printed(signals, capsys, spec
     assert main(["run", *specs, *here, "--json"]) == 0
     told = [json.loads(text) for text in capsys.readouterr().out.splitlines()]
     assert {one["event"].rpartition("/")[2] for one in told} == events
-    assert set().union(*(one["text"] for one in told)) == fields
+    assert set().union(*(one["text"] for one in told)) - PROBE_FIELDS == fields
+    assert {one["text"]["__probe_func"] for one in told if "__probe_func" in one["values"]} == {"vfs_write"}
     assert not {"pos_0"} & set().union(*(one["values"] for one in told))
     assert main(["run", *specs, *here]) == 0
     lines = capsys.readouterr().out.splitlines()
