@@ -111,7 +111,7 @@ class ExportSource:
     """Function that returns the symbols of addresses in a boot, and reads them first where they were not; None:
     unknown."""
     loaded_symbols: Callable[[int], Symbols | None] = _no_symbols
-    """Function that returns the symbols of addresses in a boot; None: unknown, or not read."""
+    """As `symbols`, without those that would have to be read from a kernel that is followed."""
     title: str = ""
     """Origin of the events, in a few words."""
     time: Callable[[Record], int] = _trace_time

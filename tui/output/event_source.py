@@ -52,7 +52,8 @@ def source_of(watch: Watch, unasked: Mapping[str, frozenset[str]] = _NOTHING) ->
         field_texts=lambda record: graph.field_texts(record) or watch.event_fields.values(record),
         comm=lambda key: watch.store.comm(key) if watch.store is not None else UNNAMED,
         symbols=planner.info.symbols_of,
-        loaded_symbols=planner.info.loaded_symbols_of,
+        # A recording has them in its file; a kernel that is followed would be asked meanwhile.
+        loaded_symbols=planner.info.symbols_of if planner.info.holds_events else planner.info.loaded_symbols_of,
         title=f"{planner.info.target.name} · {planner.info.facts.title}",
     )
 
