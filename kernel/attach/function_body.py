@@ -27,7 +27,7 @@ from probes.probe import ProbeKind, ProbePlace
 
 _LARGEST: Final = 1 << 18
 """Bytes of code that are read of a part of a function."""
-_CODE: Final = "code"
+_NOT_RECORDED: Final = "the code of functions is not kept in recordings: open the machine itself"
 _COPIED_NAMES: Final = ("__pi_", "__pfx_")
 """Beginnings of names that others of the same address are better than: those of early code, and of padding."""
 _THUNKS: Final = "_thunk_array"
@@ -60,27 +60,29 @@ class BodyReader:
             about = self._attachability(name)
             return tuple(self._body(entry, about, len(entries) > 1, (symbols, kcore, tables)) for entry in entries)
         except FileRefused as error:
-            raise InputRefusal(_CODE, self._unread(error)) from None
+            raise InputRefusal("", self._unread(error)) from None
         except NoCapstone as error:
             raise InputRefusal(name, str(error)) from None
 
     def _unread(self, error: FileRefused) -> str:
         if self._info.target.recording is not None:
-            return "of functions is not kept in recordings: open the machine itself"
+            return _NOT_RECORDED
         if self._info.target.kind is TargetKind.SAVED and error.errno == errno.ENOENT:
-            return "of functions is not among these saved facts: they have no file kcore"
-        return f"of the kernel can't be read ({error})"
+            return "the code of functions is not among these saved facts: they have no file kcore"
+        return f"the code of the kernel can't be read ({error})"
 
     def _readers(self) -> tuple[Symbols, Kcore, KernelTables]:
         """Return the readers of this boot. Raises InputRefusal, FileRefused, TargetLost."""
         info, machine = self._info, self._info.facts.machine
         if machine not in MACHINES:
-            raise InputRefusal(_CODE, f"of functions is decoded for x86-64 and arm64, not for {machine}")
+            raise InputRefusal("", f"the code of functions is decoded for x86-64 and arm64, not for {machine}")
         if self._info.target.recording is not None:
-            raise InputRefusal(_CODE, "of functions is not kept in recordings: open the machine itself")
+            raise InputRefusal("", _NOT_RECORDED)
         symbols = info.symbols
         if symbols is None:
-            raise InputRefusal(_CODE, "of functions is found by their addresses, which are hidden, or not known here")
+            raise InputRefusal(
+                "", "the code of functions is found by their addresses, which are hidden, or not known here"
+            )
         if self._kept is None or self._kept[:2] != (info.boot, symbols):
             kcore = Kcore(info.target)
             self._kept = info.boot, symbols, kcore, KernelTables(info.target, kcore, symbols, info.btf, machine)

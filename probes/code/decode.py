@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from types import ModuleType
 from typing import Any, Final, NamedTuple
 
-HOW_TO_GET: Final = "pip install 'capstone>=5.0.6' (the extra `code` of probewright)"
+INSTALLATION: Final = "pip install 'capstone>=5.0.6' (the extra `code` of probewright)"
 UNDECODED: Final = "(bad)"
 """Mnemonic of bytes that are no known instruction, as objdump writes it."""
 _UNDEFINED_WITH_OPERANDS: Final = (b"\x0f\xb9", b"\x0f\xff")
@@ -130,7 +130,7 @@ def require_capstone() -> ModuleType:
     try:
         import capstone
     except ImportError as error:
-        raise NoCapstone(f"code is decoded by capstone, which is not installed: {HOW_TO_GET}") from error
+        raise NoCapstone(f"code is decoded by capstone, which is not installed: {INSTALLATION}") from error
     found: ModuleType = capstone
     return found
 

@@ -39,11 +39,11 @@ def code_row(body: FunctionBody, part: CodePart, instruction: Instruction) -> Co
         notes.append(f"no kprobe: {instruction.refusal}")
     text = f"{instruction.mnemonic} {operands}".rstrip()
     return CodeRow(
-        body.label(part, instruction.offset), not takes_no_kprobe(body, instruction), text, "; ".join(notes)
+        body.label(part, instruction.offset), not kprobe_refusal(body, instruction), text, "; ".join(notes)
     )
 
 
-def takes_no_kprobe(body: FunctionBody, instruction: Instruction) -> str:
+def kprobe_refusal(body: FunctionBody, instruction: Instruction) -> str:
     """Return why an instruction takes no kprobe: the function's reason, or its own; empty: it takes one."""
     return body.refusal or instruction.refusal
 
@@ -57,7 +57,7 @@ def summary_text(body: FunctionBody) -> str:
     """Return size and number of instructions in a line, and how many take a kprobe."""
     every = [instruction for _, instruction in body.instructions()]
     size = sum(part.size for part in body.parts)
-    free = sum(1 for one in every if not takes_no_kprobe(body, one))
+    free = sum(1 for one in every if not kprobe_refusal(body, one))
     return f"{size} bytes, {len(every)} instructions, {free} take a kprobe"
 
 
@@ -74,7 +74,7 @@ def body_json(body: FunctionBody) -> dict[str, Any]:
                 "place": way.place,
                 "kind": str(way.instruction.kind),
                 "target": way.target or None,
-                "kprobe": not takes_no_kprobe(body, way.instruction),
+                "kprobe": not kprobe_refusal(body, way.instruction),
             }
             for way in ways_out(body)
         ],
@@ -91,7 +91,7 @@ def body_json(body: FunctionBody) -> dict[str, Any]:
 
 
 def _instruction_json(body: FunctionBody, part: CodePart, one: Instruction) -> dict[str, Any]:
-    refusal = takes_no_kprobe(body, one)
+    refusal = kprobe_refusal(body, one)
     return {
         "offset": one.offset,
         "place": part.place_at(one.offset),

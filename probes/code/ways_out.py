@@ -46,7 +46,9 @@ def ways_out_text(body: FunctionBody) -> str:
         return "no way out: it does not return"
     returns = [body.label(way.part, way.instruction.offset) for way in ways if way.is_return]
     others = [
-        f"{body.label(way.part, way.instruction.offset)} jumps {_aim(way)}" for way in ways if not way.is_return
+        f"{body.label(way.part, way.instruction.offset)} jumps {_destination(way)}"
+        for way in ways
+        if not way.is_return
     ]
     if not others:
         return f"{counted(len(returns), 'way out: it returns', 'ways out: all return')} at {', '.join(returns)}"
@@ -54,5 +56,5 @@ def ways_out_text(body: FunctionBody) -> str:
     return "; ".join([seen if returns else "no return of its own", *others])
 
 
-def _aim(way: WayOut) -> str:
+def _destination(way: WayOut) -> str:
     return f"to {way.target}" if way.target else "through a pointer"

@@ -89,7 +89,8 @@ async def test_a_recording_and_a_missing_decoder(
     app = application(write_kernel(tmp_path / "kernel.pwr"))
     async with app.run_test(size=SIZE) as pilot:
         await opened(app, pilot, "vfs_read")
-        await until(lambda: "open the machine itself" in seen(app), pilot)
+        await until(lambda: "the code of functions is not kept in recordings" in seen(app), pilot)
+        assert "Probe here" not in seen(app) and "Way out" not in seen(app)
         await pilot.press("enter", "n", "escape")
         await until(lambda: app.places.compose.is_current, pilot)
     monkeypatch.setitem(sys.modules, "capstone", None)

@@ -14,7 +14,7 @@ from textual.message import Message
 from textual.widgets import Static
 
 from probes.code.body import CodePart, FunctionBody, Instruction
-from probes.code.rows import CodeRow, code_row, summary_text, takes_no_kprobe
+from probes.code.rows import CodeRow, code_row, kprobe_refusal, summary_text
 from probes.code.ways_out import ways_out_text
 from widgets.dialogs.dialog import Dialog
 from widgets.lists.line_list import LineList
@@ -72,6 +72,10 @@ class CodeRows(LineList):
             tooltip="Specify a kprobe on the instruction",
         ),
     ]
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Offer a probe where there is an instruction."""
+        return (action != "select" or self.rows.next > 0) and super().check_action(action, parameters)
 
 
 class CodeDialog(Dialog[str]):
@@ -151,7 +155,7 @@ class CodeDialog(Dialog[str]):
             return
         body, part, one = found
         place = part.place_at(one.offset)
-        if reason := takes_no_kprobe(body, one):
+        if reason := kprobe_refusal(body, one):
             self.post_message(self.Refused(place, reason))
         else:
             self.dismiss(place)

@@ -34,7 +34,7 @@ _GROUP = 1 << 15
 """Rows in a row group of the file, which are held in memory."""
 Cell = Scalar | float | Decimal | list[object]
 """Value in the form that pyarrow takes."""
-HOW_TO_GET = "pip install 'pyarrow>=22' (the extra `parquet` of probewright)"
+INSTALLATION = "pip install 'pyarrow>=22' (the extra `parquet` of probewright)"
 
 
 class NoPyarrow(Exception):
@@ -51,7 +51,7 @@ def require_pyarrow() -> ModuleType:
         import pyarrow
         import pyarrow.parquet
     except ImportError as error:
-        raise NoPyarrow(f"Parquet needs pyarrow, which is not installed: {HOW_TO_GET}") from error
+        raise NoPyarrow(f"Parquet needs pyarrow, which is not installed: {INSTALLATION}") from error
     found: ModuleType = pyarrow
     return found
 
