@@ -283,9 +283,9 @@ def _event(
     paired: bool,
 ) -> PlannedEvent:
     """Build the planned event with its line."""
-    end = "__exit" if at_exit else "__entry"
+    place, offset = probe.place.symbol, probe.place.offset
+    end = "__exit" if at_exit else f"_{offset:#x}" if offset else "__entry"
     chosen_name = event if event is not None else probe.event
-    place = probe.place.symbol
     base = chosen_name or (choice_name(place) if is_choice(place) else place)
     name = chosen_name if chosen_name and not paired else event_name(base, end)
     path = f"{group or probe.group or DEFAULT_GROUP}/{name}"

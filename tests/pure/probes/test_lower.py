@@ -121,6 +121,11 @@ def test_argument_on_the_stack_is_there_at_the_entry_only() -> None:
     assert lines("f do_mmap%return uf", "6.12") == ["f:pw_1/do_mmap__exit do_mmap%return uf"]
 
 
+def test_an_instruction_inside_a_function_has_no_entry_in_its_name() -> None:
+    assert lines("p vfs_read+0x9", "7.2") == ["p:pw_1/vfs_read_0x9 vfs_read+0x9"]
+    assert lines("p vfs_read+9", "7.2") == ["p:pw_1/vfs_read_0x9 vfs_read+9"]
+
+
 def test_element_behind_a_pointer_and_of_an_array() -> None:
     assert lines("f vfs_read pos[0]", "7.2") == ["f:pw_1/vfs_read__entry vfs_read pos_0=+0($arg4):s64"]
     assert lines("f wake_up_new_task p->thread_pid->numbers[0].nr", "6.12") == [
