@@ -6,6 +6,7 @@ import contextlib
 import subprocess
 import time
 from collections.abc import Iterator
+from typing import Any
 
 from kernel.connection.kernel_info import KernelInfo
 from kernel.connection.planner import Planner
@@ -36,3 +37,19 @@ def run_workload(watch: Watch, guest: Guest, command: str) -> None:
         time.sleep(0.05)
     assert workload.returncode == 0
     bring_in(watch)
+
+
+def rows_of(watch: Watch, name: str) -> list[dict[str, Any]]:
+    """Return the values of all events of a name, as numbers and as text, with thread, its name and time."""
+    store = watch.store
+    assert store is not None
+    assert not store.undecodable
+    watch.intake.know_names(watch.names(cgroups=False))
+    found: list[dict[str, Any]] = []
+    for seq in range(store.first_seq, store.next_seq):
+        record = store.record(seq)
+        if record.event.rpartition("/")[2] == name:
+            texts = {f"{field}_text": text for field, text in watch.event_fields.values(record)}
+            about = {"thread": record.pid, "task": record.comm, "ts_of_event": record.ts}
+            found.append({**record.values, **texts, **about})
+    return found

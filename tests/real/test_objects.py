@@ -8,7 +8,6 @@ import signal
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -25,7 +24,7 @@ from probes.refusal import CannotLower
 from tests import bpf_call_checks as checks
 from tests.object_builder import built
 from tests.real.command import address, finish, run, ssh_to, start
-from tests.real.guest_watch import run_workload, watch_of
+from tests.real.guest_watch import rows_of, run_workload, watch_of
 from tests.real.held import bring_in
 from tests.real.processes import until
 
@@ -67,21 +66,6 @@ def work(watch: Watch, guest: Guest, code: str = UNLINK) -> None:
     run_workload(watch, guest, f"python3 -c '{code}'")
 
 
-def rows(watch: Watch, name: str) -> list[dict[str, Any]]:
-    """Values of all events of a name, with their task."""
-    store = watch.store
-    assert store is not None
-    assert not store.undecodable
-    watch.intake.know_names(watch.names(cgroups=False))
-    found: list[dict[str, Any]] = []
-    for seq in range(store.first_seq, store.next_seq):
-        record = store.record(seq)
-        if record.event.rpartition("/")[2] == name:
-            texts = {f"{field}_text": text for field, text in watch.event_fields.values(record)}
-            found.append({**record.values, **texts, "task": record.pid, "ts_of_event": record.ts})
-    return found
-
-
 def maps(watch: Watch) -> dict[str, ShownMap]:
     return {one.map.name: one for found in read_maps(watch.armed) for one in found.maps}
 
@@ -91,12 +75,12 @@ def test_a_ring_buffer_of_fentry_and_fexit_has_what_the_workload_removed(guest: 
     armed = arm(watch, "unlink")
     assert any("drops_nothing" in text for text in armed.plan.losses)
     work(watch, guest)
-    own = [row for row in rows(watch, "unlink") if str(row["name"]).startswith("own")]
+    own = [row for row in rows_of(watch, "unlink") if str(row["name"]).startswith("own")]
     assert [row["name"] for row in own] == [f"own{number}" for number in range(FILES) for _ in range(2)]
     assert [row["step_text"] for row in own] == ["STEP_BEGIN", "STEP_END"] * FILES
     assert {row["ret"] for row in own} == {0}
     (pid,) = {row["who_pid"] for row in own}
-    assert {row["task"] for row in own} == {pid}
+    assert {row["thread"] for row in own} == {pid}
     assert {row["comm"] for row in own} == {"python3"}
     assert all(row["ts"] == row["ts_of_event"] for row in own)
     assert all(row["who_parent"] not in (0, pid) for row in own)
@@ -108,7 +92,7 @@ def test_a_ring_buffer_of_fentry_and_fexit_has_what_the_workload_removed(guest: 
 def test_a_perf_buffer_of_tracepoints_has_opened_files_and_errors(guest: Guest, watch: Watch) -> None:
     arm(watch, "opens")
     work(watch, guest)
-    own = [row for row in rows(watch, "opens") if row["comm"] == "python3"]
+    own = [row for row in rows_of(watch, "opens") if row["comm"] == "python3"]
     (missing,) = [row for row in own if row["name"] == "/nowhere/at/all"]
     assert missing["ret"] == -2
     assert missing["ret_text"] == "-ENOENT"
@@ -116,7 +100,7 @@ def test_a_perf_buffer_of_tracepoints_has_opened_files_and_errors(guest: Guest, 
     assert [row["name"] for row in made] == [f"own{number}" for number in range(FILES)]
     assert {row["flags"] for row in made} == {os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC}
     # The kernel stamped the record, which it did behind the program's own look at the clock.
-    assert {row["task"] for row in made} == {missing["pid"]}
+    assert {row["thread"] for row in made} == {missing["pid"]}
     assert all(0 <= int(str(row["ts_of_event"])) - int(str(row["ts"])) < 10**9 for row in made)
 
 
@@ -130,10 +114,10 @@ def test_tracepoints_of_btf_raw_ones_and_many_functions(guest: Guest, watch: Wat
     # Rows of the first may still be seen: the events of another choice of programs have another name.
     name = again.plan.events[0].event
     assert name == "execs_2"
-    started = [row for row in rows(watch, name) if row["file"] == "/bin/true"]
+    started = [row for row in rows_of(watch, name) if row["file"] == "/bin/true"]
     (true,) = started
     assert (true["argc"], true["comm"], true["length"]) == (3, "true", len("/bin/true") + 1)
-    assert true["task"] == true["pid"]
+    assert true["thread"] == true["pid"]
     counts = {row.key: row.value for row in maps(watch)["counts"].rows}
     assert counts[0] == counts[1]
     assert int(str(counts[0])) >= 1
@@ -183,16 +167,16 @@ def test_objects_are_disarmed_and_armed_beside_others(guest: Guest, watch: Watch
     first = arm(watch, "unlink", "programs=unlink_ends")
     other = watch.armed.arm(parse_armable("f vfs_rmdir%return $retval"), at_any_rate=True)
     work(watch, guest)
-    names = Counter(str(row["name"]) for row in rows(watch, "unlink"))
+    names = Counter(str(row["name"]) for row in rows_of(watch, "unlink"))
     assert all(names[f"own{number}"] == 1 for number in range(FILES))
-    assert len([row for row in rows(watch, other.plan.events[0].event) if row["ret"] == 0]) >= FILES
+    assert len([row for row in rows_of(watch, other.plan.events[0].event) if row["ret"] == 0]) >= FILES
     assert watch.armed.disarm(first) == []
     work(watch, guest)
-    assert Counter(str(row["name"]) for row in rows(watch, "unlink")) == names
+    assert Counter(str(row["name"]) for row in rows_of(watch, "unlink")) == names
     again = arm(watch, "unlink", "programs=unlink_ends")
     assert again.plan.events[0].event == "unlink"
     work(watch, guest)
-    assert sum(Counter(str(row["name"]) for row in rows(watch, "unlink")).values()) >= 2 * FILES
+    assert sum(Counter(str(row["name"]) for row in rows_of(watch, "unlink")).values()) >= 2 * FILES
 
 
 @KERNELS
@@ -216,7 +200,7 @@ for number in range({OPENS}):
     bring_in(watch)
     session = watch.session
     assert session is not None
-    read = [row for row in rows(watch, "opens") if row["name"] == "/nowhere"]
+    read = [row for row in rows_of(watch, "opens") if row["name"] == "/nowhere"]
     lost = sum(session.counts().full.values())
     assert lost > 0
     assert len(read) < OPENS <= len(read) + lost

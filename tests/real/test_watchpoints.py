@@ -7,7 +7,6 @@ import subprocess
 from collections.abc import Iterator
 from itertools import groupby, pairwise
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -18,7 +17,7 @@ from kernel.watch.watch import Watch
 from probes.command import parse_armable
 from probes.refusal import CannotLower
 from tests.real.command import address, finish, run, ssh_to, start
-from tests.real.guest_watch import run_workload, watch_of
+from tests.real.guest_watch import rows_of, run_workload, watch_of
 from tests.real.held import bring_in
 from tests.real.processes import until
 
@@ -60,21 +59,6 @@ def write(values: list[int]) -> str:
     return f"python3 -c '{code}'"
 
 
-def rows(watch: Watch, event: str) -> list[dict[str, Any]]:
-    """Values of all events of a name, as numbers and as text, with their task."""
-    store = watch.store
-    assert store is not None
-    assert not store.undecodable
-    watch.intake.know_names(watch.names(cgroups=False))
-    found: list[dict[str, Any]] = []
-    for seq in range(store.first_seq, store.next_seq):
-        record = store.record(seq)
-        if record.event.rpartition("/")[2] == event:
-            texts = {f"{field}_text": text for field, text in watch.event_fields.values(record)}
-            found.append({**record.values, **texts, "pid": record.pid, "comm": record.comm})
-    return found
-
-
 def missed(watch: Watch) -> int:
     session = watch.session
     assert session is not None
@@ -85,15 +69,15 @@ def missed(watch: Watch) -> int:
 def test_each_write_is_one_event(guest: Guest, watch: Watch) -> None:
     armed = arm(watch, f"watchpoint at={VARIABLE} type=s32")
     run_workload(watch, guest, write(VALUES))
-    found = rows(watch, f"watch_{VARIABLE}")
+    found = rows_of(watch, f"watch_{VARIABLE}")
     assert [(row["old"], row["new"]) for row in found] == list(pairwise([0, *VALUES]))
-    assert len({row["pid"] for row in found}) == 1
-    assert {row["comm"] for row in found} == {"python3"}
+    assert len({row["thread"] for row in found}) == 1
+    assert {row["task"] for row in found} == {"python3"}
     assert all(row["ip_text"].startswith("do_proc_") for row in found)
     assert missed(watch) == 0
     assert watch.armed.disarm(armed) == []
     run_workload(watch, guest, write([1, 0]))
-    assert len(rows(watch, f"watch_{VARIABLE}")) == len(VALUES)
+    assert len(rows_of(watch, f"watch_{VARIABLE}")) == len(VALUES)
 
 
 @pytest.mark.parametrize("guest", ["7.2", "6.12"], indirect=True)
@@ -102,12 +86,12 @@ def test_every_change_of_a_busy_variable_follows_the_one_before(guest: Guest, wa
     arm(watch, "watchpoint at=jiffies_64 access=w")
     arm(watch, f"watchpoint at={VARIABLE} type=u32 access=rw")
     run_workload(watch, guest, f"cat {FILE} >/dev/null; {write([1, 0])}; sleep 2")
-    found = rows(watch, "watch_jiffies_64")
+    found = rows_of(watch, "watch_jiffies_64")
     assert len(found) > 20
     assert all(before["new"] == after["old"] < after["new"] for before, after in pairwise(found))
-    own = rows(watch, f"watch_{VARIABLE}")
+    own = rows_of(watch, f"watch_{VARIABLE}")
     assert [(row["old"], row["new"]) for row in own] == [(0, 0), (0, 1), (1, 0)]
-    assert own[0]["comm"] in ("cat", "exe", "busybox")
+    assert own[0]["task"] in ("cat", "exe", "busybox")
 
 
 @pytest.mark.parametrize("guest", ["arm64:6.12"], indirect=True)
@@ -117,9 +101,9 @@ def test_arm64_has_the_value_before_each_write(guest: Guest, watch: Watch) -> No
     assert any("before the access" in note for note in armed.plan.losses)
     values = list(range(500, 540))
     run_workload(watch, guest, write([*values, 0]))
-    found = rows(watch, f"watch_{VARIABLE}")
+    found = rows_of(watch, f"watch_{VARIABLE}")
     assert [old for old, _ in groupby(row["old"] for row in found)] == [0, *values]
-    assert {row["comm"] for row in found} == {"python3"}
+    assert {row["task"] for row in found} == {"python3"}
     assert all(row["ip_text"].startswith("do_proc_") for row in found)
     arm(watch, f"watchpoint at={VARIABLE}+0x1 len=1 access=r")
 
@@ -132,9 +116,9 @@ def test_four_at_once_and_none_is_left(guest: Guest, watch: Watch) -> None:
         with pytest.raises(TargetUnusable, match="4 watchpoints"):
             arm(watch, "watchpoint at=jiffies_64")
         event = all_armed[0].plan.events[0].event
-        before = len(rows(watch, event))
+        before = len(rows_of(watch, event))
         run_workload(watch, guest, write([9, 0]))
-        assert [row["new"] for row in rows(watch, event)[before:]] == [9, 0]
+        assert [row["new"] for row in rows_of(watch, event)[before:]] == [9, 0]
         for one in all_armed:
             assert watch.armed.disarm(one) == []
     with taken_registers(guest):  # all four, which needs them free

@@ -2,28 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
-from kernel.connection.kernel_info import KernelInfo
 from kernel.pump import Pump
 from kernel.watch.watch import Watch
-from tests.pure.kernel.test_ssh_reconnect import Side, id_of, shown
-from tests.pure.kernel.test_watch import Anything, probe
+from tests.pure.kernel.test_ssh_reconnect import Side, id_of, shown, side, watch
+from tests.pure.kernel.test_watch import probe
 from tests.pure.remote_hosts import eventually
 
-
-@pytest.fixture
-def side() -> Side:
-    return Side()
-
-
-@pytest.fixture
-def watch(side: Side) -> Iterator[Watch]:
-    made = Watch(Anything(KernelInfo(side.target)))
-    yield made
-    made.close()
+__all__ = ["side", "watch"]
 
 
 def test_a_slow_remote_host_is_waited_for(side: Side, watch: Watch, monkeypatch: pytest.MonkeyPatch) -> None:
