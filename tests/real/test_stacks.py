@@ -54,10 +54,13 @@ def watch(guest: Guest) -> Iterator[Watch]:
     watch = Watch(Planner(KernelInfo(connect(guest, guest.kernel.release))))
     try:
         features = watch.info.facts.features
+        watch.armed.arm(parse_armable("p:x/quiet kernel_halt"))  # which nobody calls
+        assert isinstance(watch.session, Session)
+        # A busy machine reads late, and what is overwritten leaves stacks alone. So does a resize while events are
+        # recorded: recording is off meanwhile (__tracing_resize_ring_buffer), for an event but not for its stack.
+        watch.session.resize(8192)
         for spec in (*EVERYWHERE, *(FPROBES if Feature.FPROBE_EVENTS in features else ())):
             watch.armed.arm(parse_armable(spec), triggers=["stacktrace"])
-            assert isinstance(watch.session, Session)
-            watch.session.resize(8192)  # a busy machine reads late, and what is overwritten leaves stacks alone
         guest.run(WORKLOAD)
         bring_in(watch)
         for armed in watch.armed.probes:
