@@ -1,5 +1,7 @@
 """Runs inside a guest: kills sessions there at given moments, and looks at what the next start leaves.
 
+    python -m tests.real.drill_inside LIFE              of probes, or of sources
+
 Not a test by itself: `test_fault_drill.py` sends it there. Standard input has one moment a line, as JSON:
 `[victim, step, seconds]`; for each an object comes back. Victims:
 
@@ -10,9 +12,12 @@ Not a test by itself: `test_fault_drill.py` sends it there. Standard input has o
 
 from __future__ import annotations
 
+import ctypes
+import functools
 import json
 import os
 import signal
+import struct
 import subprocess
 import sys
 import time
@@ -27,10 +32,15 @@ from kernel.remote.protocol.agent_dialect import AgentDialect
 from kernel.remote.protocol.dialect import RemoteConnection
 from kernel.remote.target import RemoteTarget
 from kernel.target import Effect, Step, Target
-from tests.real.life import live
+from tests.real.life import Record, live, live_with_sources
 
 TRACING = "/sys/kernel/tracing"
 PATIENCE = 300.0
+HAS_SOURCES = sys.argv[1:] == ["sources"]
+SETTINGS = ("osnoise", "hwlat_detector")
+"""Folders with settings of sources."""
+PERF_EVENT_OPEN = 298
+"""Its number on x86-64."""
 FILES = (
     *("dynamic_events", "set_graph_function", "set_graph_notrace", "max_graph_depth", "tracing_thresh"),
     *("current_tracer", "trace_options", "tracing_on", "trace_clock", "buffer_size_kb", "set_event", "kprobe_events"),
@@ -47,6 +57,18 @@ FOREIGN = {
     "instances/theirs/events/sched/sched_switch/enable": "1",
 }
 """What someone else has set, on the same kernel."""
+FOREIGN_SETTINGS = {
+    "osnoise/runtime_us": "800000\n",
+    "osnoise/period_us": "900000\n",
+    "osnoise/timerlat_period_us": "2000\n",
+    "osnoise/stop_tracing_us": "70000000\n",
+    "osnoise/cpus": "0\n",
+    "hwlat_detector/width": "300000\n",
+    "tracing_thresh": "11\n",
+}
+"""Of sources, beside; the running time comes before the period, which is never less, and goes back after it."""
+VARIABLE = "jiffies_64"
+"""Memory that a watchpoint of the life with sources is on."""
 ORDINARY = {"current_tracer": "nop", "max_graph_depth": "0\n", "set_graph_function": "\n", "set_ftrace_filter": "\n"}
 """The kernel's own of it. The tracer goes first: without its filter it would be at every function for a moment."""
 
@@ -59,17 +81,22 @@ def whole(path: str) -> str:
         return os.strerror(error.errno or 0)
 
 
+def foreign() -> dict[str, str]:
+    """Settings of someone else on this kernel."""
+    return {**FOREIGN, **FOREIGN_SETTINGS} if HAS_SOURCES else FOREIGN
+
+
 def prepare() -> None:
     """Someone else is at work: with an instance, events, a tracer and settings of the whole kernel."""
     os.mkdir(f"{TRACING}/instances/theirs")
     for line in ("p:theirs/open do_sys_openat2", "s:synthetic/their_took u64 a"):
         files.perform(Step(Effect.APPEND, f"{TRACING}/dynamic_events", f"{line}\n".encode()))
-    for name, text in FOREIGN.items():
+    for name, text in foreign().items():
         files.perform(Step(Effect.WRITE, f"{TRACING}/{name}", text.encode()))
 
 
-def restore() -> None:
-    """Take away what `prepare` made."""
+def restore(ordinary: dict[str, str]) -> None:
+    """Take away what `prepare` made, and give sources the settings that were there."""
     theirs = f"{TRACING}/instances/theirs"
     for name in FOREIGN:
         if name.endswith("/enable"):
@@ -77,7 +104,7 @@ def restore() -> None:
     files.perform(Step(Effect.RMDIR, theirs))
     for line in ("-:synthetic/their_took", "-:theirs/open"):
         files.perform(Step(Effect.APPEND, f"{TRACING}/dynamic_events", f"{line}\n".encode()))
-    for name, text in ORDINARY.items():
+    for name, text in (ORDINARY | dict(reversed(ordinary.items()))).items():
         files.perform(Step(Effect.WRITE, f"{TRACING}/{name}", text.encode()))
 
 
@@ -87,16 +114,40 @@ def snapshot() -> dict[str, object]:
     paths = [f"{TRACING}/{name}" for name in (*FILES, *(f"options/{o}" for o in os.listdir(f"{TRACING}/options")))]
     paths += [f"{theirs}/{name}" for name in ("current_tracer", "trace_options", "trace_clock", "set_event")]
     paths += [f"{theirs}/events/theirs/open/{name}" for name in ("enable", "filter", "trigger")]
+    if HAS_SOURCES:
+        paths += [f"{TRACING}/{folder}/{name}" for folder in SETTINGS for name in os.listdir(f"{TRACING}/{folder}")]
+        paths.append(f"{TRACING}/user_events_status")
     found: dict[str, object] = {path: sorted(whole(path).splitlines()) for path in paths}
     found["instances"] = sorted(os.listdir(f"{TRACING}/instances"))
     found["journals"] = sorted(os.listdir("/run/probewright")) if os.path.isdir("/run/probewright") else []
     found["processes"] = processes()
+    found["free watchpoints"] = free_watchpoints()
     return found
 
 
 def processes() -> int:
     """Number of processes that run Python."""
     return sum(whole(f"/proc/{pid}/comm") == "python3\n" for pid in os.listdir("/proc") if pid.isdigit())
+
+
+def free_watchpoints() -> int:
+    """Number of debug registers of CPU 0 that can be had, by having them all for a moment."""
+    call = ctypes.CDLL(None, use_errno=True).syscall
+    attributes = struct.pack("<IIQQQQQIIQQ", 5, 96, 0, 0, 0, 0, 0, 0, 2, address_of(VARIABLE), 8)
+    memory = ctypes.create_string_buffer(attributes, 96)
+    every, no = ctypes.c_int(-1), ctypes.c_int(-1)
+    files: list[int] = []
+    while (file := call(PERF_EVENT_OPEN, ctypes.byref(memory), every, ctypes.c_int(0), no, ctypes.c_ulong(0))) >= 0:
+        files.append(file)
+    for file in files:
+        os.close(file)
+    return len(files)
+
+
+@functools.cache
+def address_of(variable: str) -> int:
+    with open("/proc/kallsyms") as symbols:
+        return next(int(words[0], 16) for words in map(str.split, symbols) if words[2] == variable)
 
 
 def difference(before: dict[str, object], now: dict[str, object]) -> list[str]:
@@ -137,7 +188,11 @@ def begin(victim: str) -> tuple[int, int]:
             target = far()
             os.write(writing, f"agent {target.owner.partition('_')[0]}\n".encode())
         try:
-            live(target, tell, lambda session: session.pump.drain)
+            drain: Record = lambda session: session.pump.drain  # noqa: E731
+            if HAS_SOURCES:
+                live_with_sources(target, tell, drain, address_of(VARIABLE))
+            else:
+                live(target, tell, drain)
             status = 0
         finally:
             target.close()
@@ -198,6 +253,7 @@ def play(victim: str, step: int, seconds: float, before: dict[str, object]) -> d
 
 def main() -> None:
     os.chdir("/")
+    ordinary = {name: whole(f"{TRACING}/{name}") for name in FOREIGN_SETTINGS} if HAS_SOURCES else {}
     prepare()
     try:
         before = snapshot()
@@ -205,7 +261,7 @@ def main() -> None:
             victim, step, seconds = json.loads(line)
             print(json.dumps(play(victim, step, seconds, before)), flush=True)
     finally:
-        restore()
+        restore(ordinary)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
     python -m tests.real.life OPTIONS RECORDING         on a guest, over ssh with these options (JSON)
 
-It needs no numpy, so that it runs inside a guest, too (`drill_inside.py`).
+It needs no numpy, so that it runs inside a guest, too (`drill_inside.py`). There are two: of probes, and of sources.
 """
 
 from __future__ import annotations
@@ -13,10 +13,14 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from kernel.facts.gather import gather
 from kernel.graph.function_graph import open_graph
+from kernel.session.armed import Armed
 from kernel.session.session import Session
 from kernel.session.start import open_session
 from kernel.target import Target
+from probes.command import parse_armable
+from probes.lowering.lower import lower
 from probes.plans.graph_plan import GraphPlan
 from probes.plans.plan import Plan, PlannedEvent
 from probes.probe import Probe, ProbePlace
@@ -27,7 +31,14 @@ GRAPH = GraphPlan(
 """It changes four settings of the whole kernel, and before Linux 6.19 an option as well."""
 SYNTHETIC = "drill_took"
 """An event under a name that tells nothing of us."""
+TRACERS = ("timerlat period=7ms stop=9s stack=8s cpus=0", "osnoise period=300ms runtime=200ms tolerance=3us", "hwlat")
+"""An instance has one of them at a time; between them they change all settings that sources have."""
+BESIDE = ("wakeup", "u:drill_said u32 number", "watchpoint at={address} type=u64")
+"""Armed beside each: synthetic event with triggers, event of programs, BPF program on a debug register."""
 _PASSES = 6
+
+Record = Callable[[Session], Callable[[], object]]
+"""Maker of what drains a session."""
 
 
 def tell_steps(target: Target, tell: Callable[[], object]) -> None:
@@ -44,8 +55,8 @@ def tell_steps(target: Target, tell: Callable[[], object]) -> None:
         setattr(target, name, telling(getattr(target, name)))
 
 
-def live(target: Target, tell: Callable[[], object], record: Callable[[Session], Callable[[], object]]) -> None:
-    """All of a life: probes with a trigger, an event of another name, a function graph, and the way back."""
+def live(target: Target, tell: Callable[[], object], record: Record) -> None:
+    """All of a life with probes: a trigger, an event of another name, a function graph, and the way back."""
     tell_steps(target, tell)
     session = open_session(target)
     ends = [event(session, "read", "f", "vfs_read", "$arg3"), event(session, "done", "f", "vfs_read%return")]
@@ -63,6 +74,29 @@ def live(target: Target, tell: Callable[[], object], record: Callable[[Session],
             session.pump.wait(0.1)
     drain()
     session.probes.disarm(armed)
+    session.close()
+
+
+def live_with_sources(target: Target, tell: Callable[[], object], record: Record, address: int) -> None:
+    """All of a life with sources, and a watchpoint at an address of the kernel's."""
+    tell_steps(target, tell)
+    facts = gather(target)
+    session = open_session(target)
+    drain = record(session)
+
+    def arm(text: str) -> Armed:
+        probe = parse_armable(text.format(address=hex(address)))
+        return session.probes.arm(lower(probe, None, facts, session.group))
+
+    for text in BESIDE:
+        arm(text)
+    for text in TRACERS:
+        armed = arm(text)
+        for _ in range(2):
+            drain()
+            tell()
+            session.pump.wait(0.1)
+        session.probes.disarm(armed)
     session.close()
 
 

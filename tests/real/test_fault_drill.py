@@ -1,5 +1,6 @@
 """The fault drill: kill -9 of the application, of its agent, of ssh and of the guest at random moments of a session.
 
+Sessions with probes, and on the kernel with every tracer those with sources, a watchpoint and an event of programs.
 After the next start nothing of it is left on the kernel, no setting of someone else's is changed, and a recording can
 be read up to the cut. Five moments by default; `PROBEWRIGHT_DRILL=50` (`make drill`) has fifty, and
 `PROBEWRIGHT_DRILL_SEED` others than the usual.
@@ -65,12 +66,16 @@ def drilled(guest_72: Guest) -> Iterator[Guest]:
 
     The workload of guests would take more of an emulated processor than the lives that are tried.
     """
-    own = ("tests/__init__", "tests/real/__init__", "tests/real/life", "tests/real/drill_inside")
-    put_code(guest_72, CORE, {f"{name}.py": TOP / f"{name}.py" for name in own})
+    put_drill(guest_72)
     reads = "while :; do cat /proc/version; sleep 0.5; done"
     pid = int(guest_72.run(f"sh -c '{reads}' </dev/null >/dev/null 2>&1 & echo $!"))
     yield guest_72
     guest_72.run(f"kill {pid}")
+
+
+def put_drill(guest: Guest) -> None:
+    own = ("tests/__init__", "tests/real/__init__", "tests/real/life", "tests/real/drill_inside")
+    put_code(guest, CORE, {f"{name}.py": TOP / f"{name}.py" for name in own})
 
 
 def begin(guest: Guest, recording: Path) -> subprocess.Popen[str]:
@@ -132,14 +137,20 @@ def test_killed_guest_ends_the_session_and_leaves_nothing_here(
     assert is_readable(tmp_path / "guest.pwr", told)
 
 
-@pytest.fixture
-def inside(drilled: Guest) -> Iterator[subprocess.Popen[str]]:
-    """The drill within the guest; other tests look whether any process is left there, so it ends with each."""
-    command = [*drilled.ssh_command, "cd /pw && exec python3 -m tests.real.drill_inside"]
+@contextlib.contextmanager
+def drill(guest: Guest, life: str) -> Iterator[subprocess.Popen[str]]:
+    """The drill within a guest; other tests look whether any process is left there, so it ends with each."""
+    command = [*guest.ssh_command, f"cd /pw && exec python3 -m tests.real.drill_inside {life}"]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     yield process
     process.communicate()
     assert process.returncode == 0
+
+
+@pytest.fixture
+def inside(drilled: Guest) -> Iterator[subprocess.Popen[str]]:
+    with drill(drilled, "probes") as process:
+        yield process
 
 
 def play(inside: subprocess.Popen[str], victim: str, step: int, seconds: float) -> dict[str, Any]:
@@ -154,20 +165,43 @@ def play(inside: subprocess.Popen[str], victim: str, step: int, seconds: float) 
 
 @pytest.fixture(scope="module")
 def whole_lives() -> dict[bool, int]:
-    """Steps of a life that nobody ends, by whether it has an agent; those that were played."""
+    """Steps of a life with probes that nobody ends, by whether it has an agent; those that were played."""
     return {}
 
 
-@pytest.mark.parametrize("victim", ["local", "agent", "near"])
+@pytest.fixture(scope="module")
+def source_lives() -> dict[bool, int]:
+    """The same of lives with sources."""
+    return {}
+
+
+VICTIMS = pytest.mark.parametrize("victim", ["local", "agent", "near"])
+
+
+@VICTIMS
 def test_what_is_killed_in_the_guest_leaves_nothing(
     inside: subprocess.Popen[str], whole_lives: dict[bool, int], victim: str
 ) -> None:
     """Beside someone else's tracer, instance, events and settings."""
+    kill_and_look(inside, victim, whole_lives)
+    assert abs(whole_lives[victim != "local"] - STEPS) < 30
+
+
+@VICTIMS
+@pytest.mark.parametrize("guest", ["full"], indirect=True)
+def test_killed_sources_leave_nothing(guest: Guest, source_lives: dict[bool, int], victim: str) -> None:
+    """Timerlat, osnoise, hwlat and wakeups, a watchpoint and an event of programs; beside someone else's settings."""
+    put_drill(guest)
+    with drill(guest, "sources") as inside:
+        kill_and_look(inside, victim, source_lives)
+
+
+def kill_and_look(inside: subprocess.Popen[str], victim: str, whole_lives: dict[bool, int]) -> None:
+    """Kill sessions at moments of their lives; the next start leaves nothing."""
     has_agent = victim != "local"
     if has_agent not in whole_lives:
         whole = play(inside, victim, TOO_MANY, 0)
         assert (whole["left"], whole["after"]) == ([], []), "a life that nobody ends leaves nothing by itself"
-        assert abs(whole["steps"] - STEPS) < 30
         whole_lives[has_agent] = whole["steps"]
     played = [play(inside, *moment) for moment in moments(victim, whole_lives[has_agent])]
     for one in played:
