@@ -13,6 +13,9 @@ _MACHINE = """
     PERF_EVENTS HAVE_HW_BREAKPOINT BPF_SYSCALL BPF_JIT BPF_EVENTS CGROUPS SHMEM ADVISE_SYSCALLS MEMBARRIER
     HIGH_RES_TIMERS ACPI HPET_TIMER X86_PM_TIMER
 """
+# Functions begin at even addresses: x86's ftrace takes the lowest bit of one for "jump" (ftrace_is_jmp in
+# include/linux/ftrace.h), and gcc aligns nothing when it optimizes for size, as tinyconfig has it.
+_ALIGNMENT = "CC_OPTIMIZE_FOR_PERFORMANCE"
 # All of Documentation/trace.
 _TRACING = """
     DEBUG_KERNEL DEBUG_INFO_DWARF_TOOLCHAIN_DEFAULT DEBUG_INFO_BTF DEBUG_FS FTRACE FUNCTION_TRACER
@@ -25,7 +28,7 @@ _TRACING = """
 
 def fragment() -> str:
     """Return the lines for scripts/kconfig/merge_config.sh."""
-    return "".join(f"CONFIG_{name}=y\n" for name in (*_MACHINE.split(), *_TRACING.split()))
+    return "".join(f"CONFIG_{name}=y\n" for name in (*_MACHINE.split(), _ALIGNMENT, *_TRACING.split()))
 
 
 def missing_options(config: str) -> list[str]:
