@@ -1,0 +1,66 @@
+r"""Bytes at the end of an initrd that hold its bootconfig: text, size, checksum and magic.
+
+As tools/bootconfig writes and the kernel reads them (get_boot_config_from_initrd, init/main.c), little endian:
+
+    text NUL padding, u32 length of these, u32 sum of these bytes, "#BOOTCONFIG\n"
+
+The padding makes the length of the whole initrd a multiple of four.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import NamedTuple
+
+from probes.bootconfig.text import MOST_BYTES, BootconfigError, parse
+
+MAGIC = b"#BOOTCONFIG\n"
+_NUMBERS = struct.Struct("<II")
+_ALIGNMENT = 4
+FOOTER = _NUMBERS.size + len(MAGIC)
+"""Bytes behind text, NUL and padding."""
+MOST_TAIL = MOST_BYTES + 1 + _ALIGNMENT + FOOTER
+"""Largest number of bytes of a bootconfig with all that belongs to it."""
+
+
+class Tail(NamedTuple):
+    """Bootconfig at the end of an initrd."""
+
+    text: str
+    size: int
+    """Bytes that it takes there."""
+
+
+def tail(text: str, initrd_size: int) -> bytes:
+    """Return the bytes to append to an initrd of so many bytes, which has no bootconfig. Raises BootconfigError."""
+    parse(text)
+    data = text.encode("ascii") + b"\0"
+    padding = -(initrd_size + len(data) + FOOTER) % _ALIGNMENT
+    data += b"\0" * padding
+    return data + _NUMBERS.pack(len(data), sum(data) & 0xFFFFFFFF) + MAGIC
+
+
+def find_tail(end: bytes, initrd_size: int) -> Tail | None:
+    """Return the bootconfig of an initrd; None: it has none.
+
+    Args:
+        end: last bytes of the initrd, `MOST_TAIL` or all.
+        initrd_size: bytes of the initrd.
+
+    Raises:
+        BootconfigError: size or checksum is wrong, or its text can't be read: the kernel takes none of it.
+    """
+    if not end.endswith(MAGIC) or len(end) < FOOTER:
+        return None
+    size, checksum = _NUMBERS.unpack_from(end, len(end) - FOOTER)
+    if size + FOOTER > initrd_size:
+        raise BootconfigError(f"bootconfig size {size} is greater than the initrd's {initrd_size}")
+    if size + FOOTER > len(end):
+        raise BootconfigError("Config data is too big")
+    data = end[len(end) - FOOTER - size : len(end) - FOOTER]
+    if sum(data) & 0xFFFFFFFF != checksum:
+        raise BootconfigError("bootconfig checksum failed")
+    try:
+        return Tail(data.split(b"\0", 1)[0].decode("ascii"), size + FOOTER)
+    except UnicodeDecodeError:
+        raise BootconfigError("Non printable value") from None
