@@ -14,12 +14,17 @@ from probes.plans.instance_groups import with_group
 from probes.plans.plan import Plan
 
 DEFAULT_BUFFER_KB = 4096
-CLOCK = "mono"
-"""Trace clock: it begins near zero at each boot, and is ordered across CPUs. Without one the kernel may choose
+CLOCK = "global"
+"""Trace clock: that of the kernel's log, near zero at power on, ordered across CPUs; mono counts in ticks of a timer
+until a clock source is chosen. Where none is named the kernel may choose
 another late in the boot, which empties the buffer (tracing_set_default_clock, kernel/trace/trace.c).
 """
 _KEEP_OLDEST = "nooverwrite"
 """Trace option by which a full buffer takes no more events: the beginning of the boot stays."""
+_EXPANDED = "ftrace=nop"
+"""Word that gives the kernel's own buffer its full size from the beginning: events of `kprobe_event=` alone are
+recorded in the two pages that it has before somebody uses it (trace_set_ring_buffer_expanded, kernel/trace/trace.c).
+"""
 
 
 class BootWay(enum.StrEnum):
@@ -94,7 +99,13 @@ def request(
             way, made.text, tuple(with_group(plan, group, bootconfig.GROUP) for plan in plans), made.notes
         )
     made = export(dialect_named(way), plans, facts)
-    words = f"{made.text.strip()} trace_clock={CLOCK} trace_buf_size={buffer_kb}K trace_options={_KEEP_OLDEST}"
+    words_of_buffer = (
+        _EXPANDED,
+        f"trace_clock={CLOCK}",
+        f"trace_buf_size={buffer_kb}K",
+        f"trace_options={_KEEP_OLDEST}",
+    )
+    words = " ".join([made.text.strip(), *words_of_buffer])
     if len(words) > kernel_cmdline.LONGEST:
         raise CannotExport(f"{len(words)} characters are too many: a command line has {kernel_cmdline.LONGEST}")
     return BootRequest(way, words + "\n", tuple(plans), made.notes)
