@@ -17,6 +17,8 @@ from probes.bootconfig.text import MOST_BYTES, BootconfigError, parse
 MAGIC = b"#BOOTCONFIG\n"
 _NUMBERS = struct.Struct("<II")
 _ALIGNMENT = 4
+_MOST_DATA = 32766
+"""Largest number of bytes of text, NUL and padding (setup_boot_config, init/main.c)."""
 FOOTER = _NUMBERS.size + len(MAGIC)
 """Bytes behind text, NUL and padding."""
 MOST_TAIL = MOST_BYTES + 1 + _ALIGNMENT + FOOTER
@@ -37,6 +39,8 @@ def tail(text: str, initrd_size: int) -> bytes:
     data = text.encode("ascii") + b"\0"
     padding = -(initrd_size + len(data) + FOOTER) % _ALIGNMENT
     data += b"\0" * padding
+    if len(data) > _MOST_DATA:  # tools/bootconfig takes a byte more, and does not count the padding
+        raise BootconfigError(f"bootconfig size {len(data)} greater than max size {_MOST_DATA}")
     return data + _NUMBERS.pack(len(data), sum(data) & 0xFFFFFFFF) + MAGIC
 
 
