@@ -55,8 +55,6 @@ def remove_booted(info: KernelInfo, request: BootRequest) -> list[str]:
     if request.instance:
         steps.append(Step(Effect.RMDIR, instance.path))
     steps += [tracefs.define(event.remove) for event in events if event.line]
-    if not request.instance:
-        steps.append(tracefs.write("tracing_on", "1"))
     failed = []
     for step in steps:
         try:

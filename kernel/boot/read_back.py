@@ -1,7 +1,7 @@
 """Read the ring buffer that a kernel filled while it booted into a recording, and compare events with what was asked.
 
-Reading stops the trace instance and consumes its buffer. Only what tracefs says decides whether a probe was armed;
-the kernel's log and error_log give its words.
+Reading disables the events and consumes the buffer; tracing_on stays as it is, as a stopped trace_pipe ends early.
+Only what tracefs says decides whether a probe was armed; the kernel's log and error_log give its words.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def read_boot(info: KernelInfo, request: BootRequest, path: Path, log: Sequence[
     tracefs = Tracefs(info.target, info.facts.tracefs)
     instance = tracefs.instance(request.instance) if request.instance else tracefs
     try:
-        info.target.perform(instance.write("tracing_on", "0"))
+        _ = instance.read("tracing_on")
         header = HeaderPage.parse(instance.header_page(), info.facts.byteorder)
     except (FileRefused, FormatError) as error:
         raise TargetUnusable(
@@ -85,6 +85,9 @@ def read_boot(info: KernelInfo, request: BootRequest, path: Path, log: Sequence[
         ) from None
     found = [_armed(tracefs, instance, plan, header.long_size) for plan in request.plans]
     missing = tuple(one for _, faults in found for one in _with_words(faults, tracefs, log))
+    for event in (event for plan in request.plans for event in plan.events):
+        with contextlib.suppress(FileRefused):  # told as missing
+            info.target.perform(instance.enable(event.path, on=False))
     recorder = Recorder(path, info)
     recorder.begin(header, tuple(armed for armed, _ in found), meta=_clock_meta(instance))
     counter = LossCounter(tracefs, instance)

@@ -49,7 +49,7 @@ def test_means_are_those_that_a_kernel_has(
 
 @pytest.mark.parametrize("kernel_name", ["6.1", "7.2"])
 def test_a_bootconfig_has_instance_settings_and_specifications(kernel_name: str) -> None:
-    specs = ("f vfs_read%both count $retval", 'f vfs_write count if count > 9 && comm == "it\'s"')
+    specs = ("f vfs_read%both count $retval", 'f vfs_write count if count > 9 && comm == "cat"')
     found = made(BootWay.BOOTCONFIG, *specs, kernel_name=kernel_name)
     pairs = dict(parse(found.text))
     assert ["".join(pairs[f"probewright.spec.{number}"]) for number in range(2)] == list(specs)
