@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from foreign.count_text import counted
+from kernel.boot.read_back import BootReading
 from kernel.connection.kernel_info import KernelInfo
 from kernel.connection.planner import Planner
 from kernel.errors import TargetUnusable
@@ -70,3 +72,13 @@ def boot_request(
             first = first or CannotExport(*(f"{each}: {reason}" for reason in error.reasons))
     assert first is not None  # noqa: S101 - some means was tried
     raise first
+
+
+def reading_text(reading: BootReading) -> str:
+    """Return what was recorded of a boot, and what was not, in a line for each."""
+    since = f" from {reading.first:.6f} s after power on" if reading.first is not None else ""
+    lines = [f"{counted(reading.events, 'event')}{since}"]
+    if reading.losses.lost:
+        lines.append(f"{counted(reading.losses.lost, 'later event')} found no room in the buffer")
+    lines += [f"not armed at boot: {one}" for one in reading.missing]
+    return "\n".join(lines)
