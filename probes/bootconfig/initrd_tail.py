@@ -36,7 +36,10 @@ class Tail(NamedTuple):
 def tail(text: str, initrd_size: int) -> bytes:
     """Return the bytes to append to an initrd of so many bytes, which has no bootconfig. Raises BootconfigError."""
     parse(text)
-    data = text.encode("ascii") + b"\0"
+    try:
+        data = text.encode("latin-1") + b"\0"
+    except UnicodeEncodeError:
+        raise BootconfigError("Non printable value") from None
     padding = -(initrd_size + len(data) + FOOTER) % _ALIGNMENT
     data += b"\0" * padding
     if len(data) > _MOST_DATA:  # tools/bootconfig takes a byte more, and does not count the padding
@@ -64,7 +67,5 @@ def find_tail(end: bytes, initrd_size: int) -> Tail | None:
     data = end[len(end) - FOOTER - size : len(end) - FOOTER]
     if sum(data) & 0xFFFFFFFF != checksum:
         raise BootconfigError("bootconfig checksum failed")
-    try:
-        return Tail(data.split(b"\0", 1)[0].decode("ascii"), size + FOOTER)
-    except UnicodeDecodeError:
-        raise BootconfigError("Non printable value") from None
+    # A character for each byte, whatever the comments of others hold.
+    return Tail(data.split(b"\0", 1)[0].decode("latin-1"), size + FOOTER)

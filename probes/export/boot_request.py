@@ -111,6 +111,11 @@ def request(
     return BootRequest(way, words + "\n", tuple(plans), made.notes)
 
 
+def module_reason(name: str, module: str) -> str:
+    """Return why a function of a module can't be probed from the boot on."""
+    return f"{name}: {module} is a module, and modules are loaded after the probes are armed"
+
+
 def _require_built_in(plans: Sequence[Plan]) -> None:
     """Raise CannotExport where a probe is in a module: types and symbols of modules are not there so early."""
     reasons = []
@@ -118,6 +123,6 @@ def _require_built_in(plans: Sequence[Plan]) -> None:
         words = event.line.split(" ")
         module = words[1].partition(":")[0] if len(words) > 1 and ":" in words[1] else ""
         if module:
-            reasons.append(f"{event.event}: {module} is a module, and modules are loaded after the probes are armed")
+            reasons.append(module_reason(event.event, module))
     if reasons:
         raise CannotExport(*dict.fromkeys(reasons))

@@ -18,6 +18,7 @@ from probes.bootconfig.initrd_tail import tail
 from probes.bootconfig.text import parse
 from probes.command import parse_armable
 from probes.export.boot_request import BootRequest, BootWay
+from probes.export.dialect import CannotExport
 from tests.real import command
 from tests.real.conftest import prepared
 from tests.real.saved import SavedGuests
@@ -188,3 +189,40 @@ def test_the_command_rehearses_in_the_lab(kernel: str, tmp_path: Path) -> None:
     refused = command.run("boot", *SPECS, "p /bin/busybox:0x1000 %di", *words)
     assert refused.status == 1, refused
     assert not path.exists()
+
+
+@pytest.mark.parametrize("kernel", ["7.2"])
+def test_a_boot_by_command_line_is_read_without_specifications(
+    kernel: str, saved: SavedGuests, tmp_path: Path
+) -> None:
+    prepared(kernel)
+    request = requested(saved, kernel, *SPECS)
+    path = tmp_path / "boot.pwr"
+    with boot(kernel, workload=False, append=request.command_line) as machine:
+        truth = kernel_text(machine, request)
+        env, target = command.ssh_to(machine, tmp_path), ("-t", command.address(machine))
+        done = command.run("boot", "--read", "--remove", *target, "-o", str(path), "--json", env=env)
+        assert done.status == 0, done
+        [said] = done.objects
+        assert (said["events"], said["missing"], said["lost"]) == (len(truth), [], 0)
+        assert "probewright" not in machine.run(f"cat {TRACING}/dynamic_events").decode()
+    exported = command.run(str(path), "--export", "text")
+    assert lines_of(exported.out) == truth
+
+
+@pytest.mark.parametrize("kernel", ["7.2"])
+def test_a_function_of_a_module_is_refused_before_a_boot(kernel: str, saved: SavedGuests) -> None:
+    with saved.lent(kernel) as machine:
+        planner = Planner(KernelInfo(connect(machine, "guest")))
+        try:
+            functions = planner.info.facts.functions
+            module, name = next(
+                (found[2], found[1])
+                for found in (re.fullmatch(r"(\w+) \[(\w+)\]", line) for line in functions)
+                if found and planner.check(f"f {found[1]}").plan is not None
+            )
+            with pytest.raises(CannotExport) as refused:
+                boot_request(planner, [parse_armable(f"f {name}")])
+        finally:
+            planner.info.close()
+    assert any(f"{module} is a module" in reason for reason in refused.value.reasons), refused.value.reasons

@@ -10,17 +10,19 @@ from kernel.connection.kernel_info import KernelInfo
 from kernel.connection.planner import Planner
 from kernel.errors import TargetUnusable
 from kernel.facts.gather import read_config
-from probes.command import Armable
+from probes.command import Armable, is_function
 from probes.export.boot_request import (
     DEFAULT_BUFFER_KB,
     WITNESSES,
     BootRequest,
     BootWay,
     available_ways,
+    module_reason,
     request,
 )
-from probes.export.dialect import CannotExport
+from probes.export.dialect import CannotExport, gather
 from probes.export.export import dialect_named
+from probes.probe import Probe
 from tui.compose.probe_exports import GROUP, plans_for
 
 NO_WAY = "its kernel arms no probes while it boots"
@@ -63,6 +65,7 @@ def boot_request(
         raise TargetUnusable(
             f"{planner.info.target.name}: its kernel has no {way}", f"{needed} is off; it has {', '.join(ways)}"
         )
+    _require_built_in(planner.info, probes)
     first: CannotExport | None = None
     for each in (way,) if way is not None else ways:
         try:
@@ -72,6 +75,13 @@ def boot_request(
             first = first or CannotExport(*(f"{each}: {reason}" for reason in error.reasons))
     assert first is not None  # noqa: S101 - some means was tried
     raise first
+
+
+def _require_built_in(info: KernelInfo, probes: Sequence[Armable]) -> None:
+    """Raise CannotExport with the functions that are in modules, by the kernel's list of functions."""
+    names = [probe.place.symbol for probe in probes if isinstance(probe, Probe) and is_function(probe)]
+    modules = {name: info.function(name).module for name in names if name}
+    gather([module_reason(name, module) for name, module in modules.items() if module])
 
 
 def reading_text(reading: BootReading) -> str:

@@ -33,7 +33,7 @@ def test_the_copy_is_the_original_and_the_bootconfig(tmp_path: Path, size: int) 
 
 def test_keys_of_others_stay_and_those_of_an_earlier_copy_are_replaced(tmp_path: Path) -> None:
     original, first, second = tmp_path / "initrd", tmp_path / "first", tmp_path / "second"
-    theirs = "kernel {\n  root = /dev/sda1 # theirs\n  quiet\n}\n"
+    theirs = "kernel {\n  root = /dev/sda1 # th\xe9irs\n  quiet\n}\n"
     original.write_bytes(b"cpio" + tail(theirs, 4))
     assert copy_initrd(original, first, TEXT).kept_keys == 2
     assert first.read_bytes() == b"cpio" + tail(theirs + TEXT, 4)
