@@ -73,6 +73,10 @@ def _usage_fault(arguments: argparse.Namespace) -> str:
         return "an initrd holds a bootconfig; the command line is the boot loader's"
     if arguments.remove and not arguments.read:
         return "--remove takes the probes away after --read has read their events"
+    records = arguments.read or (_is_lab(arguments.target) and not arguments.initrd)
+    shows = not arguments.json and sys.stdin.isatty() and sys.stdout.isatty()
+    if records and arguments.output is None and not shows:
+        return "without a terminal the recording needs a name: -o FILE.pwr"
     return ""
 
 
@@ -122,8 +126,6 @@ def _recorded(arguments: argparse.Namespace, make: Callable[[Path], BootReading]
     """Make a recording and report it, or show it in the application where no file is named."""
     if arguments.output is not None:
         return _report(arguments, make(Path(arguments.output)))
-    if arguments.json or not (sys.stdin.isatty() and sys.stdout.isatty()):
-        return usage_error("without a terminal the recording needs a name: -o FILE.pwr")
     folder = private_folder()
     try:
         reading = make(folder / "boot.pwr")
