@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from foreign.refusal import InputRefusal
+from foreign.files import opened_file
 from kernel.safe_files.new_file import create
 from probes.bootconfig.initrd_tail import MOST_TAIL, Tail, find_tail, tail
 from probes.bootconfig.text import compose, parse
@@ -44,8 +44,7 @@ def copy_initrd(original: Path, copy: Path, text: str) -> InitrdCopy:
         InputRefusal: the original is no regular file, or too large.
         BootconfigError: its bootconfig is damaged, or has no room for ours.
     """
-    with original.open("rb") as source:
-        size = _size_of(source, original)
+    with opened_file(original, _LARGEST) as (source, size):
         source.seek(max(0, size - MOST_TAIL))
         found = find_tail(source.read(MOST_TAIL), size)
         kept = _without_ours(found) if found is not None else ""
@@ -62,15 +61,6 @@ def copy_initrd(original: Path, copy: Path, text: str) -> InitrdCopy:
                 copy.unlink()
                 raise
     return InitrdCopy(body + len(end), len(parse(kept)) if kept else 0)
-
-
-def _size_of(source: BinaryIO, path: Path) -> int:
-    if not path.is_file():
-        raise InputRefusal(str(path), "no regular file")
-    size = os.fstat(source.fileno()).st_size
-    if size > _LARGEST:
-        raise InputRefusal(str(path), f"{size} bytes", f"{_LARGEST} bytes")
-    return size
 
 
 def _without_ours(found: Tail) -> str:

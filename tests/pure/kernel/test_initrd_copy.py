@@ -68,5 +68,7 @@ def test_nothing_is_overwritten_and_nothing_is_left_of_a_failure(tmp_path: Path)
         copy_initrd(original, tmp_path / "third", TEXT)
     assert not (tmp_path / "third").exists()
     with pytest.raises((InputRefusal, IsADirectoryError)):
+        copy_initrd(Path("/dev/zero"), tmp_path / "fourth", TEXT)
+    with pytest.raises((InputRefusal, IsADirectoryError)):
         copy_initrd(tmp_path, tmp_path / "fourth", TEXT)
     assert not (tmp_path / "fourth").exists()
