@@ -108,7 +108,8 @@ def request(
     words = " ".join([made.text.strip(), *words_of_buffer])
     if len(words) > kernel_cmdline.LONGEST:
         raise CannotExport(f"{len(words)} characters are too many: a command line has {kernel_cmdline.LONGEST}")
-    return BootRequest(way, words + "\n", tuple(plans), made.notes)
+    notes = tuple(note for note in made.notes if note != kernel_cmdline.SMALL_BUFFER)
+    return BootRequest(way, words + "\n", tuple(plans), notes)
 
 
 def module_reason(name: str, module: str) -> str:

@@ -72,6 +72,7 @@ def test_a_command_line_has_a_full_buffer_and_a_clock_of_its_own() -> None:
     assert words[0].startswith("kprobe_event=p:pw_x/vfs_read__entry,vfs_read,")
     assert words[1:] == ["ftrace=nop", "trace_clock=global", "trace_buf_size=4096K", "trace_options=nooverwrite"]
     assert found.instance == ""
+    assert not any("two pages" in note for note in found.notes)
     assert {event.group for plan in found.plans for event in plan.events} == {"pw_x"}
 
 
