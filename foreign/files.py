@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
+from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 from foreign.refusal import InputRefusal
 
@@ -35,6 +38,24 @@ def read_file(path: str | os.PathLike[str], most: int) -> bytes:
         return bytes(found)
     finally:
         os.close(fd)
+
+
+@contextlib.contextmanager
+def opened_file(path: str | os.PathLike[str], most: int) -> Iterator[tuple[BinaryIO, int]]:
+    """Open a regular file that is read in pieces, and yield it with its size in bytes, at most `most`.
+
+    Raises:
+        InputRefusal: the path is something else, or has more bytes.
+        OSError: the file cannot be read.
+    """
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
+    with os.fdopen(fd, "rb") as file:
+        found = os.fstat(fd)
+        if not stat.S_ISREG(found.st_mode):
+            raise InputRefusal(os.fspath(path), "no regular file")
+        if found.st_size > most:
+            raise InputRefusal(os.fspath(path), f"{found.st_size} bytes", f"{most} bytes")
+        yield file, found.st_size
 
 
 def files_below(folder: Path, most: int) -> list[str]:

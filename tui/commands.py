@@ -219,8 +219,8 @@ COMMANDS = (
 )
 
 GUARDED_ACTIONS = frozenset({
-    "answer", "arm_composed", "clear", "code", "copy", "disarm", "disarm_all", "disarm_hosts", "export", "graph",
-    "in_kernel", "losses", "probe", "record", "remedy", "retry", "save", "source", "take_back", "triggers",
+    "answer", "arm_composed", "boot", "clear", "code", "copy", "disarm", "disarm_all", "disarm_hosts", "export",
+    "graph", "in_kernel", "losses", "probe", "record", "remedy", "retry", "save", "source", "take_back", "triggers",
     "watch_memory",
 })  # fmt: skip
 """Names of actions that destroy, write, change the kernel or open a dialog: a letter within a typed word never

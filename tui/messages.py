@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from textual.message import Message
@@ -216,6 +217,18 @@ class RecordingChanged(PartMessage):
         super().__init__()
         self.text = text
         self.failed = failed
+
+
+class BootRehearsed(PartMessage):
+    """A guest was booted with a probe and its events were read, or that failed or was stopped."""
+
+    def __init__(self, path: Path | None, text: str, remedy: str = "") -> None:
+        super().__init__()
+        self.path = path
+        """Recording; None: there is none."""
+        self.text = text
+        """Summary, or why there is no recording; empty: it was stopped."""
+        self.remedy = remedy
 
 
 class LossesCounted(Message):

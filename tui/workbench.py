@@ -87,6 +87,13 @@ class HostNotes(Protocol):
         """Text about the hosts for the other places; empty: no probe is armed on any."""
 
 
+class Rehearsals(Protocol):
+    """Boots of guests with a probe."""
+
+    def ask(self, planner: Planner, probe: Armable) -> None:
+        """Ask for the file of a recording, boot a guest of the lab with a probe, and open what was recorded."""
+
+
 class Workbench(Protocol):
     """See the module."""
 
@@ -128,6 +135,10 @@ class Workbench(Protocol):
     @property
     def recorder(self) -> RecorderControl:
         """The part that begins and ends recordings."""
+
+    @property
+    def boots(self) -> Rehearsals:
+        """The part that boots guests with a probe."""
 
     @property
     def tracing(self) -> TraceControl:

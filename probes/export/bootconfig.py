@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from probes.bootconfig.text import BootconfigError, in_pieces, parse, quoted
 from probes.command import SyntheticEvent, parse_command
 from probes.export.dialect import CannotExport, ExportText, gather
 from probes.export.names import events_of, group_names, is_synthetic, notes_of
@@ -17,14 +18,25 @@ from probes.facts.facts import TargetFacts
 from probes.plans.plan import Plan, PlannedEvent
 
 INSTANCE = "probewright"
+SPECS = "probewright.spec"
+"""Key of the specifications, each with a number behind it and in pieces."""
 _MAX_VALUE = 255
 """Largest number of characters of a value, and of the command made from a value (MAX_BUF_LEN)."""
-_GROUP = "kprobes"
+GROUP = "kprobes"
 """Group of all probes made at boot time."""
 
 
-def write(plans: Sequence[Plan], facts: TargetFacts) -> ExportText:
-    """Return a bootconfig that sets up the plans. Raises CannotExport."""
+def write(
+    plans: Sequence[Plan], facts: TargetFacts, settings: Sequence[str] = (), specs: Sequence[str] = ()
+) -> ExportText:
+    """Return a bootconfig that sets up the plans. Raises CannotExport.
+
+    Args:
+        plans: plans lowered for `probes.export.export`'s bootconfig dialect.
+        facts: facts of the kernel.
+        settings: lines for the instance itself: `buffer_size = 4M`.
+        specs: specifications to keep under `SPECS`, a key that the kernel does not use.
+    """
     events, reasons, blocks = events_of(plans), list[str](), list[str]()
     groups = group_names(events)
     for event in events:
@@ -41,8 +53,21 @@ def write(plans: Sequence[Plan], facts: TargetFacts) -> ExportText:
         f"the events: /sys/kernel/tracing/instances/{INSTANCE}/trace",
     ]
     comments = "".join(f"# {one_line(line)}\n" for line in head)
-    text = comments + f"ftrace.instance.{INSTANCE} {{\n" + "".join(blocks) + "}\n"
+    kept = "".join(f"{SPECS}.{number} = {_in_pieces(spec)}\n" for number, spec in enumerate(specs))
+    lines = "".join(f"  {line}\n" for line in settings)
+    text = comments + kept + f"ftrace.instance.{INSTANCE} {{\n{lines}" + "".join(blocks) + "}\n"
+    try:
+        parse(text)
+    except BootconfigError as error:
+        raise CannotExport(f"a kernel rejects this bootconfig: {error}") from None
     return ExportText(text, notes_of(plans))
+
+
+def _in_pieces(spec: str) -> str:
+    try:
+        return ", ".join(map(quoted, in_pieces(spec)))
+    except BootconfigError as error:
+        raise CannotExport(str(error)) from None
 
 
 def _event(event: PlannedEvent, groups: re.Pattern[str]) -> str:
@@ -61,7 +86,7 @@ def _event(event: PlannedEvent, groups: re.Pattern[str]) -> str:
     if re.fullmatch(r"r\d+", event.line.split(":", 1)[0]):
         raise CannotExport(f"{event.event}: boot-time tracing sets no maxactive")
     probes = ", ".join(_probe(event, line) for line in event.lines)
-    return _block(event, groups, f"{_GROUP}.{event.event}", [f"probes = {probes}"])
+    return _block(event, groups, f"{GROUP}.{event.event}", [f"probes = {probes}"])
 
 
 def _block(event: PlannedEvent, groups: re.Pattern[str], name: str, lines: Sequence[str]) -> str:
@@ -70,7 +95,7 @@ def _block(event: PlannedEvent, groups: re.Pattern[str], name: str, lines: Seque
     if event.filter:
         out.append(f"filter = {_quoted(event, event.filter)}")
     if event.triggers:
-        triggers = (groups.sub(_GROUP, trigger) for trigger in event.triggers)
+        triggers = (groups.sub(GROUP, trigger) for trigger in event.triggers)
         out.append(f"actions = {', '.join(_quoted(event, trigger) for trigger in triggers)}")
     return f"  event.{name} {{\n" + "".join(f"    {line}\n" for line in out) + "  }\n"
 
@@ -80,7 +105,7 @@ def _probe(event: PlannedEvent, line: str) -> str:
     head, place, *words = line.split(" ")
     suffix = "%return" if head.startswith("r") and not place.endswith("%return") else ""
     body = " ".join([place + suffix, *words])
-    if len(f"p:{_GROUP}/{event.event} {body}") > _MAX_VALUE:
+    if len(f"p:{GROUP}/{event.event} {body}") > _MAX_VALUE:
         raise CannotExport(f"{event.event}: boot-time tracing takes {_MAX_VALUE} characters for a probe; record less")
     return _quoted(event, body)
 

@@ -17,6 +17,8 @@ from probes.plans.plan import Plan, PlannedEvent
 
 LONGEST = 2047
 """Largest number of characters of a whole command line (COMMAND_LINE_SIZE on x86 and arm64, with its NUL)."""
+SMALL_BUFFER = "the kernel's own buffer has two pages until it is used: ftrace=nop trace_buf_size=4M give it its size"
+"""Note on a text with probes (trace_set_ring_buffer_expanded, kernel/trace/trace.c)."""
 _WRITABLE = re.compile(r"[!#-+\--:<-~]+")
 """Pattern for printable ASCII without space, quote, comma and semicolon."""
 
@@ -33,7 +35,7 @@ def write(plans: Sequence[Plan], facts: TargetFacts) -> ExportText:
         reasons.append(f"{len(text)} characters are too many: a kernel's command line has {LONGEST}")
     gather(reasons)
     note = f"a boot loader has its own way with $ and ;: see what came of them in /proc/cmdline on {facts.title}"
-    return ExportText(text + "\n", (*notes_of(plans), note))
+    return ExportText(text + "\n", (*notes_of(plans), note, *[SMALL_BUFFER] * bool(probes)))
 
 
 def _reasons(event: PlannedEvent) -> list[str]:

@@ -40,6 +40,9 @@ from kernel.hosts.groups import GroupError, HostGroups
 from kernel.recording.replay import ReplaySession
 from kernel.recording.target import RecordingTarget
 from kernel.tracefs import match_profile, parse_dynamic_events, parse_error_log, parse_stats
+from probes.bootconfig.initrd_tail import find_tail, tail
+from probes.bootconfig.text import BootconfigError
+from probes.bootconfig.text import parse as parse_bootconfig
 from probes.code.body import FunctionBody
 from probes.code.decode import MACHINES
 from probes.code.make_body import CodeContext, PartCode, make_parts
@@ -364,6 +367,27 @@ def damaged_inventory(random: Random) -> bytes:
 
 _OF_TARGET = (KernelError, RecordingError, InputRefusal)
 
+_BOOTCONFIG = """\
+# theirs
+kernel { root = /dev/sda1; quiet } init.splash
+a.b = "x y", 'q"r', 3
+a.b += z # note
+ftrace.instance.i { event.kprobes.e { probes = "vfs_read count"; enable } }
+"""
+
+
+def _bootconfig(data: bytes) -> str:
+    return "keys" if parse_bootconfig(data.decode("utf-8", "replace")) else "none"
+
+
+def _initrd(data: bytes) -> str:
+    found = find_tail(data, len(data))
+    if found is None:
+        return "none"
+    parse_bootconfig(found.text)
+    return "found"
+
+
 KINDS: dict[str, Kind] = {
     "btf": Kind(_bytes_of(every_kind), _btf, (BtfError, PathError), 4),
     "format": Kind(_text_of(*material.formats()), _format, (FormatError,), 3),
@@ -382,5 +406,7 @@ KINDS: dict[str, Kind] = {
     "tar": Kind(damaged_tar, _tar, (InputRefusal,), 2),
     "presets": Kind(_text_of(*material.presets()), _preset, (PresetError,), 2),
     "inventories": Kind(damaged_inventory, _inventory, (GroupError,), 2),
+    "bootconfig": Kind(_text_of(_BOOTCONFIG), _bootconfig, (BootconfigError,), 2),
+    "initrd": Kind(_bytes_of(lambda: b"cpio" + tail(_BOOTCONFIG, 4)), _initrd, (BootconfigError,), 2),
     "groups": Kind(_text_of(material.CONFIGURATION, material.SSH_CONFIG), _groups, (GroupError,), 2),
 }

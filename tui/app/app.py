@@ -21,6 +21,7 @@ from textual.widgets import Input
 
 from tui import messages
 from tui.app.arming_control import ArmingControl
+from tui.app.boot_control import BootControl
 from tui.app.keyboard import Keyboard, KeyDone
 from tui.app.places import Places
 from tui.app.reconnect_control import ReconnectControl
@@ -90,6 +91,7 @@ class Probewright(App[None]):
         self.tracing = TraceControl(self, notices, keyboard, self._ticked, self.refresh_places)
         self.reconnect = ReconnectControl(self, notices, self.refresh_places, self._state_changed)
         self.recorder = RecorderControl(self, notices, self.refresh_places)
+        self.boots = BootControl(self, notices, self.target, self.open_target)
         self.places = Places(self, self)
         self.hosts: HostControl | None = None
         if fleet is not None:
@@ -111,6 +113,7 @@ class Probewright(App[None]):
             messages.Remedied: self.arming.remedied,
             messages.Disarmed: self.arming.disarmed,
             messages.RecordingChanged: self.recorder.changed,
+            messages.BootRehearsed: self.boots.ended,
             messages.ConnectionRestored: self.reconnect.restored,
             messages.ConnectionLost: self.reconnect.lost,
             messages.GraphFailed: self.tracing.failed,
@@ -155,6 +158,7 @@ class Probewright(App[None]):
     def on_unmount(self) -> None:
         self.reconnect.follow(None)  # the end waits for its thread, and for that of the opening
         self.opening.cancel.set()
+        self.boots.cancel()
         gc.unfreeze()
 
     # -- keys and notifications ------------------------------------------------------------------------------------

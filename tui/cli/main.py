@@ -25,8 +25,8 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 """Errors of write(2) for a file that takes no more data."""
 
 
-_WITHOUT_WORD = {"event_export": "tui.cli.exports.event_export"}
-"""Modules that run what has options and no word of its own."""
+_ELSEWHERE = {"event_export": "tui.cli.exports.event_export", "boot": "tui.cli.boot.command"}
+"""Modules that run commands, where they are not in tui.cli.commands by the command's name."""
 
 
 class _Ended(Ending, KeyboardInterrupt):
@@ -58,7 +58,7 @@ def _run(arguments: argparse.Namespace | SimpleNamespace) -> int:
     try:
         with opening_early(arguments):
             name = arguments.command
-            module = importlib.import_module(_WITHOUT_WORD.get(name, f"tui.cli.commands.{name}"))
+            module = importlib.import_module(_ELSEWHERE.get(name, f"tui.cli.commands.{name}"))
             status = module.run(arguments)
         sys.stdout.flush()
     except ProbeRefused as error:

@@ -11,6 +11,7 @@ from kernel.connection.planner import Planner
 from probes.command import Armable
 from probes.names import identifier
 from tui.compose.probe_exports import ProbeExport, offers, save
+from tui.workbench import Rehearsals
 from widgets.dialogs.probe_export_dialog import DialectText, ProbeExportDialog
 
 
@@ -25,8 +26,9 @@ class DialectsTried(Message):
 class ProbeExportScreen(ProbeExportDialog):
     """Asks the target in a worker, for probes on events and programs have to be looked up."""
 
-    def __init__(self, planner: Planner, probe: Armable) -> None:
+    def __init__(self, planner: Planner, probe: Armable, boots: Rehearsals) -> None:
         super().__init__(str(probe))
+        self._boots = boots
         self._planner = planner
         self._probe = probe
 
@@ -62,3 +64,8 @@ class ProbeExportScreen(ProbeExportDialog):
             )
         else:
             self.notify(f"written: {event.path}", markup=False)
+
+    @on(ProbeExportDialog.BootRequested)
+    def _boot(self, event: ProbeExportDialog.BootRequested) -> None:
+        event.stop()
+        self._boots.ask(self._planner, self._probe)

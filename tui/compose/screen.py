@@ -406,4 +406,4 @@ class ComposeScreen(Screen[None]):
             return
         from tui.compose.export_dialog import ProbeExportScreen
 
-        self.app.push_screen(ProbeExportScreen(open_planner(self.bench), probe))
+        self.app.push_screen(ProbeExportScreen(open_planner(self.bench), probe, self.bench.boots))

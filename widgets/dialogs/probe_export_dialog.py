@@ -41,6 +41,9 @@ class ProbeExportDialog(Dialog[None]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("c", "copy", "Copy", id="dialect.copy", tooltip="Copy the text to the clipboard, by the terminal"),
         Binding("s", "save", "Save", id="dialect.save", tooltip="Write the text to a new file"),
+        Binding(
+            "b", "boot", "Boot lab", id="dialect.boot", tooltip="Boot a guest of the lab with it, and record the boot"
+        ),
         Binding("up", "tool(-1)", "Tool above", show=False, id="dialect.above", tooltip="The tool above"),
         Binding("down", "tool(1)", "Tool below", show=False, id="dialect.below", tooltip="The tool below"),
         Binding("pageup", "page(-1)", "Up", show=False, id="dialect.up", tooltip="Scroll the text up"),
@@ -65,6 +68,9 @@ class ProbeExportDialog(Dialog[None]):
             super().__init__()
             self.text = text
             self.path = path
+
+    class BootRequested(Message):
+        """Request to boot a guest of the lab with the probe."""
 
     def __init__(self, subject: str) -> None:
         """Set the probe, as text; `show` sets the texts of the tools later."""
@@ -127,7 +133,7 @@ class ProbeExportDialog(Dialog[None]):
         """Disable copying and saving without a text, and letters as commands while a name is typed."""
         if action in ("copy", "save"):
             return self.current is not None and bool(self.current.text) and not self.has_class("-saving")
-        return action != "tool" or not self.has_class("-saving")
+        return action not in ("tool", "boot") or not self.has_class("-saving")
 
     def action_tool(self, step: int) -> None:
         """Select the tool above or below."""
@@ -148,6 +154,10 @@ class ProbeExportDialog(Dialog[None]):
         if self.current is not None and self.current.text:
             self.app.copy_to_clipboard(self.current.text)
             self.notify("copied", markup=False)
+
+    def action_boot(self) -> None:
+        """Request a boot with the probe."""
+        self.post_message(self.BootRequested())
 
     def action_save(self) -> None:
         """Ask for the name of a file."""

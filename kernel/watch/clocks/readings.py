@@ -14,6 +14,7 @@ from events.clocks.clock_offset import ClockReading
 from kernel.errors import FileRefused
 from kernel.session.session import Session
 from kernel.target import Target
+from kernel.tracefs import Instance
 
 _NOW = re.compile(rb"^now ts:[ \t]*+(\d{1,20})\.(\d{6})[ \t]*+$", re.MULTILINE)
 _MICROSECOND = 1000
@@ -33,23 +34,27 @@ def read_clock(session: object, now: Callable[[], int], times: int) -> Iterator[
         now: local clock.
         times: number of readings; the most precise one is that with the shortest round trip.
     """
-    if not isinstance(session, Session):
-        return
-    path = _stats_of(session)
+    if isinstance(session, Session):
+        yield from read_instance_clock(session.instance, now, times)
+
+
+def read_instance_clock(instance: Instance, now: Callable[[], int], times: int) -> Iterator[ClockReading]:
+    """Read the clock of a trace instance several times; yields none if it does not count time. Raises TargetLost."""
+    path = _stats_of(instance)
     for _ in range(times if path else 0):
-        reading = _read(session.target, path, now)
+        reading = _read(instance.target, path, now)
         if reading is None:
             return
         yield reading
 
 
-def _stats_of(session: Session) -> str:
+def _stats_of(instance: Instance) -> str:
     """Return the stats file of the first CPU with a buffer: a CPU that was never online has none; empty if there is
     none.
     """
-    folder = session.instance.file("per_cpu")
+    folder = instance.file("per_cpu")
     try:
-        names = [name for name in session.target.list(folder) if re.fullmatch(r"cpu\d+", name)]
+        names = [name for name in instance.target.list(folder) if re.fullmatch(r"cpu\d+", name)]
     except FileRefused:
         return ""
     return f"{folder}/{min(names, key=lambda name: int(name[3:]))}/stats" if names else ""

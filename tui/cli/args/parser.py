@@ -41,6 +41,9 @@ if TYPE_CHECKING:
 DIALECTS = ("sh", "trace-cmd", "perf", "bpftrace", "bootconfig", "cmdline", "ansible", "kubernetes", "comment")
 """Names of `probes.export.export.DIALECTS`; listed here as that module is slow to import."""
 
+BOOT_WAYS = ("bootconfig", "cmdline")
+"""Values of `probes.export.boot_request.BootWay`; listed here as that module is slow to import."""
+
 SHELLS = ("bash", "zsh", "fish")
 
 _STATUS = (
@@ -56,7 +59,7 @@ _TARGETS = f"""targets:
 {_STATUS}"""
 _OF_SEVERAL = ("app", "run")
 """Commands that accept several targets, and groups of hosts."""
-_OF_THIS_MACHINE = ("doctor", "clean", "write")
+_OF_THIS_MACHINE = ("doctor", "clean", "write", "boot")
 """Commands about a machine: their default target is `local`, never the shipped recording."""
 
 
@@ -194,6 +197,10 @@ def _commands() -> argparse.ArgumentParser:
     add_specs(sub, preset=True)
     sub.add_argument("--as", dest="dialect", required=True, choices=DIALECTS, help="tool or format to export for")
     sub.add_argument("-o", "--output", metavar="FILE", help="new file; without it the text is printed")
+    sub = printing(
+        "boot", "Arm probes while a kernel boots: rehearse it in the lab, write an initrd, read the events."
+    )
+    _boot(sub)
     sub = printing("write", "Write one event of programs by hand, as a program would that has registered it.")
     sub.add_argument("name", type=types.name, metavar="NAME", help="name of the event, as `list user_events/` has it")
     sub.add_argument(
@@ -351,6 +358,46 @@ def _refs(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--force", action="store_true", help="arm them at any rate")
     add_line(parser)
     parser.add_argument("-o", "--output", metavar="FILE.pwr", help="also write a recording, to a new file")
+
+
+def _boot(parser: argparse.ArgumentParser) -> None:
+    parser.usage = "%(prog)s [-h] [options] SPEC|PRESET ... | --read [SPEC ...]"
+    add_specs(parser, required=False, preset=True)
+    parser.add_argument(
+        "--by", dest="way", choices=BOOT_WAYS, help="means to use (default: the first by which the kernel takes them)"
+    )
+    parser.add_argument(
+        "--buffer",
+        dest="buffer_kb",
+        type=types.positive,
+        default=4096,
+        metavar="KB",
+        help="buffer of each CPU; when it is full it keeps the beginning of the boot (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--for",
+        dest="seconds",
+        type=types.seconds,
+        default=0.0,
+        metavar="SECONDS",
+        help="in the lab: time to wait after the boot before the events are read (default: 0)",
+    )
+    parser.add_argument(
+        "--initrd", metavar="FILE", help="write a copy of this initrd with the probes, to the new file of -o"
+    )
+    parser.add_argument(
+        "--read", action="store_true", help="after such a boot: read the events of the target into a recording"
+    )
+    parser.add_argument(
+        "--remove", action="store_true", help="with --read: also take the probes out of the running kernel"
+    )
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="FILE",
+        help="new file: FILE.pwr of the lab and of --read (without it the application shows the events), the copy "
+        "of --initrd, else the text",
+    )
 
 
 def _preset(parser: argparse.ArgumentParser) -> None:
