@@ -16,13 +16,14 @@ from typing import TYPE_CHECKING
 from events.batch import Batch, Chunk
 from events.format import FormatError, HeaderPage
 from kernel.agent.journal import Journal, folders, open_own, own_name
+from kernel.agent.sampler import SAMPLER
 from kernel.agent.user_events import RegisteredEvents, write_event
 from kernel.cleanup.owner import owner_name
 from kernel.errors import FileRefused, StreamClosed
 from kernel.facts import gather
 from kernel.local import files, libbpf, libc
 from kernel.local.libbpf_calls import local_calls, local_ring
-from kernel.target import BpfAnswer, BpfPart, Effect, RecordForm, RingMap, Step, TargetKind, record_text
+from kernel.target import AnyRecord, BpfAnswer, BpfPart, Effect, RingMap, Step, TargetKind, record_place, record_text
 from probes.facts.facts import TargetFacts
 
 if TYPE_CHECKING:
@@ -94,15 +95,16 @@ class LocalStream:
     def require_answer(self) -> bool:
         return False
 
-    def add_rings(self, number: int, record: int | RecordForm, maps: Sequence[RingMap]) -> None:
+    def add_rings(self, number: int, record: AnyRecord, maps: Sequence[RingMap]) -> None:
         os.eventfd_write(self._wake, 1)
         with self._busy:
             for cpu, fd, size in maps:
                 try:
-                    self._rings[fd] = cpu, number, local_ring(fd, size, record_text(record))
+                    ring = local_ring(fd, size, record_text(record))
                 except OSError as error:
-                    raise FileRefused("BPF ring buffer", error.errno or 0) from None
-                self._poll.register(fd, select.POLLIN)
+                    raise FileRefused(record_place(record), error.errno or 0) from None
+                self._rings[ring.fd] = cpu, number, ring
+                self._poll.register(ring.fd, select.POLLIN)
 
     def remove_rings(self, number: int) -> None:
         os.eventfd_write(self._wake, 1)
@@ -305,6 +307,7 @@ class LocalTarget:
             self._bpf.close(fd)
 
     def stream(self, instance: str) -> LocalStream:
+        SAMPLER.start()  # before our threads are listed
         stream = LocalStream(instance)
         self._streams = [*(earlier for earlier in self._streams if not earlier.closed), stream]
         return stream
