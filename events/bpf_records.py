@@ -67,6 +67,8 @@ class RecordConverter:
         """Bytes of each record, a multiple of 8, by number of the ring buffer."""
         self.stacks: dict[int, StackPart] = {}
         """Stacks of the records, by number of the ring buffer."""
+        self.samples: set[int] = set()
+        """Numbers of ring buffers with samples: of those that were missed there are no events that were lost."""
         self.broken_chunks = 0
         """Chunks with bytes that were no records of the length of their ring buffer; those are dropped."""
         self.comms: dict[int, str] = {}
@@ -130,6 +132,8 @@ class RecordConverter:
         more = np.maximum((rows[:, 5] - np.uint32(lost_before)).astype(np.int32), 0)
         losses = np.diff(np.maximum.accumulate(more), prepend=np.int32(0))
         self._state[key] = int(stamps[-1]), (lost_before + int(losses.sum())) & 0xFFFFFFFF
+        if key[0] in self.samples:
+            losses = np.zeros_like(losses)
         pauses = np.diff(stamps, prepend=stamps[0]) > _LONGEST_DELTA
         starts = np.flatnonzero(pauses | (losses > 0)).tolist()
         bounds = [0, *(start for start in starts if start), len(rows)]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from events.batch import Batch
 from events.format import HeaderPage
 from kernel.errors import KernelError
-from kernel.target import AnyRecord, RingMap, Stream
+from kernel.target import AnyRecord, RingMap, SampleForm, Stream
 
 if TYPE_CHECKING:
     from events.bpf_records import RecordConverter
@@ -71,7 +71,10 @@ class ConvertedStream:
         self._converter_of_records().stacks[number] = StackPart(begin, event)
 
     def add_rings(self, number: int, record: AnyRecord, maps: Sequence[RingMap]) -> None:
-        self._converter_of_records().sizes[number] = record if isinstance(record, int) else record.size
+        converter = self._converter_of_records()
+        converter.sizes[number] = record if isinstance(record, int) else record.size
+        if isinstance(record, SampleForm):
+            converter.samples.add(number)
         self._stream.add_rings(number, record, maps)
         self._rings[number] = record, maps
 

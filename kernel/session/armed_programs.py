@@ -254,11 +254,14 @@ class ArmedPrograms:
         return replace(counts, full=full, nmissed=missed, hits=hits, passed=passed, written=written)
 
     def _counts(self, entry: _Entry) -> list[tuple[str, ProgramCounts]]:
-        """Return the counts of programs by path; those of an object with the losses that its buffers tell of."""
+        """Return the counts of programs by path, with the losses that buffers of objects and monitors tell of."""
         found = list(entry.loaded.counts().items())
-        tell = isinstance(entry.loaded, LoadedObject | LoadedMonitor)
-        lost = [self._stream.lost(ring) for ring in entry.rings] if tell else []
+        if not isinstance(entry.loaded, LoadedObject | LoadedMonitor):
+            return found
+        lost = [self._stream.lost(ring) for ring in entry.rings]
         total = {cpu: sum(one.get(cpu, 0) for one in lost) for cpu in {cpu for one in lost for cpu in one}}
+        if isinstance(entry.loaded, LoadedMonitor):
+            return [(path, one._replace(missed=sum(total.values()))) for path, one in found]
         return [(path, one._replace(lost=total) if lost else one) for path, one in found]
 
     def close(self) -> None:

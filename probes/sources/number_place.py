@@ -44,7 +44,7 @@ class NumberPlace(NamedTuple):
     column: int = 1
     """As of `probes.plans.sampled_number.FileNumberPlace`."""
     memory: MemoryPlace = MemoryPlace()
-    """Where the path begins."""
+    """Beginning of the path."""
     cast: str = ""
     """Name of the structure there; empty: that of the variable."""
     steps: tuple[PathStep, ...] = ()
