@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
-from events.numbers.number_series import NumberSamples, NumberSeries
+from events.numbers.number_series import NumberSamples, NumberSeries, SeriesKey
 from probes.sources.source import is_monitor
 
 if TYPE_CHECKING:
@@ -30,9 +30,24 @@ def is_by_cpu(plan: Plan) -> bool:
 
 def number_cells(found: NumberSamples, plans: dict[str, Plan]) -> list[tuple[str, ...]]:
     """Return the cells of `TITLES` for each number, in the order in which they were armed, then by CPU."""
+    return [_cells(_name(plans.get(key.path), key.path, key.cpu), found.series[key]) for key in _keys(found, plans)]
+
+
+def second_lines(found: NumberSamples, plans: dict[str, Plan], row: int) -> list[str] | None:
+    """Return the name of a row, then the last value of each second, the newest first; None: there is no such row."""
+    keys = _keys(found, plans)
+    if not 0 <= row < len(keys):
+        return None
+    series = found.series[keys[row]]
+    values = {second: number_text(series, value) for second, value in series.by_second.items()}
+    room = max(map(len, values.values()), default=0)
+    lines = [f"{second:>8} s  {text:>{room}}" for second, text in sorted(values.items(), reverse=True)]
+    return [_name(plans.get(keys[row].path), keys[row].path, keys[row].cpu), *lines]
+
+
+def _keys(found: NumberSamples, plans: dict[str, Plan]) -> list[SeriesKey]:
     order = {path: place for place, path in enumerate(plans)}
-    keys = sorted(found.series, key=lambda key: (order.get(key.path, len(order)), key.path, key.cpu))
-    return [_cells(_name(plans.get(key.path), key.path, key.cpu), found.series[key]) for key in keys]
+    return sorted(found.series, key=lambda key: (order.get(key.path, len(order)), key.path, key.cpu))
 
 
 def _name(plan: Plan | None, path: str, cpu: int) -> str:

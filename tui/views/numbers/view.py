@@ -6,13 +6,17 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 from events.numbers.number_series import NumberSamples
 from tui.filter.filter import Filter, PassCount
+from tui.present.hist_tables import TableLine
 from tui.present.status import note_of
 from tui.present.ways_out import SEARCH_FUNCTIONS
-from tui.views.numbers.rows import TITLES, is_by_cpu, monitored, number_cells
+from tui.views.numbers.rows import TITLES, is_by_cpu, monitored, number_cells, second_lines
 from tui.views.view import TableView, ViewPlace
 from widgets.lists.text_rows import TextRows, TextTablePane
+from widgets.safe_text import safe
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from events.store.store import Store
     from kernel.watch.watch import Watch
     from probes.plans.plan import Plan
@@ -38,6 +42,7 @@ class NumbersView(TableView):
         self._shown = -1
         """Samples that are in the table."""
         self._rows = 0
+        self._plans: dict[str, Plan] = {}
 
     def tick(self, watch: Watch, store: Store, fields: tuple[str, ...]) -> bool:  # noqa: ARG002 - of every view
         """Take new samples."""
@@ -49,7 +54,7 @@ class NumbersView(TableView):
             self._store, self._shown = store, -1
         found.tick(_BUDGET)
         if self._shown != found.samples:
-            self._shown = found.samples
+            self._shown, self._plans = found.samples, plans
             self._show(number_cells(found, plans))
         return found.backlog > 0
 
@@ -79,6 +84,12 @@ class NumbersView(TableView):
     def place(self) -> ViewPlace:
         """Constant position: the table always has all numbers."""
         return ViewPlace()
+
+    def chain(self, row: int) -> tuple[str, Sequence[TableLine]] | None:
+        """Return the value of each second of the last minutes, the newest first; None: there is no such row."""
+        found = self._found
+        lines = second_lines(found, self._plans, row) if found is not None else None
+        return None if lines is None else (lines[0], [TableLine(safe(text), "") for text in lines[1:]])
 
     def empty_reason(self, watch: Watch) -> str:
         """Return the text for a watch without a monitor."""
