@@ -132,21 +132,22 @@ def _named_words(kind: SourceKind, words: list[Word]) -> list[Word]:
     `vm_zone_stat nr_free_pages --every 1s` is `of=vm_zone_stat[nr_free_pages] every=1s`.
     """
     found: list[Word] = []
-    rest = list(words)
+    rest, bare = list(words), -1
     while rest:
         word = rest.pop(0)
-        is_named = "=" in word.text or kind.option(word.text) is not None
         if word.text.startswith("--") and "=" not in word.text and rest:
             value = rest.pop(0)
-            found.append(Word(f"{word.text[2:]}={value.text}", value.start - len(word.text) + 1))
+            word = Word(f"{word.text[2:]}={value.text}", value.start - len(word.text) + 1)
         elif word.text.startswith("--"):
-            found.append(word._replace(text=word.text[2:]))
-        elif is_named or len(found) > 1:
-            found.append(word)
-        elif not found:
-            found.append(Word(f"{kind.required}={word.text}", word.start - len(kind.required) - 1))
-        else:
-            found[0] = found[0]._replace(text=f"{found[0].text}[{word.text}]")
+            word = Word(word.text[2:], word.start + 2)
+        elif "=" in word.text or kind.option(word.text) is not None:
+            pass
+        elif bare < 0:
+            bare, word = len(found), Word(f"{kind.required}={word.text}", word.start - len(kind.required) - 1)
+        elif "[" not in found[bare].text:
+            found[bare] = found[bare]._replace(text=f"{found[bare].text}[{word.text}]")
+            continue
+        found.append(word)
     return found
 
 

@@ -286,7 +286,7 @@ def test_samples_are_events_of_the_store_in_order_and_missed_ones_are_counted(tm
     programs.close()
     assert stream.read(0) is None
     records = [store.record(seq) for seq in range(store.first_seq, store.next_seq)]
-    assert {record.event for record in records} == {"mon_uptime"}
+    assert {record.event for record in records} == {"g/mon_uptime"}
     assert [record.ts for record in records] == sorted(record.ts for record in records)
     values, deltas = ([int(str(record.values[name])) for record in records] for name in ("value", "delta"))
     assert min(*values, *deltas) >= 0
