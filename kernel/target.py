@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from events.batch import Batch
-from events.bpf_layout import RECORD_DATA
+from events.bpf_layout import RECORD_DATA, SAMPLE_BYTES
 from probes.facts.facts import TargetFacts
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ class SampleForm(NamedTuple):
     @property
     def size(self) -> int:
         """Bytes of a record with its head (`events.bpf_layout`)."""
-        return RECORD_DATA + (16 if self.number.has_delta else 8)
+        return SAMPLE_BYTES
 
     @property
     def text(self) -> bytes:

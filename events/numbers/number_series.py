@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import repeat
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
@@ -55,24 +56,20 @@ class NumberSeries:
     _stamps: dict[int, int] = field(default_factory=dict)
     """Time of that value in ns."""
 
-    def add(self, stamps: list[int], values: list[int], missing: list[bool]) -> None:
-        """Take samples, the oldest first."""
-        for stamp, value, is_missing in zip(stamps, values, missing, strict=True):
-            if is_missing:
-                self.unread += 1
-                self.now = None
-                continue
-            self.least = min(self.least, value) if self.count else value
-            self.most = max(self.most, value) if self.count else value
-            self.count += 1
-            self.now = value
-            second = stamp // _NS
-            self.by_second.pop(second, None)
-            self.by_second[second], self._stamps[second] = value, stamp
-        while len(self.by_second) > SECONDS:
-            second = next(iter(self.by_second))
-            del self.by_second[second]
-            self._stamps.pop(second, None)
+    def add(self, stamp: int, value: int | None) -> None:
+        """Take a sample, which is newer than those before; None: it could not be read."""
+        self.now = value
+        if value is None:
+            self.unread += 1
+            return
+        self.least = min(self.least, value) if self.count else value
+        self.most = max(self.most, value) if self.count else value
+        self.count += 1
+        second = stamp // _NS
+        self.by_second[second], self._stamps[second] = value, stamp
+        if len(self.by_second) > SECONDS:
+            oldest = next(iter(self.by_second))
+            del self.by_second[oldest], self._stamps[oldest]
 
     @property
     def per_second(self) -> float | None:
@@ -141,19 +138,21 @@ class NumberSamples:
         return True
 
     def _take(self, table: FormatTable) -> None:
+        """Take the samples of a table: few at a time, as a row."""
         path = table.layout.format.path
         value = _number(table, "value")
         if value is None:
             return
-        column = table.column(value)
-        missing = column.missing if column.missing is not None else np.zeros(len(table), np.bool_)
+        values, missing = table.column(value)
         is_address = _number(table, "delta") is None
-        cpus = table.cpus if self.events[path] else np.full(len(table), _NO_CPU)
+        cpus = table.cpus.tolist() if self.events[path] else repeat(_NO_CPU)
+        missed = missing.tolist() if missing is not None else repeat(False)
         self.samples += len(table)
-        for cpu in np.unique(cpus).tolist():
-            rows = cpus == cpu
-            series = self.series.setdefault(SeriesKey(path, cpu), NumberSeries(is_address))
-            series.add(table.stamps[rows].tolist(), column.values[rows].tolist(), missing[rows].tolist())
+        for cpu, stamp, number, is_missing in zip(cpus, table.stamps.tolist(), values.tolist(), missed, strict=False):
+            series = self.series.get(SeriesKey(path, cpu))
+            if series is None:
+                series = self.series[SeriesKey(path, cpu)] = NumberSeries(is_address)
+            series.add(stamp, None if is_missing else number)
 
 
 def _number(table: FormatTable, name: str) -> Field | None:

@@ -43,8 +43,8 @@ class SampleRing:
         words = text.split(b" ")
         self.period, self._id, self._size = (int(word) for word in words[:3])
         self._signed, self._has_delta = (word == b"1" for word in words[3:5])
-        self.size = 56 if self._has_delta else 48
-        """Bytes of a record."""
+        self.size = 56
+        """Bytes of a record (`events.bpf_layout.SAMPLE_BYTES`)."""
         self.is_being_written = False
         """True if a sample was being taken at the last `take`."""
         self._reader = number_reader(words[5:])
@@ -103,9 +103,7 @@ class SampleRing:
             faults |= _DELTA
         head = _SAMPLE_HEAD.pack(self.size, 0, now, thread, self._lost & 0xFFFFFFFF, faults, self._id, _SAMPLER_NAME)
         data = self._bytes(number or 0, self._size).ljust(8, b"\0")
-        if not self._has_delta:
-            return head + data
-        delta = delta or 0
+        delta = delta if delta is not None and self._has_delta else 0
         if number is not None and self._size < 8:  # it went round
             half = 1 << (8 * self._size - 1)
             delta = (delta + half) % (2 * half) - half

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from events.bpf_layout import stack_format
+from events.bpf_layout import SAMPLE_BYTES, stack_format
 from events.format import EventFormat, FormatError, parse_format
 from events.loss_counts import LossCounts
 from kernel.bpf.call_tracer import LoadedTracer
@@ -364,7 +364,7 @@ def _formats(plan: Plan, ids: list[int], stacks: int) -> dict[int, EventFormat]:
         elif place < len(records):
             layout, size = records[place], records[place].size
         elif plan.sampled is not None:
-            layout, size = plan.sampled.layout, plan.sampled.layout.size
+            layout, size = plan.sampled.layout, SAMPLE_BYTES
         else:
             continue
         text = layout.format_text(event.event, number, size)
