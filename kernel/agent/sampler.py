@@ -16,6 +16,8 @@ from kernel.agent.number_readers import number_reader
 
 _SAMPLE_HEAD = struct.Struct("<IIQIIII16s")
 """As of the rows of `object_rings`: length and place; time, thread, number of lost samples, faults, id, name."""
+_DELIVERY = 250_000_000
+"""Nanoseconds for which samples wait for others, unless something else is read: to read each costs more than it."""
 _MOST_SAMPLES = 1 << 16
 """Samples that wait to be read."""
 _VALUE, _DELTA = 1, 2
@@ -53,8 +55,10 @@ class SampleRing:
         self._lost = 0
         self._is_open = True
         self._is_sampling = self._is_signalled = False
+        self._delivered = 0
+        """Time of the last `take` that gave samples."""
         self.fd, self._signal = os.pipe()
-        """File that can be read while there are samples."""
+        """File that can be read once samples have waited long enough; all are to be taken with whatever is read."""
         try:
             self._last: int | None = self._reader.read()
         except OSError:
@@ -69,7 +73,6 @@ class SampleRing:
             if not self._is_open:
                 return
             self._is_sampling = True  # whoever reads now knows that a sample of this time may follow
-            self._announce()
             now = _monotonic()
             late = (now - self.due) // self.period
             self._lost += late
@@ -85,13 +88,9 @@ class SampleRing:
             else:
                 self._rows.append(self._row(now, thread, number))
             self._last = number
-            if self._is_open:
-                self._announce()
-
-    def _announce(self) -> None:
-        if not self._is_signalled:
-            self._is_signalled = True
-            os.write(self._signal, b"\0")
+            if self._is_open and not self._is_signalled and self.due >= self._delivered + _DELIVERY:
+                self._is_signalled = True
+                os.write(self._signal, b"\0")
 
     def _row(self, now: int, thread: int, number: "int | None") -> bytes:
         """Return the record of a sample, as a program would have written it."""
@@ -119,6 +118,8 @@ class SampleRing:
         with self._lock:
             rows, self._rows = self._rows[:most], self._rows[most:]
             self.is_being_written = self._is_sampling
+            if rows:
+                self._delivered = _monotonic()
             if self._is_signalled and not self._rows:
                 os.read(self.fd, 1)
                 self._is_signalled = False

@@ -172,8 +172,6 @@ class ArmedPrograms:
 
     def _drop(self, entry: _Entry) -> None:
         """Switch programs off, let what they recorded be read, and close them."""
-        if isinstance(entry.loaded, LoadedMonitor):
-            self._settle()  # the last samples go with their buffer
         with contextlib.suppress(KernelError):
             entry.loaded.switch(ProgramMode.OFF)
             for path, counts in self._counts(entry):

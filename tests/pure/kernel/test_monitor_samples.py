@@ -284,7 +284,9 @@ def test_samples_are_events_of_the_store_in_order_and_missed_ones_are_counted(tm
             store.feed(batch)
             store.flush()
     programs.close()
-    assert stream.read(0) is None
+    while (batch := stream.read(0)) is not None:  # those of the moment at which it ended
+        store.feed(batch)
+    store.flush()
     records = [store.record(seq) for seq in range(store.first_seq, store.next_seq)]
     assert {record.event for record in records} == {"g/mon_uptime"}
     assert [record.ts for record in records] == sorted(record.ts for record in records)
@@ -292,6 +294,26 @@ def test_samples_are_events_of_the_store_in_order_and_missed_ones_are_counted(tm
     assert min(*values, *deltas) >= 0
     assert values[-1] - values[0] == sum(deltas[1:])
     stream.close()
+
+
+def test_samples_wait_for_others_and_none_is_left_behind(tmp_path: Path, clock: list[int]) -> None:
+    path = tmp_path / "file"
+    path.write_text("7\n")
+    ring = SampleRing(text_of(path, every=100_000_000))
+    poll = select.poll()
+    poll.register(ring.fd, select.POLLIN)
+    clock[0] = ring.due
+    ring.sample(1)
+    assert poll.poll(0), "the first one"
+    assert len(samples_of(ring)) == 1 and not poll.poll(0)
+    announced = []
+    for _ in range(3):
+        clock[0] = ring.due
+        ring.sample(1)
+        announced.append(bool(poll.poll(0)))
+    assert announced == [False, True, True]
+    assert len(samples_of(ring)) == 3
+    ring.close()
 
 
 def test_missed_samples_are_no_lost_events() -> None:
