@@ -134,6 +134,18 @@ def test_paths_and_zones(guest: Guest, watch: Watch) -> None:
     assert {row["value"] for row in rows_of(watch, "mon_init_task_signal_nr_threads")} <= set(range(1, 4))
 
 
+@pytest.mark.parametrize("guest", ["7.2"], indirect=True)
+def test_the_samples_make_no_events_of_other_probes(guest: Guest, watch: Watch) -> None:
+    """The thread that takes them is one of ours: a probe on what it calls sees the calls of others alone."""
+    arm(watch, f"of={FILE} every=10ms")
+    arm(watch, "f proc_sys_read")
+    run_workload(watch, guest, f"cat {FILE} >/dev/null; sleep 0.5")
+    samplers = {row["thread"] for row in rows_of(watch, "mon_panic_on_oops")}
+    assert len(samplers) == 1
+    others = {row["thread"] for row in rows_of(watch, "proc_sys_read")}
+    assert others and not samplers & others
+
+
 @pytest.mark.parametrize("guest", ["7.2", "6.12"], indirect=True)
 def test_what_is_refused(guest: Guest, watch: Watch) -> None:
     for text, said in (
