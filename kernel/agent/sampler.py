@@ -16,7 +16,7 @@ from kernel.agent.number_readers import number_reader
 
 _SAMPLE_HEAD = struct.Struct("<IIQIIII16s")
 """As of the rows of `object_rings`: length and place; time, thread, number of lost samples, faults, id, name."""
-_DELIVERY = 250_000_000
+_DELIVERY = 400_000_000
 """Nanoseconds for which samples wait for others, unless something else is read: to read each costs more than it."""
 _MOST_SAMPLES = 1 << 16
 """Samples that wait to be read."""
