@@ -6,6 +6,8 @@ STAMP, PID, LOST, FAULTS, EVENT_ID, COMM, RECORD_DATA = 0, 8, 12, 16, 20, 24, 40
 """Bytes before a record's time (u64, ns of CLOCK_MONOTONIC), thread id (u32), number of records lost so far on that
 CPU (u32), bits of the fields whose memory could not be read (u32), id of its event (u32, of 16 bits), name of its
 thread (char[16]), and its fields."""
+SAMPLE_BYTES = RECORD_DATA + 16
+"""Bytes of the record of a sample (`kernel.agent.sampler`): its value, and the difference to the one before."""
 STACK_FRAMES = 64
 """Addresses of a stack that a record has at most: the outermost are left out."""
 STACK_BYTES = 8 + 8 * STACK_FRAMES

@@ -13,6 +13,7 @@ Behind a record may be its stack (`events.bpf_layout.STACK_BYTES`), which become
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import islice, pairwise
 from typing import Final, NamedTuple
 
@@ -21,7 +22,7 @@ from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
 from events.batch import Batch, Chunk
-from events.bpf_layout import COMM, LOSS_NOTICE, RING_HEADER, STACK_FRAMES, event_shift
+from events.bpf_layout import COMM, LOSS_NOTICE, LOST, RING_HEADER, SAMPLE_BYTES, STACK_FRAMES, STAMP, event_shift
 from events.format import HeaderPage
 
 _MOST_COMMS = 1 << 15
@@ -29,6 +30,8 @@ _MOST_COMMS = 1 << 15
 _STACK_HEAD: Final = 6
 """Words of an event with a stack before its addresses: no delta, length, id, thread id, number of addresses, hole."""
 _LONGEST_DELTA = (1 << 27) - 1
+_SAMPLES: Final = -1
+"""Number for the samples of all ring buffers."""
 _MISSED_COUNT_FOLLOWS = 1 << 31 | 1 << 30
 """Flags of a sub-buffer's length: events were lost before it, their number is behind its data."""
 
@@ -59,6 +62,11 @@ def _with_stack_events(rows: NDArray[np.uint32], own: int, number: int) -> NDArr
     return found
 
 
+def _stamp_of(row: bytes) -> bytes:
+    """Return the time of a record, as bytes that are ordered as the times are."""
+    return row[RING_HEADER + STAMP : RING_HEADER + STAMP + 8][::-1]
+
+
 class RecordConverter:
     """Converter of the records of some BPF ring buffers, with the state of each by number and CPU."""
 
@@ -67,6 +75,9 @@ class RecordConverter:
         """Bytes of each record, a multiple of 8, by number of the ring buffer."""
         self.stacks: dict[int, StackPart] = {}
         """Stacks of the records, by number of the ring buffer."""
+        self.samples: set[int] = set()
+        """Numbers of ring buffers with samples: of those that were missed there are no events that were lost. All
+        samples of a CPU become the events of one: their records have one length, and few come at a time."""
         self.broken_chunks = 0
         """Chunks with bytes that were no records of the length of their ring buffer; those are dropped."""
         self.comms: dict[int, str] = {}
@@ -96,11 +107,36 @@ class RecordConverter:
         """Return a batch with sub-buffers in place of records; those of an unknown ring buffer are left out."""
         if not any(chunk.ring for chunk in batch.chunks):
             return batch
+        if self.samples:
+            batch = batch._replace(chunks=self._merged_samples(batch.chunks))
         chunks = [self._chunk(chunk) if chunk.ring else chunk for chunk in batch.chunks]
         return batch._replace(chunks=tuple(chunk for chunk in chunks if chunk.data or chunk.is_being_written))
 
+    def _merged_samples(self, chunks: Sequence[Chunk]) -> tuple[Chunk, ...]:
+        """Return chunks with those of samples put together by CPU, in the order of their times."""
+        found: dict[int, list[Chunk]] = {}
+        others = list[Chunk]()
+        for chunk in chunks:
+            (found.setdefault(chunk.cpu, []) if chunk.ring in self.samples else others).append(chunk)
+        merged = list[Chunk]()
+        for own in found.values():
+            stride = self.sizes[own[0].ring] + RING_HEADER
+            for chunk in own:
+                self._note_missed(chunk, stride)
+            rows = [chunk.data[at : at + stride] for chunk in own for at in range(0, len(chunk.data), stride)]
+            rows.sort(key=_stamp_of)
+            is_open = any(chunk.is_being_written for chunk in own)
+            merged.append(own[0]._replace(data=b"".join(rows), ring=_SAMPLES, is_being_written=is_open))
+        return (*others, *merged)
+
+    def _note_missed(self, chunk: Chunk, stride: int) -> None:
+        """Take the number of missed samples from the last one of a ring buffer."""
+        if len(chunk.data) >= stride:
+            lost = int.from_bytes(chunk.data[-stride + RING_HEADER + LOST :][:4], "little")
+            self._noticed[chunk.ring, chunk.cpu] = lost
+
     def _chunk(self, chunk: Chunk) -> Chunk:
-        size = self.sizes.get(chunk.ring)
+        size = self.sizes.get(chunk.ring) if chunk.ring != _SAMPLES else SAMPLE_BYTES
         if size is None:
             self.broken_chunks += 1
             return chunk._replace(data=b"")
@@ -130,6 +166,8 @@ class RecordConverter:
         more = np.maximum((rows[:, 5] - np.uint32(lost_before)).astype(np.int32), 0)
         losses = np.diff(np.maximum.accumulate(more), prepend=np.int32(0))
         self._state[key] = int(stamps[-1]), (lost_before + int(losses.sum())) & 0xFFFFFFFF
+        if key[0] == _SAMPLES:
+            losses = np.zeros_like(losses)
         pauses = np.diff(stamps, prepend=stamps[0]) > _LONGEST_DELTA
         starts = np.flatnonzero(pauses | (losses > 0)).tolist()
         bounds = [0, *(start for start in starts if start), len(rows)]

@@ -8,16 +8,18 @@ there) or `TargetLost`. All calls are safe from any one thread at a time; `Strea
 from __future__ import annotations
 
 import enum
+import os
 import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from events.batch import Batch
-from events.bpf_layout import RECORD_DATA
+from events.bpf_layout import RECORD_DATA, SAMPLE_BYTES
 from probes.facts.facts import TargetFacts
 
 if TYPE_CHECKING:
     from events.recording.reader import Recording
+    from probes.plans.sampled_number import SampledNumber
 
 
 class Effect(enum.StrEnum):
@@ -75,7 +77,7 @@ class RingMap(NamedTuple):
 
     cpu: int
     fd: int
-    """File descriptor on the target."""
+    """File descriptor on the target; 0 for samples, which have none."""
     size: int
     """Bytes of its data."""
 
@@ -107,9 +109,48 @@ class RecordForm(NamedTuple):
         return ",".join(str(int(one)) for one in self).encode()
 
 
-def record_text(record: int | RecordForm) -> bytes:
+class SampleForm(NamedTuple):
+    """Form of the samples of a number, which a thread of the reader takes: there is no buffer of the kernel."""
+
+    number: SampledNumber
+    id: int
+    """Id of their event."""
+    bases: tuple[int, ...] = ()
+    """Addresses of a number in memory, which are added up."""
+
+    @property
+    def size(self) -> int:
+        """Bytes of a record with its head (`events.bpf_layout`)."""
+        return SAMPLE_BYTES
+
+    @property
+    def text(self) -> bytes:
+        """Text for `kernel.agent.sampler`."""
+        one = self.number
+        words: list[object] = [one.every_us * 1000, self.id, one.value_size, int(one.signed), int(one.has_delta)]
+        if one.file is None:
+            lists = (",".join(map(str, numbers)) for numbers in (self.bases, one.steps))
+            words += ["memory", *lists, one.size, int(one.signed)]
+        else:
+            path, key = (os.fsencode(text).hex() for text in (one.file.path, one.file.key))
+            words += ["file", path, key, one.file.column, one.scale]
+        return " ".join(map(str, words)).encode()
+
+
+AnyRecord = int | RecordForm | SampleForm
+"""Bytes of each record of a ring buffer, or the form of other records."""
+
+
+def record_text(record: AnyRecord) -> bytes:
     """Return the bytes of each record, or their form, as the readers take it."""
-    return record.text if isinstance(record, RecordForm) else b"%d" % record
+    return b"%d" % record if isinstance(record, int) else record.text
+
+
+def record_place(record: AnyRecord) -> str:
+    """Return the file that records come from, for messages."""
+    if not isinstance(record, SampleForm):
+        return "BPF ring buffer"
+    return record.number.file.path if record.number.file is not None else "/proc/kcore"
 
 
 class Stream(Protocol):
@@ -124,10 +165,10 @@ class Stream(Protocol):
         Returns False where None always means that they are empty, or nobody can be asked.
         """
 
-    def add_rings(self, number: int, record: int | RecordForm, maps: Sequence[RingMap]) -> None:
+    def add_rings(self, number: int, record: AnyRecord, maps: Sequence[RingMap]) -> None:
         """Read BPF ring buffers too, whose chunks get a number (`Chunk.ring`). Raises FileRefused, TargetLost.
 
-        `record`: bytes of each of their records, or the form of records that are not ours.
+        `record`: bytes of each of their records, or the form of records that are not ours, or of samples.
         """
 
     def remove_rings(self, number: int) -> None:

@@ -17,7 +17,7 @@ from events.batch import Batch
 from kernel.agent.journal import is_untouched
 from kernel.cleanup.owner import owner_name
 from kernel.errors import FileRefused, KernelError, TargetLost
-from kernel.target import BpfAnswer, BpfPart, Effect, RecordForm, RemoteLink, RingMap, Step, TargetKind
+from kernel.target import AnyRecord, BpfAnswer, BpfPart, Effect, RemoteLink, RingMap, Step, TargetKind
 from probes.facts.facts import Feature, TargetFacts
 from probes.facts.lookups import likely_file
 
@@ -74,7 +74,7 @@ class FakeStream:
     def require_answer(self) -> bool:
         return False
 
-    def add_rings(self, number: int, record: int | RecordForm, maps: Sequence[RingMap]) -> None:
+    def add_rings(self, number: int, record: AnyRecord, maps: Sequence[RingMap]) -> None:
         raise FileRefused("bpf(2)", errno.ENOSYS)
 
     def remove_rings(self, number: int) -> None:

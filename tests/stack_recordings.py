@@ -13,11 +13,11 @@ DATA = Path(__file__).parent / "data" / "stacks-7.2.pwr"
 """Calls of kfree, vfs_read (both ends) and vfs_write with their stacks (`data/make_stacks.py`)."""
 
 
-def stack_recording(path: Path) -> Path:
-    """Write a recording that can be opened; gives its path."""
+def stack_recording(path: Path, data: Path = DATA) -> Path:
+    """Write a recording that can be opened, of trimmed `data`; gives its path."""
     shipped = shipped_recording()
     assert shipped is not None
-    facts, stacks = Recording.open(shipped), Recording.open(DATA)
+    facts, stacks = Recording.open(shipped), Recording.open(data)
     with path.open("wb") as file:
         writer = RecordingWriter(file)
         writer.meta({**stacks.meta, "facts": facts.facts})

@@ -121,6 +121,14 @@ COMMANDS = (
         footer=False,
     ),
     Command(
+        "view('numbers')",
+        "I",
+        "Numbers",
+        "Show the numbers that monitors sample: value, least, most, change a second, and the last minutes.",
+        "live",
+        footer=False,
+    ),
+    Command(
         "view('aggregate')",
         "y",
         "By key",

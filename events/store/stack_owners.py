@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 _IN_INTERRUPT: Final = 0x08 | 0x10 | 0x40
 """Flags TRACE_FLAG_HARDIRQ, _SOFTIRQ and _NMI of `common_flags` (include/linux/trace_events.h)."""
+_FEW_ROWS = 1 << 10
+"""Rows whose ids are sorted faster than they are counted."""
 _MAX_DISTANCE: Final = 64
 """Number of a CPU's relevant rows after which an event can no longer get a stack in a later pass."""
 _OTHER, _CARRIER, _KERNEL, _USER = range(4)
@@ -99,6 +101,10 @@ class StackOwners:
         if not runs:
             return None
         ids = np.concatenate([run.ids for run in runs])
+        if len(ids) < _FEW_ROWS:  # ids of programs' events are large numbers
+            numbers, places = np.unique(ids, return_inverse=True)
+            found = np.array([self._kind(number) for number in numbers.tolist()], np.int64)
+            return found[places] if found.any() else None
         kinds = np.zeros(int(ids.max()) + 1, np.int64)
         for number in np.flatnonzero(np.bincount(ids)).tolist():
             kinds[number] = self._kind(number)

@@ -1,10 +1,10 @@
 """Run the agent on the remote host: its source is sent through standard input to python3 (>= 3.6); no file is
 written.
 
-The sent source is frames.py, bpf_calls.py, object_rings.py, ring_reader.py, journal.py, user_events.py, steps.py and
-this file, concatenated (`kernel.remote.bootstrap`). At the end of standard input, at a signal, at a bad frame or
-after a long silence, the guarded steps are undone, newest first, each step tried. Effects that would outlive this
-process are in its journal.
+The sent source is frames.py, bpf_calls.py, number_readers.py, sampler.py, object_rings.py, ring_reader.py,
+journal.py, user_events.py, steps.py and this file, concatenated (`kernel.remote.bootstrap`). At the end of standard
+input, at a signal, at a bad frame or after a long silence, the guarded steps are undone, newest first, each step
+tried. Effects that would outlive this process are in its journal.
 """
 
 # This file and those sent with it are Python 3.6: newer annotations are strings. They import little, as small
@@ -50,6 +50,7 @@ from kernel.agent.frames import (
 from kernel.agent.journal import open_own
 from kernel.agent.object_rings import ring_reader
 from kernel.agent.ring_reader import RingReader
+from kernel.agent.sampler import SAMPLER
 from kernel.agent.steps import GuardedSteps
 
 TYPE_CHECKING = False
@@ -143,6 +144,7 @@ class Agent:
         """Bytes written at the previous check for progress."""
         self.ending = False
         self.heartbeat = Heartbeat()
+        self.start_sampler()
         self.acts: dict[int, Callable[..., list[bytes] | None]] = {
             PING: self.ping,
             READ: self.read,
@@ -162,6 +164,14 @@ class Agent:
             DROP: self.drop,
             RINGS: self.change_rings,
         }
+
+    @staticmethod
+    def start_sampler() -> None:
+        """Start its thread, before the ids of our threads are told."""
+        try:
+            SAMPLER.start()
+        except RuntimeError:  # no more tasks are allowed: monitors say so
+            pass
 
     def send(self, ident: int, op: int, *fields: bytes) -> None:
         self.put(frame(ident, op, *fields))

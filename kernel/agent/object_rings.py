@@ -10,6 +10,7 @@ import struct
 import time
 
 from kernel.agent.bpf_calls import MappedRing, RecordRing
+from kernel.agent.sampler import SampleRing, sample_ring
 
 _ROW_HEAD = struct.Struct("<IIQIIII16s")
 """Length and place in a ring buffer; time, thread, number of lost records, faults, id, name of the thread."""
@@ -165,7 +166,12 @@ class PerfRing:
 
 
 def ring_reader(fd: int, size: int, record: bytes) -> "AnyRing":
-    """Return the reader of a buffer: whose records have one length, as text, or a form. Raises OSError."""
+    """Return the reader of a buffer: whose records have one length, as text, or a form; or of samples of a number.
+
+    Raises OSError.
+    """
+    if b" " in record:
+        return sample_ring(record)
     if b"," not in record:
         return RecordRing(fd, size, int(record))
     form = RowMaker(record)
@@ -174,6 +180,6 @@ def ring_reader(fd: int, size: int, record: bytes) -> "AnyRing":
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    AnyRing = RecordRing | ObjectRing | PerfRing
+    AnyRing = RecordRing | ObjectRing | PerfRing | SampleRing
 else:
     AnyRing = object

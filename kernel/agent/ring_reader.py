@@ -7,10 +7,13 @@ import select
 
 from kernel.agent.frames import PASS, frame, pack, squeeze
 from kernel.agent.object_rings import AnyRing
+from kernel.agent.sampler import SampleRing
 
 MOST_LINES = 1024  # IOV_MAX
 PERIOD = 0.03
 """Seconds between two reads of drained buffers."""
+LAST_SAMPLES = 1 << 22
+"""Bytes of the samples that are taken from a monitor that ends."""
 MOST_PAGES = 64
 """Sub-buffers of one CPU in one batch."""
 
@@ -46,6 +49,8 @@ class RingReader:
         self.files: dict[int, int] = {}
         self.rings: dict[tuple[int, int], AnyRing] = {}
         self.epoll = select.epoll()
+        self.last: list[bytes] = []
+        """Samples of monitors that are gone, as fields of a frame."""
         self.due = self.latest = 0.0
         self.plain = 0
         self.drained = False
@@ -90,6 +95,9 @@ class RingReader:
         """Read the BPF ring buffers of a number no more."""
         for key in [key for key in self.rings if key[1] == number]:
             ring = self.rings.pop(key)
+            if isinstance(ring, SampleRing):
+                data, _ = ring.take(LAST_SAMPLES)
+                self.last += [b"%d/%d" % key, data] if data else []
             self.epoll.unregister(ring.fd)
             ring.close()
 
@@ -112,7 +120,8 @@ class RingReader:
         """
         number = max(1, len(self.files) + len(self.rings))
         quota = min(MOST_PAGES, max(1, self.credit // (self.size * number)))
-        fields, drained, raw = [], True, 0
+        fields, drained = self.last, True
+        raw, self.last = sum(map(len, fields[1::2])), []
         for cpu, fd in self.files.items():
             pages: list[bytes] = []
             while len(pages) < quota:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from events.batch import Batch
 from events.format import HeaderPage
 from kernel.errors import KernelError
-from kernel.target import RecordForm, RingMap, Stream
+from kernel.target import AnyRecord, RingMap, SampleForm, Stream
 
 if TYPE_CHECKING:
     from events.bpf_records import RecordConverter
@@ -25,7 +25,7 @@ class ConvertedStream:
         """Layout of the sub-buffers; set before the first ring buffer is added."""
         self._stream = stream
         self._again = again
-        self._rings: dict[int, tuple[int | RecordForm, Sequence[RingMap]]] = {}
+        self._rings: dict[int, tuple[AnyRecord, Sequence[RingMap]]] = {}
         self._changed = threading.Condition()
         self._is_released = False
         self._is_reading = False
@@ -70,8 +70,11 @@ class ConvertedStream:
 
         self._converter_of_records().stacks[number] = StackPart(begin, event)
 
-    def add_rings(self, number: int, record: int | RecordForm, maps: Sequence[RingMap]) -> None:
-        self._converter_of_records().sizes[number] = record if isinstance(record, int) else record.size
+    def add_rings(self, number: int, record: AnyRecord, maps: Sequence[RingMap]) -> None:
+        converter = self._converter_of_records()
+        converter.sizes[number] = record if isinstance(record, int) else record.size
+        if isinstance(record, SampleForm):
+            converter.samples.add(number)
         self._stream.add_rings(number, record, maps)
         self._rings[number] = record, maps
 

@@ -26,7 +26,7 @@ from probes.objects.request import ObjectProbe
 from probes.plans.plan import DEFAULT_GROUP, Via
 from probes.probe import Probe
 from probes.refusal import CannotLower, own_refusal
-from probes.sources.source import is_watchpoint
+from probes.sources.source import has_one_means, is_monitor, is_watchpoint
 from probes.verdict import Verdict
 
 # The rules of the kernel are imported with the first probe that is judged: the events of a recording need none.
@@ -181,6 +181,8 @@ class Planner:
         """Return why tracefs can't record a probe, in a line; empty: it can. Raises TargetLost."""
         if isinstance(probe, ObjectProbe):
             return "its own programs make the events of a compiled object"
+        if is_monitor(probe):
+            return "the samples are no events of the kernel"
         if is_watchpoint(probe):
             return "a BPF program records what the debug registers report"
         try:
@@ -300,7 +302,7 @@ class Planner:
 
 def _can_be_numbered(probe: Armable) -> bool:
     """Return whether events of a probe may get another name; names of others are fixed, or chosen by their user."""
-    return isinstance(probe, Probe | UserProbe) or is_watchpoint(probe)
+    return isinstance(probe, Probe | UserProbe) or has_one_means(probe)
 
 
 def _chosen_name(probe: Armable) -> str:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from events.names.function_choice import is_choice, module_of
+from kernel.attach.number_readings import NumberReadings
 from kernel.connection.called_functions import CalledFunctionSearch
 from kernel.connection.function_list import read_function_list
 from kernel.connection.kernel_info import KernelInfo
@@ -22,7 +23,7 @@ from probes.command import Armable, CommandText, has_own_syntax, is_function
 from probes.facts.lookups import UNKNOWN, FunctionAt, SymbolLanding, SymbolPlace
 from probes.functions.function_index import STUB, index_of
 from probes.probe import Probe, ProbeKind, ProbePlace
-from probes.sources.source import is_watchpoint
+from probes.sources.source import is_monitor, is_watchpoint
 
 if TYPE_CHECKING:
     from btf.btf import Btf
@@ -34,6 +35,7 @@ class ProbeLookups:
 
     def __init__(self, info: KernelInfo) -> None:
         self._info = info
+        self._readings = NumberReadings(info.target)
         self.called = CalledFunctionSearch(info)
         """Functions that others call."""
 
@@ -63,12 +65,22 @@ class ProbeLookups:
             )
         if is_watchpoint(known):
             return replace(self._info.environment.nearby, symbol_places=self._symbol_places)
+        if is_monitor(known):
+            return self._with_readings(self._info.environment.nearby)
         return self._info.environment.nearby
 
     def _symbol_places(self, name: str) -> Sequence[SymbolPlace]:
         """Return the places of all symbols of a name; the table is read when first asked for."""
         symbols = self._info.symbols
         return symbol_places(symbols, name) if symbols is not None else ()
+
+    def _with_readings(self, around: Environment) -> Environment:
+        """Return lookups with those of variables and of their values now, where the kernel runs."""
+        found = replace(around, symbol_places=self._symbol_places)
+        if not self._info.target.is_kernel:
+            return found
+        readings = self._readings
+        return replace(found, read_memory=readings.memory, read_file=readings.file, find_number=readings.number_in)
 
     def choices(self) -> Environment:
         """Return the lookups of places that stand for several functions: files, calls and addresses."""
@@ -124,7 +136,7 @@ class ProbeLookups:
 
     def asked(self) -> Environment:
         """Return the lookups that may ask the target for symbols and files."""
-        found = replace(self._with_choices(self._info.environment.environment), symbol_places=self._symbol_places)
+        found = self._with_readings(self._with_choices(self._info.environment.environment))
         return found if found.symbol is None else replace(found, landing=self._landing)
 
     def _landing(self, name: str, offset: int) -> SymbolLanding | None:

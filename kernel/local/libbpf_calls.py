@@ -113,7 +113,7 @@ def local_ring(fd: int, size: int, record: bytes) -> AnyRing | LibbpfRing:
 
     Records of our own have one length, and are read without a call for each. Raises OSError.
     """
-    library = load_calls() if b"," in record else None
+    library = load_calls() if b"," in record and b" " not in record else None
     form = RowMaker(record) if library is not None else None
     if library is None or form is None or form.is_perf:
         return ring_reader(fd, size, record)

@@ -16,13 +16,14 @@ from typing import TYPE_CHECKING
 from events.batch import Batch, Chunk
 from events.format import FormatError, HeaderPage
 from kernel.agent.journal import Journal, folders, open_own, own_name
+from kernel.agent.sampler import SAMPLER, SampleRing
 from kernel.agent.user_events import RegisteredEvents, write_event
 from kernel.cleanup.owner import owner_name
 from kernel.errors import FileRefused, StreamClosed
 from kernel.facts import gather
 from kernel.local import files, libbpf, libc
 from kernel.local.libbpf_calls import local_calls, local_ring
-from kernel.target import BpfAnswer, BpfPart, Effect, RecordForm, RingMap, Step, TargetKind, record_text
+from kernel.target import AnyRecord, BpfAnswer, BpfPart, Effect, RingMap, Step, TargetKind, record_place, record_text
 from probes.facts.facts import TargetFacts
 
 if TYPE_CHECKING:
@@ -51,6 +52,10 @@ class LocalStream:
         self._fds: dict[int, int] = {}
         self._rings: dict[int, tuple[int, int, AnyRing | LibbpfRing]] = {}
         """CPU, number and reader of each BPF ring buffer, by its file."""
+        self._sampled: list[int] = []
+        """Files of those with samples, which are read whenever something is."""
+        self._last_samples: list[Chunk] = []
+        """Samples of monitors that are gone."""
         self._parked: dict[int, float] = {}
         self._busy = threading.Lock()
         self._closing = threading.Lock()
@@ -74,12 +79,12 @@ class LocalStream:
             start = time.monotonic()
             # None soon after the last data: what was held back for older events is final then.
             ready = self._wait(start, min(timeout, _SOON) if self._had_data else timeout)
-            self._had_data = bool(ready)
-            if not ready:
+            chunks, self._last_samples = self._last_samples, []
+            self._had_data = bool(ready or chunks)
+            if not self._had_data:
                 return None
-            chunks: list[Chunk] = []
             drained, size = True, 0
-            for fd in ready:
+            for fd in dict.fromkeys((*ready, *self._sampled)):
                 cpu, number, ring = self._rings.get(fd) or (self._fds[fd], 0, None)
                 data, empty = ring.take(_PASS_BYTES) if ring else self._drain(fd)
                 drained = drained and empty
@@ -94,22 +99,30 @@ class LocalStream:
     def require_answer(self) -> bool:
         return False
 
-    def add_rings(self, number: int, record: int | RecordForm, maps: Sequence[RingMap]) -> None:
+    def add_rings(self, number: int, record: AnyRecord, maps: Sequence[RingMap]) -> None:
         os.eventfd_write(self._wake, 1)
         with self._busy:
             for cpu, fd, size in maps:
                 try:
-                    self._rings[fd] = cpu, number, local_ring(fd, size, record_text(record))
+                    ring = local_ring(fd, size, record_text(record))
                 except OSError as error:
-                    raise FileRefused("BPF ring buffer", error.errno or 0) from None
-                self._poll.register(fd, select.POLLIN)
+                    raise FileRefused(record_place(record), error.errno or 0) from None
+                self._rings[ring.fd] = cpu, number, ring
+                self._poll.register(ring.fd, select.POLLIN)
+                if isinstance(ring, SampleRing):
+                    self._sampled.append(ring.fd)
 
     def remove_rings(self, number: int) -> None:
         os.eventfd_write(self._wake, 1)
         with self._busy:
             for fd in [fd for fd, ring in self._rings.items() if ring[1] == number]:
                 self._poll.unregister(fd)
-                self._rings.pop(fd)[2].close()
+                cpu, _, ring = self._rings.pop(fd)
+                if isinstance(ring, SampleRing):
+                    self._sampled.remove(fd)
+                    data, _ = ring.take(_PASS_BYTES)
+                    self._last_samples += [Chunk(cpu, data, ring=number)] if data else []
+                ring.close()
 
     @property
     def closed(self) -> bool:
@@ -305,6 +318,7 @@ class LocalTarget:
             self._bpf.close(fd)
 
     def stream(self, instance: str) -> LocalStream:
+        SAMPLER.start()  # before our threads are listed
         stream = LocalStream(instance)
         self._streams = [*(earlier for earlier in self._streams if not earlier.closed), stream]
         return stream

@@ -48,11 +48,17 @@ _BOOT = (
     "sys.stdout.write({token!r}+chr(10)); sys.stdout.flush(); exec(sys.stdin.buffer.read({size}))"
 )
 
+_AGENT_PARTS = (
+    *("frames", "bpf_calls", "number_readers", "sampler", "object_rings", "ring_reader", "journal", "user_events"),
+    *("steps", "main"),
+)
+"""Modules of the agent, each behind those that it needs."""
+
 
 def agent_source() -> bytes:
     """Return the agent as one file: its modules, from codec to server, without imports of each other."""
     parts = []
-    for name in ("frames", "bpf_calls", "object_rings", "ring_reader", "journal", "user_events", "steps", "main"):
+    for name in _AGENT_PARTS:
         spec = importlib.util.find_spec(f"kernel.agent.{name}")
         if spec is None or spec.origin is None:
             raise KernelError("the application's own files are not complete", "install it again")

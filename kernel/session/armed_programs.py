@@ -10,13 +10,14 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from events.bpf_layout import stack_format
+from events.bpf_layout import SAMPLE_BYTES, stack_format
 from events.format import EventFormat, FormatError, parse_format
 from events.loss_counts import LossCounts
 from kernel.bpf.call_tracer import LoadedTracer
 from kernel.bpf.calls import BpfRefused
 from kernel.bpf.hit_counts import CallCounter
 from kernel.bpf.loaded import LoadedPrograms, ProgramCounts, ProgramGroups
+from kernel.bpf.loaded_monitor import LoadedMonitor
 from kernel.bpf.objects.loaded import LoadedObject
 from kernel.bpf.objects.tables import MapTable
 from kernel.bpf.refusals import refusal_of
@@ -44,7 +45,7 @@ _NO_PYTHON = f"the remote host needs python3 for BPF programs; {BY_TRACEFS}"
 
 @dataclass(slots=True)
 class _Entry:
-    loaded: LoadedPrograms | LoadedTracer | LoadedObject
+    loaded: LoadedPrograms | LoadedTracer | LoadedObject | LoadedMonitor
     rings: tuple[int, ...]
     mode: Mode
 
@@ -96,9 +97,11 @@ class ArmedPrograms:
         has_stacks = any(program.has_stack for program in plan.programs)
         stacks = next(self._ids) if has_stacks else 0
         cpus = self._read_cpus()
-        loaded: LoadedPrograms | LoadedObject
+        loaded: LoadedPrograms | LoadedObject | LoadedMonitor
         try:
-            if plan.object is None:
+            if plan.sampled is not None:
+                loaded = LoadedMonitor(self._stream, plan, ids[0], self._rings)
+            elif plan.object is None:
                 loaded = LoadedPrograms(self._target, plan, ids, cpus, progress.begin)
             else:
                 loaded = LoadedObject(self._target, plan, ids, cpus)
@@ -106,7 +109,7 @@ class ArmedPrograms:
             raise refusal_of(plan, error) from None
         except FileRefused as error:
             raise TargetUnusable(f"{self._target.name}: {error}", _NO_PYTHON) from None
-        rings = list[int]()
+        rings = list(loaded.rings) if isinstance(loaded, LoadedMonitor) else []
         try:
             for form, maps in _buffers(loaded):
                 rings.append(next(self._rings))
@@ -249,10 +252,14 @@ class ArmedPrograms:
         return replace(counts, full=full, nmissed=missed, hits=hits, passed=passed, written=written)
 
     def _counts(self, entry: _Entry) -> list[tuple[str, ProgramCounts]]:
-        """Return the counts of programs by path; those of an object with the losses that its buffers tell of."""
+        """Return the counts of programs by path, with the losses that buffers of objects and monitors tell of."""
         found = list(entry.loaded.counts().items())
-        lost = [self._stream.lost(ring) for ring in entry.rings] if isinstance(entry.loaded, LoadedObject) else []
+        if not isinstance(entry.loaded, LoadedObject | LoadedMonitor):
+            return found
+        lost = [self._stream.lost(ring) for ring in entry.rings]
         total = {cpu: sum(one.get(cpu, 0) for one in lost) for cpu in {cpu for one in lost for cpu in one}}
+        if isinstance(entry.loaded, LoadedMonitor):
+            return [(path, one._replace(missed=sum(total.values()))) for path, one in found]
         return [(path, one._replace(lost=total) if lost else one) for path, one in found]
 
     def close(self) -> None:
@@ -312,8 +319,12 @@ class ArmedPrograms:
         return self._cpus
 
 
-def _buffers(loaded: LoadedPrograms | LoadedObject) -> list[tuple[int | RecordForm, Sequence[RingMap]]]:
+def _buffers(
+    loaded: LoadedPrograms | LoadedObject | LoadedMonitor,
+) -> list[tuple[int | RecordForm, Sequence[RingMap]]]:
     """Return the ring buffers that are read, with the length or the form of their records."""
+    if isinstance(loaded, LoadedMonitor):
+        return []  # they are there while it is switched on
     if isinstance(loaded, LoadedObject):
         return [(one.form, one.rings) for one in loaded.buffers]
     return [(loaded.record_bytes, loaded.rings)]
@@ -350,6 +361,8 @@ def _formats(plan: Plan, ids: list[int], stacks: int) -> dict[int, EventFormat]:
             layout, size = event.programs[0].layout, event.programs[0].fields_size
         elif place < len(records):
             layout, size = records[place], records[place].size
+        elif plan.sampled is not None:
+            layout, size = plan.sampled.layout, SAMPLE_BYTES
         else:
             continue
         text = layout.format_text(event.event, number, size)

@@ -285,6 +285,8 @@ class ArmedSet:
 
         Raises CannotLower, TargetLost.
         """
+        if plan.sampled is not None:
+            return replace(plan, sampled=self._planner.lower(plan.probe, group).sampled)
         if not any(program.memory is not None for program in plan.programs):
             return plan
         memory = self._planner.lower(plan.probe, group).programs[0].memory

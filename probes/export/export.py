@@ -25,6 +25,7 @@ DIALECTS = (
 )
 """Dialects in the order in which they are offered."""
 _OF_US = "{}: a program of ours records it, which no other tool has"
+_SAMPLED = "{}: a thread of probewright takes the samples, which no other tool does"
 _HELD = "{0}: no script holds an event of programs registered; once a program has it, export 'on user_events/{0}'"
 
 
@@ -43,6 +44,7 @@ def export(dialect: ExportDialect, plans: Sequence[Plan], facts: TargetFacts) ->
 
     Raises CannotExport.
     """
+    gather([_SAMPLED.format(plan.probe.subject) for plan in plans if plan.sampled is not None])
     gather(
         [_OF_US.format(plan.probe.subject) for plan in plans if any(one.memory is not None for one in plan.programs)]
     )

@@ -78,6 +78,10 @@ class CalledFunctions(NamedTuple):
     """Calls that are not among them, in a line; empty: all direct calls are."""
 
 
+class NotReadable(Exception):
+    """Memory or a file that can't be read; its message says why, and what to do."""
+
+
 @dataclass(frozen=True, slots=True)
 class Environment:
     """Lookups on a machine; each None: unknown there."""
@@ -111,6 +115,12 @@ class Environment:
     call follows ENDBR64 in functions that are called by address."""
     symbol_places: Callable[[str], Sequence[SymbolPlace]] | None = None
     """Places of all symbols of a name."""
+    read_memory: Callable[[int, int], bytes] | None = None
+    """Bytes of the kernel's memory by address and number. Raises NotReadable."""
+    read_file: Callable[[str, int], bytes] | None = None
+    """Begin of a file of the kernel, of at most so many bytes. Raises NotReadable."""
+    find_number: Callable[[bytes, str, int, int], int | None] | None = None
+    """Number in the text of a file by key, column and factor, as monitors find it; None: there is none."""
     programs: ProgramSupport = UNKNOWN_SUPPORT
     """Attach types of BPF programs that the kernel takes."""
 

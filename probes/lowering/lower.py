@@ -11,7 +11,7 @@ from probes.facts.lookups import UNKNOWN, Environment
 from probes.lowering.programs import lower_to_programs
 from probes.lowering.tracefs_events import LoweringInput, lower_to_events
 from probes.plans.plan import Plan, Via
-from probes.sources.source import is_watchpoint
+from probes.sources.source import has_one_means
 
 
 def lower(
@@ -39,5 +39,5 @@ def lower(
         CannotLower: the target can't run the probe; the refusal names the word responsible (column in `str(probe)`).
     """
     given = LoweringInput(btf, facts, group, event, environment)
-    by_programs = via is Via.BPF and not is_watchpoint(probe)  # which has one means only
+    by_programs = via is Via.BPF and not has_one_means(probe)
     return lower_to_programs(probe, given) if by_programs else lower_to_events(probe, given)

@@ -16,6 +16,7 @@ from probes.user_events.kernel_reading import PREFIX
 
 if TYPE_CHECKING:
     from probes.objects.object_plan import ObjectPlan
+    from probes.plans.sampled_number import SampledNumber
 
 DEFAULT_GROUP = "probewright"
 """Group of events whose probe names none."""
@@ -125,11 +126,13 @@ class Plan:
     """Tracer that runs while the plan records; None: none is needed, or the plan is a recording's."""
     object: ObjectPlan | None = None
     """Compiled BPF object whose programs make the events; None: it is another probe, or of a recording."""
+    sampled: SampledNumber | None = None
+    """Number whose samples are the events; None: it is another probe, or of a recording."""
 
     @property
     def by_programs(self) -> bool:
-        """True if BPF programs make the events, ours or those of an object."""
-        return self.object is not None or bool(self.programs)
+        """True if BPF programs make the events, ours or those of an object, or a thread of ours, as of a monitor."""
+        return self.object is not None or self.sampled is not None or bool(self.programs)
 
     @property
     def counts_only(self) -> bool:
@@ -146,6 +149,8 @@ class Plan:
         """Lines for a person: those that are written, or the instructions of the programs that are loaded."""
         if self.object is not None:
             return self.object.lines
+        if self.sampled is not None:
+            return self.sampled.lines
         settings = self.tracer.lines if self.tracer is not None else ()
         return (*self.lines, *settings) or tuple(line for program in self.programs for line in listing(program))
 

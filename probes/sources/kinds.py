@@ -2,8 +2,9 @@
 
 Documentation/trace/{osnoise-tracer,timerlat-tracer,hwlat_detector}.rst; bounds are those of the files in
 kernel/trace/{trace_osnoise,trace_hwlat}.c. Watchpoints are perf events of the debug registers
-(PERF_TYPE_BREAKPOINT in perf_event_open(2)). To measure wakeups the kernel needs no tracer: two hist triggers do it
-(Documentation/trace/histogram.rst), where the wakeup tracers keep one maximum, in a buffer that has no raw pages.
+(PERF_TYPE_BREAKPOINT in perf_event_open(2)), monitors samples that a thread of ours takes. To measure wakeups the
+kernel needs no tracer: two hist triggers do it (Documentation/trace/histogram.rst), where the wakeup tracers keep one
+maximum, in a buffer that has no raw pages.
 """
 
 from __future__ import annotations
@@ -56,6 +57,8 @@ class SourceKind:
     """True if its events are latencies, with a table by CPU."""
     required: str = ""
     """Option that has no default and without which nothing is recorded; empty: there is none."""
+    is_bare: bool = False
+    """True if that option may be given without its name, and others as `--every 1s`."""
 
     def option(self, name: str) -> SourceOption | None:
         """Return the option of a name; None: there is none."""
@@ -177,4 +180,37 @@ WATCHPOINT: Final = SourceKind(
     is_latency=False,
     required="at",
 )
-KINDS: Final = {kind.name: kind for kind in (TIMERLAT, OSNOISE, HWLAT, WAKEUP, WATCHPOINT)}
+MONITOR: Final = SourceKind(
+    "monitor",
+    "samples of a kernel variable, or of a number in a file of /proc or /sys, at a rate",
+    "Which value has this variable, beside what my probes see?",
+    (
+        SourceOption("of", OptionType.NUMBER, "number that is sampled"),
+        SourceOption("every", OptionType.DURATION, "time between two samples", "100ms", 1_000, _HOUR),
+        SourceOption(
+            "type",
+            OptionType.CHOICE,
+            "type of the number; without it, that of the variable where BTF knows it",
+            choices=tuple(f"{sign}{bits}" for sign in "usx" for bits in (8, 16, 32, 64)),
+        ),
+        SourceOption(
+            "per",
+            OptionType.CHOICE,
+            "of a per-CPU variable the sum of all CPUs, or a sample of each CPU",
+            "sum",
+            choices=("sum", "cpu"),
+        ),
+        SourceOption("cpus", OptionType.CPUS, "CPUs whose per-CPU variable counts; without it, all that are there"),
+        SourceOption(
+            "scale",
+            OptionType.CHOICE,
+            "factor of a number in a file, which keeps digits behind its point",
+            "1",
+            choices=("1", "10", "100", "1000", "1000000"),
+        ),
+    ),
+    is_latency=False,
+    required="of",
+    is_bare=True,
+)
+KINDS: Final = {kind.name: kind for kind in (TIMERLAT, OSNOISE, HWLAT, WAKEUP, WATCHPOINT, MONITOR)}

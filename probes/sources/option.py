@@ -9,6 +9,7 @@ from typing import Final
 
 from foreign.text import whole_number
 from probes.sources.memory_place import MemoryPlace
+from probes.sources.number_place import NumberPlace
 
 _UNITS: Final = {"": 1, "us": 1, "ms": 1_000, "s": 1_000_000}
 _DURATION: Final = re.compile(r"([0-9]{1,12})(us|ms|s)?", re.ASCII)
@@ -29,6 +30,8 @@ class OptionType(enum.Enum):
     """List of CPU numbers: `0,2-3`."""
     MEMORY = "variable or address"
     """Place in the kernel's memory: `jiffies_64`, `init_task+0x10`, `0xffffffff82a00000`."""
+    NUMBER = "number of a variable or a file"
+    """Place of a number: `jiffies_64`, `vm_zone_stat[NR_FREE_PAGES]`, `/proc/meminfo:MemFree`."""
     FIELD = "field of a structure"
     """Structure and field: `file.f_pos`, `task_struct.se.vruntime`."""
 
@@ -65,6 +68,8 @@ class SourceOption:
             return "CPU numbers such as 0,2-3"
         if self.type is OptionType.MEMORY:
             return "a variable, as jiffies_64 or init_task+0x10, or an address, as 0xffffffff82a00000"
+        if self.type is OptionType.NUMBER:
+            return "a variable with its path, as vm_zone_stat[NR_FREE_PAGES], or a file, as /proc/meminfo:MemFree"
         if self.type is OptionType.FIELD:
             return "a structure and its field, as file.f_pos or task_struct.se.vruntime"
         return " or ".join(self.words)
@@ -84,6 +89,8 @@ class SourceOption:
             if (place := MemoryPlace.parse(text)) is None:
                 raise BadValue(f"{self.name} is {self.bounds}")
             return str(place)
+        if self.type is OptionType.NUMBER and NumberPlace.parse(text) is not None:
+            return text
         if self.type is OptionType.FIELD:
             if _FIELD.fullmatch(text) is None:
                 raise BadValue(f"{self.name} is {self.bounds}")

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TypeGuard
 
-from probes.sources.kinds import KINDS, WATCHPOINT, SourceKind
+from probes.sources.kinds import KINDS, MONITOR, WATCHPOINT, SourceKind
 from probes.sources.option import BadValue, SourceOption, microseconds
 from probes.syntax.parse_error import ParseError, refuse
 from probes.syntax.text import Word, split
@@ -45,7 +45,7 @@ class Source:
 
     @property
     def subject(self) -> str:
-        """Name of the kind; of a watchpoint with its place."""
+        """Name of the kind; of a watchpoint or a monitor with its place."""
         place = self.value(self.kind.required) if self.kind.required else ""
         return f"{self.name} {place}".rstrip()
 
@@ -87,6 +87,16 @@ def is_watchpoint(probe: object) -> TypeGuard[Source]:
     return isinstance(probe, Source) and probe.kind is WATCHPOINT
 
 
+def is_monitor(probe: object) -> TypeGuard[Source]:
+    """Return whether a probe is a monitor, whose events a thread of ours makes."""
+    return isinstance(probe, Source) and probe.kind is MONITOR
+
+
+def has_one_means(probe: object) -> TypeGuard[Source]:
+    """Return whether a probe is a source that is recorded in one way only, whichever is asked for."""
+    return is_watchpoint(probe) or is_monitor(probe)
+
+
 def is_latency(probe: object) -> TypeGuard[Source]:
     """Return whether a probe is a source of latencies."""
     return isinstance(probe, Source) and probe.kind.is_latency
@@ -102,6 +112,8 @@ def parse_source(text: str) -> Source:
     """Read a source. Raises ParseError with the column of the wrong word."""
     first, *words = split(text)
     kind = KINDS[first.text]
+    if kind.is_bare:
+        words = _named_words(kind, words)
     values: dict[str, str] = {}
     for word in words:
         option, value = _option(kind, word)
@@ -112,6 +124,31 @@ def parse_source(text: str) -> Source:
         except BadValue as error:
             raise refuse("bad_option", word.start + len(option.name) + 1, value, str(error)) from None
     return Source.of(kind.name, values)
+
+
+def _named_words(kind: SourceKind, words: list[Word]) -> list[Word]:
+    """Return words with the names of options; those that have them are as they were.
+
+    `vm_zone_stat nr_free_pages --every 1s` is `of=vm_zone_stat[nr_free_pages] every=1s`.
+    """
+    found: list[Word] = []
+    rest, bare = list(words), -1
+    while rest:
+        word = rest.pop(0)
+        if word.text.startswith("--") and "=" not in word.text and rest:
+            value = rest.pop(0)
+            word = Word(f"{word.text[2:]}={value.text}", value.start - len(word.text) + 1)
+        elif word.text.startswith("--"):
+            word = Word(word.text[2:], word.start + 2)
+        elif "=" in word.text or kind.option(word.text) is not None:
+            pass
+        elif bare < 0:
+            bare, word = len(found), Word(f"{kind.required}={word.text}", word.start - len(kind.required) - 1)
+        elif "[" not in found[bare].text:
+            found[bare] = found[bare]._replace(text=f"{found[bare].text}[{word.text}]")
+            continue
+        found.append(word)
+    return found
 
 
 def _option(kind: SourceKind, word: Word) -> tuple[SourceOption, str]:

@@ -29,7 +29,7 @@ def trim(path: Path, out: Path) -> None:
     """Keep the first passes, the plans, and the symbols of the functions in stacks."""
     found = Recording.open(path)
     store = Store(Decoder({}, found.header))
-    store.expect_stacks(frozenset(found.meta["stacks"]))
+    store.expect_stacks(frozenset(found.meta.get("stacks", ())))
     kept: list[object] = []
     for entry in found.timeline():
         kept.append(entry)
@@ -45,7 +45,7 @@ def trim(path: Path, out: Path) -> None:
     addresses = {address for stack in stacks if stack is not None for address in stack}
     with out.open("wb") as file:
         writer = RecordingWriter(file)
-        writer.meta({name: found.meta[name] for name in META})
+        writer.meta({name: found.meta[name] for name in META if name in found.meta})
         writer.blob("header_page", "", found.header.source.encode())
         writer.blob("symbols", "", _symbols(found.blob("symbols") or b"", addresses), Codec.XZ)
         for one in kept:

@@ -40,7 +40,7 @@ def run_workload(watch: Watch, guest: Guest, command: str) -> None:
 
 
 def rows_of(watch: Watch, name: str) -> list[dict[str, Any]]:
-    """Return the values of all events of a name, as numbers and as text, with thread, its name and time."""
+    """Return the values of all events of a name, as numbers and as text, with thread, its name, time and CPU."""
     store = watch.store
     assert store is not None
     assert not store.undecodable
@@ -50,6 +50,6 @@ def rows_of(watch: Watch, name: str) -> list[dict[str, Any]]:
         record = store.record(seq)
         if record.event.rpartition("/")[2] == name:
             texts = {f"{field}_text": text for field, text in watch.event_fields.values(record)}
-            about = {"thread": record.pid, "task": record.comm, "ts_of_event": record.ts}
+            about = {"thread": record.pid, "task": record.comm, "ts_of_event": record.ts, "cpu_of_event": record.cpu}
             found.append({**record.values, **texts, **about})
     return found

@@ -16,7 +16,7 @@ from events.text import parse_line
 from kernel.lab.guest import Guest
 from kernel.remote.target import RemoteTarget
 from kernel.session.session import Session
-from kernel.target import Effect, RecordForm, RingMap, Step, Stream
+from kernel.target import AnyRecord, Effect, RingMap, Step, Stream
 from kernel.watch.watch import Watch
 from tests.real.processes import PATIENCE, until
 
@@ -54,7 +54,7 @@ class Held:
     def require_answer(self) -> bool:
         return False
 
-    def add_rings(self, number: int, record: int | RecordForm, maps: Sequence[RingMap]) -> None:
+    def add_rings(self, number: int, record: AnyRecord, maps: Sequence[RingMap]) -> None:
         self.let_go()
         if self._stream is not None:
             self._stream.add_rings(number, record, maps)

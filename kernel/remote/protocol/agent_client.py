@@ -30,6 +30,8 @@ WINDOW = 1 << 20
 """Bytes of raw pages that may be in flight: bounds memory, and the delay of answers on a slow connection."""
 SILENCE = 120
 """Seconds without a request from us after which the agent undoes and ends."""
+_MOST_TASKS = 8
+"""Threads of an agent that are taken from its greeting."""
 _FAREWELL = 3.0
 """Seconds that the remote host may take to close the connection."""
 
@@ -75,7 +77,7 @@ class AgentClient:
         answer = self._wait(0, hello)
         try:
             self.pid = number(answer.fields[1:2])
-            self.tasks = tuple(number([task]) for task in answer.fields[3:5])
+            self.tasks = tuple(number([task]) for task in answer.fields[3 : 3 + _MOST_TASKS])
         except ValueError:
             self.lose("unexpected reply from the remote host in place of the agent's greeting")
             raise TargetLost(self._lost) from None

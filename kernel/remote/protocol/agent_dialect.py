@@ -80,7 +80,7 @@ class AgentDialect:
         return self._client.open_stream(encode(instance), window)
 
     def stream_pids(self) -> tuple[int, ...]:
-        # The agent reads the buffers itself, and to the kernel its other thread is a task of its own.
+        # The agent reads the buffers itself, and to the kernel each of its other threads is a task of its own.
         return tuple(task for task in self._client.tasks if task != self.pid)
 
     def close(self) -> None:

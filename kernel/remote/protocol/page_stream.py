@@ -12,7 +12,7 @@ from events.batch import Batch, Chunk
 from foreign.packed import inflate
 from kernel.agent import frames
 from kernel.errors import FileRefused, StreamClosed, TargetLost
-from kernel.target import RecordForm, RingMap, record_text
+from kernel.target import AnyRecord, RingMap, record_place, record_text
 
 MAX_FRAME = 32 << 20
 """Bytes of one frame, compressed or not."""
@@ -25,7 +25,7 @@ class PageClient(Protocol):
 
     performed: int
 
-    def request(self, op: int, *fields: bytes) -> list[bytes]: ...
+    def request(self, op: int, *fields: bytes, path: str = "") -> list[bytes]: ...
     def post(self, ident: int, op: int, *fields: bytes) -> None: ...
     def forget(self, ident: int) -> None: ...
     def check(self) -> None: ...
@@ -103,9 +103,11 @@ class AgentStream:
         self._required += 1
         return True
 
-    def add_rings(self, number: int, record: int | RecordForm, maps: Sequence[RingMap]) -> None:
+    def add_rings(self, number: int, record: AnyRecord, maps: Sequence[RingMap]) -> None:
         fields = [b"%d" % one for ring in maps for one in (ring.cpu, ring.fd, ring.size)]
-        self._client.request(frames.RINGS, b"%d" % self._ident, b"%d" % number, record_text(record), *fields)
+        self._client.request(
+            frames.RINGS, b"%d" % self._ident, b"%d" % number, record_text(record), *fields, path=record_place(record)
+        )
 
     def remove_rings(self, number: int) -> None:
         self._client.request(frames.RINGS, b"%d" % self._ident, b"%d" % number, b"0")

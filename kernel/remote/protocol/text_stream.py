@@ -19,7 +19,7 @@ from kernel.errors import FileRefused, StreamClosed, TargetLost
 from kernel.remote.answer_limit import AnswerLimit
 from kernel.remote.protocol.shell_program import STREAM
 from kernel.remote.protocol.shell_quote import quote
-from kernel.target import RecordForm, RingMap
+from kernel.target import AnyRecord, RingMap
 
 _PATIENCE = 60.0
 """Seconds in which the remote shell must start reading."""
@@ -106,7 +106,7 @@ class TextStream:
     def require_answer(self) -> bool:
         return False
 
-    def add_rings(self, number: int, record: int | RecordForm, maps: Sequence[RingMap]) -> None:  # noqa: ARG002
+    def add_rings(self, number: int, record: AnyRecord, maps: Sequence[RingMap]) -> None:  # noqa: ARG002
         """Raise FileRefused: a shell maps no memory."""
         raise FileRefused("bpf(2)", errno.ENOSYS)
 

@@ -10,14 +10,15 @@ from btf.btf import Btf
 from probes.facts.facts import Feature, TargetFacts
 from probes.facts.lookups import Environment
 from probes.lowering.latency import lower_latency
+from probes.lowering.sources.monitor import lower_monitor
 from probes.lowering.sources.option_refusal import option_refusal
 from probes.lowering.sources.watchpoint import lower_watchpoint, machine_obstacle
 from probes.plans.plan import Plan, PlanColumn, PlannedEvent
 from probes.plans.tracer import PlannedTracer, TracerSetting
 from probes.refusal import CannotLower, own_refusal
-from probes.sources.kinds import WATCHPOINT, SourceKind
+from probes.sources.kinds import MONITOR, WATCHPOINT, SourceKind
 from probes.sources.option import cpu_mask, cpus_of
-from probes.sources.source import Source, is_watchpoint
+from probes.sources.source import Source, is_monitor, is_watchpoint
 from probes.static_events import Latency, LatencyKey
 
 NOISES: Final = ("irq_noise", "nmi_noise", "softirq_noise", "thread_noise")
@@ -46,6 +47,8 @@ def lower_source(
     """Lower a source, as `probes.lowering.lower.lower` does. Raises CannotLower."""
     if is_watchpoint(source):
         return lower_watchpoint(source, btf, facts, group, event, environment)
+    if is_monitor(source):
+        return lower_monitor(source, btf, facts, group, event, environment)
     if not source.kind.tracer:
         return _wakeups(source, btf, facts, group, environment)
     if reason := missing_reason(source.kind, facts):
@@ -59,6 +62,8 @@ def missing_reason(kind: SourceKind, facts: TargetFacts) -> str:
     """Return why a kernel can't make a kind of source, with the switch that gives it; empty: it can."""
     if kind is WATCHPOINT:
         return machine_obstacle(facts)
+    if kind is MONITOR:
+        return ""  # numbers of files are on every kernel
     if kind.tracer:
         if kind.tracer in facts.tracers:
             return ""

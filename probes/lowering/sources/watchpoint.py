@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from btf.btf import Btf
 from btf.errors import BtfError
 from btf.kinds import Kind
-from btf.types import Struct, Var
+from btf.types import Struct
 from btf.walk import size_of
 from probes.bpf.context import RegisterContext
 from probes.bpf.kernel_loads import kernel_loads
@@ -19,9 +18,10 @@ from probes.bpf.record import RecordLayout, StoredType, stored_type
 from probes.bpf.registers import SAVED_REGISTERS
 from probes.bpf.watchpoints.memory import MemoryAccess, WatchedMemory, memory_obstacle, stops_after_access
 from probes.facts.facts import TargetFacts
-from probes.facts.lookups import Environment, SymbolPlace
+from probes.facts.lookups import Environment
 from probes.fetcharg import Expression, Register
 from probes.functions.fetcharg_types import best_type
+from probes.lowering.sources.kernel_variables import is_per_cpu, variable_type
 from probes.lowering.sources.option_refusal import option_refusal
 from probes.lowering.sources.watched_field import FieldRefused, watched_field
 from probes.names import event_name
@@ -31,9 +31,7 @@ from probes.sources.memory_place import MemoryPlace
 from probes.sources.source import Source
 
 _NUMBER: Final = re.compile(r"[usx](8|16|32|64)")
-_PER_CPU: Final = ("__per_cpu_start", "__per_cpu_end")
 _SOMEWHERE: Final = 0xFFFF_FFFF_8000_0000
-_LARGEST_OFFSET: Final = 1 << 32
 _BEFORE: Final = "arm64 stops before the access: old is the value before it, and the next event has the one after it"
 
 
@@ -116,13 +114,13 @@ def _found(source: Source, place: MemoryPlace, btf: Btf | None, environment: Env
         hint = f"{len(places)} symbols have this name: give the address of one"
         raise option_refusal(source, "at", hint, str(place), "ambiguous_symbol", others)
     symbol = places[0]
-    if _is_per_cpu(symbol, [look_up(name) for name in _PER_CPU]):
+    if is_per_cpu(symbol, look_up):
         hint = "Each CPU has its own: give the address of one, __per_cpu_offset[CPU] beyond it"
         raise option_refusal(source, "at", hint, str(place))
     if symbol.size and place.offset >= symbol.size:
         hint = f"{place.symbol} has {symbol.size} bytes: the next symbol begins there"
         raise option_refusal(source, "at", hint, str(place))
-    known = _variable_type(btf, place.symbol) if not (place.offset or symbol.module) else None
+    known = variable_type(btf, place.symbol) if not (place.offset or symbol.module) else None
     return _Found(symbol.address + place.offset, symbol.size - place.offset if symbol.size else 0, known)
 
 
@@ -146,25 +144,6 @@ def _text(source: Source) -> str:
     """Return the place with its field: `init_task.prio`."""
     field = source.value("field").partition(".")[2]
     return f"{source.value('at')}.{field}" if field else source.value("at")
-
-
-def _is_per_cpu(symbol: SymbolPlace, bounds: Sequence[Sequence[SymbolPlace]]) -> bool:
-    """Return whether a symbol is an offset within the area of a CPU: a small number (x86-64 before Linux 6.15), or an
-    address in the area that those of all CPUs are made of.
-    """
-    if symbol.address < _LARGEST_OFFSET:
-        return True
-    ends = [one[0].address for one in bounds if one]
-    return len(ends) == len(_PER_CPU) and ends[0] <= symbol.address < ends[1] and not symbol.module
-
-
-def _variable_type(btf: Btf | None, name: str) -> int | None:
-    """Return the type of a variable of the kernel; None: BTF does not have it, as of most kernels' variables."""
-    if btf is None or not btf.has_name(name):
-        return None
-    found = btf.find(name, Kind.VAR)
-    variable = btf.type(found) if found is not None else None
-    return variable.type_id if isinstance(variable, Var) else None
 
 
 def _value_type(source: Source, found: _Found, btf: Btf | None) -> tuple[StoredType, tuple[str, ...]]:

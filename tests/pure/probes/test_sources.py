@@ -55,9 +55,23 @@ def values(option: SourceOption) -> st.SearchStrategy[str]:
         offsets = st.integers(0, 1 << 20).map(lambda number: f"+{number:#x}" if number else "")
         names = st.from_regex(r"([a-z_][a-z0-9_]{0,9}:)?[A-Za-z_.][A-Za-z0-9_.$]{0,20}", fullmatch=True)
         return st.one_of(st.builds("{}{}".format, names, offsets), st.integers(0, (1 << 64) - 1).map(hex))
+    if option.type is OptionType.NUMBER:
+        return st.one_of(number_paths(), number_files())
     if option.type is OptionType.FIELD:
         return st.from_regex(r"[A-Za-z_]\w{0,9}(\.[A-Za-z_]\w{0,9}){1,3}", fullmatch=True).filter(str.isascii)
     return st.sampled_from(option.words)
+
+
+def number_paths() -> st.SearchStrategy[str]:
+    roots = st.from_regex(r"(\(task_struct\))?([a-z]{1,5}:)?[a-z_][a-z0-9_]{0,9}(\+0x[0-9a-f]{1,4})?", fullmatch=True)
+    steps = st.from_regex(r"((\.|->)[a-z_]{1,9}|\[([A-Z_]{1,9}|[0-9]{1,4})\]){0,4}", fullmatch=True)
+    return st.builds("{}{}".format, roots, steps)
+
+
+def number_files() -> st.SearchStrategy[str]:
+    return st.from_regex(
+        r"/(proc|sys/(class|0000:00:1f\.2))/[a-z_]{1,9}(:[A-Za-z_()]{0,9}(:[1-9])?)?", fullmatch=True
+    )
 
 
 @st.composite
