@@ -106,6 +106,9 @@ class Planner:
         try:
             with refused_if_damaged():
                 probe = self.lookups.settled(text)
+                is_code = isinstance(text.armable, Probe) and text.armable.needs_code
+                if is_code and (kept := self._recorded(probe)) is not None:
+                    return CheckResult(Verdict(str(kept.probe)), kept)
                 if text.text and isinstance(text.armable, ObjectProbe):
                     return self._check(text, "", False)
                 if not isinstance(probe, CommandText) or self._means_of(text).via is Via.BPF:
@@ -154,6 +157,8 @@ class Planner:
         btf, facts = self.lookups.types_of(probe), self.info.facts
         if not is_function(probe):
             self.info.environment.forget()
+        if isinstance(probe, Probe) and probe.needs_code:
+            self.lookups.bodies.forget()
         means = self._means_of(probe)
         plan, around = self._lowered(probe, group, means)
         notes = with_pattern_notes(plan, self.info).losses
@@ -290,12 +295,17 @@ class Planner:
         return Verdict(text, refusal)
 
     def _recorded(self, probe: Armable | CommandText) -> Plan | None:
-        """Return the plan of a probe as a recording holds it: files and events of its machine are out of reach."""
+        """Return the plan of a probe as a recording holds it: files, events and code of its machine are not there."""
         if self.info.target.recording is None:
             return None
         text = " ".join(probe.text.split()) if isinstance(probe, CommandText) else str(probe)
         plans = readable_plans(self.info.target.recording)
-        return next((plan for plan in plans if not is_function(plan.probe) and str(plan.probe) == text), None)
+        return next((plan for plan in plans if _is_kept_whole(plan.probe) and str(plan.probe) == text), None)
+
+
+def _is_kept_whole(probe: Armable) -> bool:
+    """Return whether a recording alone knows the events of a probe: files and code of its machine are elsewhere."""
+    return not is_function(probe) or (isinstance(probe, Probe) and probe.needs_code)
 
 
 def _can_be_numbered(probe: Armable) -> bool:

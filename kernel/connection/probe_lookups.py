@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from events.names.function_choice import is_choice, module_of
 from kernel.connection.called_functions import CalledFunctionSearch
+from kernel.connection.function_bodies import FunctionBodies
 from kernel.connection.function_list import read_function_list
 from kernel.connection.kernel_info import KernelInfo
 from kernel.connection.symbol_addresses import (
@@ -36,6 +37,8 @@ class ProbeLookups:
         self._info = info
         self.called = CalledFunctionSearch(info)
         """Functions that others call."""
+        self.bodies = FunctionBodies(info)
+        """Code of functions."""
 
     def types_of(self, probe: Armable | CommandText) -> Btf | None:
         """Return the types to read a probe with, those of its function's module included."""
@@ -58,6 +61,8 @@ class ProbeLookups:
             around = UNKNOWN
             if symbols is not None:
                 around = replace(symbol_environment(symbols), call_at=self._info.environment.call_at)
+            if isinstance(known, Probe) and (known.needs_code or known.place.offset):
+                around = replace(around, bodies=self.bodies.read)
             return (
                 self._with_choices(around) if isinstance(known, Probe) and is_choice(known.place.symbol) else around
             )
@@ -96,8 +101,8 @@ class ProbeLookups:
         return FunctionAt(entry.name, place.kernel_text)
 
     def _is_about_symbols(self, probe: Armable) -> bool:
-        """Return whether only the symbols decide the verdict: `@variable`, an offset, a part such as `vfs_read.cold`,
-        another name of a traceable function.
+        """Return whether only the symbols decide the verdict: `@variable`, an offset, instructions that are found in
+        the code, a part such as `vfs_read.cold`, another name of a traceable function.
 
         Symbols take some time to read; a text that needs them is checked in a worker
         (`tui.compose.specification.asks_target`).
@@ -106,7 +111,7 @@ class ProbeLookups:
             return False
         symbol = probe.place.symbol
         split_off = "." in symbol and not index_of(self._info.facts).count(symbol)
-        if split_off or probe.place.offset or any("@" in str(arg) for arg in probe.fetchargs):
+        if split_off or probe.place.offset or probe.needs_code or any("@" in str(arg) for arg in probe.fetchargs):
             return True
         # Known once somebody has read them.
         unlisted = not index_of(self._info.facts).count(symbol)
@@ -124,7 +129,11 @@ class ProbeLookups:
 
     def asked(self) -> Environment:
         """Return the lookups that may ask the target for symbols and files."""
-        found = replace(self._with_choices(self._info.environment.environment), symbol_places=self._symbol_places)
+        found = replace(
+            self._with_choices(self._info.environment.environment),
+            symbol_places=self._symbol_places,
+            bodies=self.bodies.read,
+        )
         return found if found.symbol is None else replace(found, landing=self._landing)
 
     def _landing(self, name: str, offset: int) -> SymbolLanding | None:

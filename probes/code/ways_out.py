@@ -46,7 +46,7 @@ def ways_out_text(body: FunctionBody) -> str:
         return "no way out: it does not return"
     returns = [body.label(way.part, way.instruction.offset) for way in ways if way.is_return]
     others = [
-        f"{body.label(way.part, way.instruction.offset)} jumps {_destination(way)}"
+        f"{body.label(way.part, way.instruction.offset)} jumps {destination_text(way)}"
         for way in ways
         if not way.is_return
     ]
@@ -56,5 +56,6 @@ def ways_out_text(body: FunctionBody) -> str:
     return "; ".join([seen if returns else "no return of its own", *others])
 
 
-def _destination(way: WayOut) -> str:
+def destination_text(way: WayOut) -> str:
+    """Return the destination of a tail call: `to other`, `through a pointer`."""
     return f"to {way.target}" if way.target else "through a pointer"

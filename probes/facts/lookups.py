@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from probes.code.body import FunctionBody
 from probes.facts.program_support import UNKNOWN_SUPPORT, ProgramSupport
 from probes.programs.program import Program
 
@@ -111,6 +112,8 @@ class Environment:
     call follows ENDBR64 in functions that are called by address."""
     symbol_places: Callable[[str], Sequence[SymbolPlace]] | None = None
     """Places of all symbols of a name."""
+    bodies: Callable[[str], Sequence[FunctionBody]] | None = None
+    """Code of each function of a name, most often one. Raises `foreign.refusal.InputRefusal`."""
     programs: ProgramSupport = UNKNOWN_SUPPORT
     """Attach types of BPF programs that the kernel takes."""
 

@@ -80,4 +80,8 @@ def _lowered(probe: Armable, given: LoweringInput, shared: Signature | None) -> 
         return lower_tracepoint(probe, btf, facts, group, event, environment)
     if probe.kind is ProbeKind.EVENT:
         return lower_event(probe, btf, facts, group, event, environment)
+    if probe.needs_code:
+        from probes.lowering.instructions.lower_ways_out import lower_ways_out
+
+        return lower_ways_out(probe, btf, facts, group, event, environment)
     return lower_function(probe, btf, facts, group, event, environment, shared)
