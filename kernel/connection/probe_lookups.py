@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from events.names.function_choice import is_choice, module_of
+from kernel.attach.kept_bodies import FunctionBodies
 from kernel.connection.called_functions import CalledFunctionSearch
-from kernel.connection.function_bodies import FunctionBodies
 from kernel.connection.function_list import read_function_list
 from kernel.connection.kernel_info import KernelInfo
 from kernel.connection.symbol_addresses import (

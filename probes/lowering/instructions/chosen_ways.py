@@ -15,6 +15,7 @@ from probes.refusal import CannotLower, own_refusal
 
 MAX_WAYS = 128
 """Largest number of instructions of a probe: each takes the kernel milliseconds to arm."""
+_CONDITIONAL = "is taken under a condition only, and a kprobe is hit there where it is not, too"
 _ELSEWHERE = "the code of another kernel is not here: open the machine itself"
 
 
@@ -34,7 +35,7 @@ def chosen_ways(probe: Probe, environment: Environment) -> ChosenWays:
         raise _refused(probe, "not_traceable", _sentence(body.refusal))
     every = ways_out(body)
     wanted = [way for way in every if way.is_return == (probe.when is ProbeEnds.RETURN_INSTRUCTIONS)]
-    taken = [way for way in wanted if not kprobe_refusal(body, way.instruction)]
+    taken = [way for way in wanted if not (kprobe_refusal(body, way.instruction) or way.is_conditional)]
     others = [way for way in every if way not in wanted]
     if not taken:
         raise _refused(probe, "no_way_out", _sentence(_absence(probe, body, wanted, others)))
@@ -88,6 +89,8 @@ def _seen_text(probe: Probe, body: FunctionBody, taken: list[WayOut], every: tup
 
 
 def _refused_text(body: FunctionBody, way: WayOut) -> str:
+    if way.is_conditional:
+        return f"not seen: {_label(body, way)} {_CONDITIONAL}"
     return f"not seen: {_label(body, way)} takes no kprobe: {kprobe_refusal(body, way.instruction)}"
 
 

@@ -46,6 +46,16 @@ class FunctionBodies:
             raise found
         return found
 
+    def kept(self, name: str) -> tuple[FunctionBody, ...]:
+        """Return the code of each function of a name, where it was read on this boot; never waits.
+
+        Raises InputRefusal: it was not, or can't be read.
+        """
+        found = self._kept.get((self._info.boot, name))
+        if found is None or isinstance(found, InputRefusal):
+            raise found or InputRefusal(name, "its code was not read yet")
+        return found
+
     def forget(self) -> None:
         """Forget the code: what is armed next must stand on instructions that are there now."""
         self._kept.clear()
