@@ -11,13 +11,17 @@ from kernel.connection.kernel_info import KernelInfo
 from kernel.connection.open_target import open_target
 from kernel.connection.planner import Planner
 from probes.check import CheckResult
-from probes.command import parse_armable
+from probes.command import CommandText, parse_armable
+from probes.export.dialect import CannotExport, ExportText
+from probes.export.export import dialect_named
 from probes.plans.json_values import plan_from_dict, plan_to_dict
 from probes.plans.places_of_boot import with_lines_of
 from probes.plans.plan import Via
 from probes.verdict import Refusal
 from tests.pure.kernel.test_function_body import COLD, DATA, folder, memory
 from tests.small_kernel import TEXT, core_file
+from tui.compose.probe_exports import exported
+from tui.compose.specification import typed as read
 
 __all__ = ["folder"]
 CODE = bytes.fromhex(
@@ -158,8 +162,6 @@ def test_code_that_is_not_there(folder: Path, planner: Planner) -> None:
     ],
 )
 def test_slips(planner: Planner, typed: str, right: str) -> None:
-    from probes.command import CommandText
-    from tui.compose.specification import typed as read
 
     verdict = read(planner, CommandText.parse(typed)).shown.verdict
     assert verdict is not None and verdict.error is not None
@@ -219,3 +221,32 @@ def test_what_is_armed_is_not_read_again(folder: Path, planner: Planner) -> None
     assert any("not known before it is armed" in one for one in plan.losses)
     planner.check_typed("p ksys_write+0xd")
     assert not any("not known" in one for one in planner.lower(parse_armable("p ksys_write+0xd"), "g").losses)
+
+
+def written(planner: Planner, dialect: str, spec: str) -> ExportText:
+    return exported(planner, [parse_armable(spec)], dialect_named(dialect))
+
+
+def test_scripts_have_a_kprobe_on_each(planner: Planner) -> None:
+    spec = "p ksys_write%retinsn $retval"
+    for dialect in ("sh", "trace-cmd", "bootconfig", "cmdline", "comment"):
+        condition = "" if dialect == "cmdline" else " if offset == 0xc"
+        text = written(planner, dialect, spec + condition).text.replace(",", " ")
+        assert "ksys_write+0xc offset=\\0xc:x32 ret=%ax:s64" in text, dialect
+        assert "ksys_write+0x1b offset=\\0x1b:x32 ret=%ax:s64" in text, dialect
+
+
+def test_bpftrace_has_a_block_for_each(planner: Planner) -> None:
+    text = written(planner, "bpftrace", "p ksys_write%retinsn $retval").text
+    first, second = text.split("kprobe:ksys_write+12\n")[1].split("kprobe:ksys_write+27\n")
+    assert 'reg("ax")' in first and 'reg("ax")' in second
+    assert ("12" in first or "0xc" in first) and ("27" in second or "0x1b" in second)
+
+
+def test_perf_shows_the_address(planner: Planner) -> None:
+    made = written(planner, "perf", "p ksys_write%retinsn $retval")
+    assert "ksys_write__ret=ksys_write+12 ret=%ax:s64" in made.text
+    assert "ksys_write__ret=ksys_write+27 ret=%ax:s64" in made.text
+    assert "ksys_write__ret: perf shows the address in place of offset" in made.notes
+    with pytest.raises(CannotExport, match="the filter names offset"):
+        written(planner, "perf", "p ksys_write%retinsn $retval if offset == 0xc")
