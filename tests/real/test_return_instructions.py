@@ -46,6 +46,7 @@ CALLED = (
     "dput",
     "mntput",
     "path_put",
+    "dnotify_flush",
     "security_file_open",
     "file_update_time",
 )
@@ -150,7 +151,9 @@ class TestReturnInstructions:
         values = {record.values.get("ret") for one in called.values() for record in one.insns}
         assert len(values) > 5 and 7 in values, "results of reads of seven bytes"
         offsets = {name: Counter(record.values["offset"] for record in one.insns) for name, one in called.items()}
-        assert any(len(counts) > 1 for counts in offsets.values()), "some function returned at several places"
+        assert "fput" not in called or len(called["fput"].insns) > 20
+        if "dnotify_flush" in called and watch.info.facts.machine == "x86_64":
+            assert len(offsets["dnotify_flush"]) > 1, "it returns at several places"
 
     def test_commands_tell_the_instruction(self, guest: Guest, watch: Watch, tmp_path: Path) -> None:
         env, on = ssh_to(guest, tmp_path), ("-t", address(guest))
@@ -168,6 +171,6 @@ class TestReturnInstructions:
         for one in again.objects:
             assert one["text"]["offset"] in [f"+{place}" for place in places]
         counted = run("run", spec, "-t", str(made), "--by", "offset", "--json", env=env)
-        assert counted.status == 0, counted
+        assert counted.status == 0 and f"+{places[0]}" in counted.out, counted
         other = run("check", "p vfs_write%retinsn", "-t", str(made), "--json", env=env)
         assert "the code of functions is not kept in recordings" in other.out.casefold()
