@@ -27,6 +27,7 @@ from probes.plans.plan import DEFAULT_GROUP, Via
 from probes.probe import Probe
 from probes.refusal import CannotLower, own_refusal
 from probes.sources.source import is_watchpoint
+from probes.static_events import Latency
 from probes.verdict import Verdict
 
 # The rules of the kernel are imported with the first probe that is judged: the events of a recording need none.
@@ -157,7 +158,7 @@ class Planner:
         btf, facts = self.lookups.types_of(probe), self.info.facts
         if not is_function(probe):
             self.info.environment.forget()
-        if isinstance(probe, Probe) and probe.needs_code:
+        if isinstance(probe, Latency) or (isinstance(probe, Probe) and probe.needs_code):
             self.lookups.bodies.forget()
         means = self._means_of(probe)
         plan, around = self._lowered(probe, group, means)

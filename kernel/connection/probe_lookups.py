@@ -24,6 +24,7 @@ from probes.facts.lookups import UNKNOWN, FunctionAt, SymbolLanding, SymbolPlace
 from probes.functions.function_index import STUB, index_of
 from probes.probe import Probe, ProbeKind, ProbePlace
 from probes.sources.source import is_watchpoint
+from probes.static_events import Latency
 
 if TYPE_CHECKING:
     from btf.btf import Btf
@@ -68,7 +69,8 @@ class ProbeLookups:
             )
         if is_watchpoint(known):
             return replace(self._info.environment.nearby, symbol_places=self._symbol_places)
-        return self._info.environment.nearby
+        nearby = self._info.environment.nearby
+        return replace(nearby, bodies=self.bodies.read) if isinstance(known, Latency) else nearby
 
     def _symbol_places(self, name: str) -> Sequence[SymbolPlace]:
         """Return the places of all symbols of a name; the table is read when first asked for."""

@@ -84,8 +84,8 @@ def _seen_text(probe: Probe, body: FunctionBody, taken: list[WayOut], every: tup
     places = ", ".join(_label(body, way) for way in taken)
     does = "it returns" if probe.when is ProbeEnds.RETURN_INSTRUCTIONS else "it jumps out"
     number = counted(len(every), "way out", "ways out")
-    seen = f"{number} is seen" if len(every) == 1 else f"{len(taken)} of {number} are seen"
-    return f"{seen}: {does} at {places}"
+    share = "" if len(every) == 1 else f"{len(taken)} of "
+    return f"{share}{number} {'is' if len(taken) == 1 else 'are'} seen: {does} at {places}"
 
 
 def _refused_text(body: FunctionBody, way: WayOut) -> str:

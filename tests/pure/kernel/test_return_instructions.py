@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from probes.check import CheckResult
 from probes.command import CommandText, parse_armable
 from probes.export.dialect import CannotExport, ExportText
 from probes.export.export import dialect_named
+from probes.facts.facts import Feature
 from probes.plans.json_values import plan_from_dict, plan_to_dict
 from probes.plans.places_of_boot import with_lines_of
 from probes.plans.plan import Via
@@ -250,3 +252,15 @@ def test_perf_shows_the_address(planner: Planner) -> None:
     assert "ksys_write__ret: perf shows the address in place of offset" in made.notes
     with pytest.raises(CannotExport, match="the filter names offset"):
         written(planner, "perf", "p ksys_write%retinsn $retval if offset == 0xc")
+
+
+def test_a_latency_ends_at_a_return_instruction(planner: Planner) -> None:
+    facts = planner.info.facts
+    planner.info.facts = replace(facts, features=facts.features | {Feature.SYNTHETIC_EVENTS, Feature.HIST_TRIGGERS})
+    checked = planner.check_typed("lat:took {p ksys_write} to {p ksys_write%retinsn} by common_pid with offset")
+    lines = accepted(checked)
+    assert [line.split(" ")[1:3] for line in lines[-2:]] == [
+        ["ksys_write+0xc", "offset=\\0xc:x32"],
+        ["ksys_write+0x1b", "offset=\\0x1b:x32"],
+    ]
+    assert "offset" in lines[0]
