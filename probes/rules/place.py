@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from btf.btf import Btf
 from foreign.refusal import InputRefusal
-from probes.code.body import CodePart
+from probes.code.body import FunctionBody
 from probes.code.boundaries import instruction_at, places_around
 from probes.code.kprobe_refusals import OF_SOME_KERNELS
 from probes.facts.dialect import MAX_MAXACTIVE, Dialect
@@ -264,7 +264,7 @@ def _check_boundary(word: str, offset: int, machine: str, ibt: bool) -> Refused 
     return Refused("FAIL_REG_PROBE", 0, word) if machine == "aarch64" and offset % 4 else None
 
 
-def code_at(symbol: str, offset: int, environment: Environment, module: str = "") -> CodePart | None:
+def code_at(symbol: str, offset: int, environment: Environment, module: str = "") -> FunctionBody | None:
     """Return the code that has an offset of a function; None: it can't be read, or the name is not unique."""
     if environment.bodies is None:
         return None
@@ -272,8 +272,8 @@ def code_at(symbol: str, offset: int, environment: Environment, module: str = ""
         bodies = environment.bodies(symbol)
     except InputRefusal:
         return None
-    parts = [body.parts[0] for body in bodies if not module or body.module == module]
-    return parts[0] if len(parts) == 1 and offset < parts[0].size else None
+    found = [body for body in bodies if not module or body.module == module]
+    return found[0] if len(found) == 1 and offset < found[0].parts[0].size else None
 
 
 def check_instruction(
@@ -283,14 +283,14 @@ def check_instruction(
 
     On x86-64 the kernel decodes a function from its beginning (can_probe in arch/x86/kernel/kprobes/core.c).
     """
-    part = code_at(symbol, offset, environment, module)
-    if part is None:
+    body = code_at(symbol, offset, environment, module)
+    if body is None:
         return None
-    found = instruction_at(part, offset)
-    if found is None:
-        near = places_around(part, offset)
-        hint = "It points into an instruction"
-        return Refused("BAD_INSN_BNDRY", 0, word, hint=hint, corrections=near)
+    found = instruction_at(body.parts[0], offset)
+    if found is None:  # arm64 refuses it as any other place (EINVAL of arch_prepare_kprobe)
+        code = "FAIL_REG_PROBE" if body.machine == "aarch64" else "BAD_INSN_BNDRY"
+        near = places_around(body.parts[0], offset)
+        return Refused(code, 0, word, hint="It points into an instruction", corrections=near)
     if found.refusal and found.refusal != OF_SOME_KERNELS:
         return Refused("FAIL_REG_PROBE", 0, word, hint=f"No kprobe there: {found.refusal}")
     return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import chain
@@ -22,6 +23,7 @@ from probes.plans.plan import Plan
 from probes.refusal import CannotLower
 from tests.real.command import address, run, ssh_to
 from tests.real.held import bring_in
+from tests.real.test_function_code import TRY
 
 KERNELS = ["7.2", "arm64:6.12"]
 TRACING = "/sys/kernel/tracing"
@@ -163,6 +165,18 @@ class TestReturnInstructions:
         assert "fput" not in called or len(called["fput"].insns) > 20
         if "dnotify_flush" in called and watch.info.facts.machine == "x86_64":
             assert len(offsets["dnotify_flush"]) > 1, "it returns at several places"
+
+    def test_the_verdict_on_an_offset_is_the_kernels(self, guest: Guest, watch: Watch) -> None:
+        texts = [f"p:pw_code/e{offset} vfs_read+{offset:#x}" for offset in range(1, 96)]
+        done = subprocess.run(
+            [*guest.ssh_command, TRY], input="\n".join(texts) + "\n", capture_output=True, text=True, check=True
+        )
+        taken = {line.partition(" ")[2]: line.startswith("yes") for line in done.stdout.splitlines()}
+        verdicts = {text: watch.planner.check_typed(text).verdict for text in texts}
+        assert {text: verdict.ok for text, verdict in verdicts.items()} == taken
+        codes = {verdict.error.code for verdict in verdicts.values() if verdict.error is not None}
+        assert ("BAD_INSN_BNDRY" in codes) is (watch.info.facts.machine == "x86_64")
+        assert sum(taken.values()) > 10
 
     def test_commands_tell_the_instruction(self, guest: Guest, watch: Watch, tmp_path: Path) -> None:
         env, on = ssh_to(guest, tmp_path), ("-t", address(guest))
