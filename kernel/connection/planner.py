@@ -204,7 +204,7 @@ class Planner:
         from probes.lowering.lower import lower
 
         btf, facts, around = self.lookups.types_of(probe), self.info.facts, self.lookups.around(probe)
-        if around.bodies is not None and not (isinstance(probe, Probe) and probe.needs_code):
+        if around.bodies is not None and isinstance(probe, Probe) and not probe.needs_code:
             around = replace(around, bodies=self.lookups.bodies.kept)  # the kernel itself says what begins there
         try:
             asked = self._with_programs(around, means)

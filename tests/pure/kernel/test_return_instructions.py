@@ -259,6 +259,10 @@ def test_a_latency_ends_at_a_return_instruction(planner: Planner) -> None:
     planner.info.facts = replace(facts, features=facts.features | {Feature.SYNTHETIC_EVENTS, Feature.HIST_TRIGGERS})
     checked = planner.check_typed("lat:took {p ksys_write} to {p ksys_write%retinsn} by common_pid with offset")
     lines = accepted(checked)
+    lowered = planner.lower(
+        parse_armable("lat:took {p ksys_write} to {p ksys_write%retinsn} by common_pid with offset"), "probewright"
+    )
+    assert list(lowered.lines) == lines
     assert [line.split(" ")[1:3] for line in lines[-2:]] == [
         ["ksys_write+0xc", "offset=\\0xc:x32"],
         ["ksys_write+0x1b", "offset=\\0x1b:x32"],
