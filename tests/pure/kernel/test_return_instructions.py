@@ -268,3 +268,5 @@ def test_a_latency_ends_at_a_return_instruction(planner: Planner) -> None:
         ["ksys_write+0x1b", "offset=\\0x1b:x32"],
     ]
     assert "offset" in lines[0]
+    assert any(note.startswith("+0x16 jumps to twin") for note in lowered.losses)
+    assert lowered.events[0].columns[1].names == "12=+0xc,27=+0x1b"
