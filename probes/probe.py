@@ -26,6 +26,14 @@ class ProbeEnds(enum.Enum):
     BOTH = "both"
     TRACK = "track"
     """At the entry of every function that takes the object which the probe found, until that is freed."""
+    RETURN_INSTRUCTIONS = "retinsn"
+    """At each return instruction of the function, by kprobes: no call is followed from its entry on."""
+    TAIL_CALLS = "tailcall"
+    """At each jump of the function to another that returns in its place."""
+
+
+INSTRUCTION_ENDS = frozenset({ProbeEnds.RETURN_INSTRUCTIONS, ProbeEnds.TAIL_CALLS})
+"""Ends that are found in the function's code."""
 
 
 class ProbeKind(enum.StrEnum):
@@ -85,7 +93,14 @@ class ProbePlace:
         return self.written if self.base is not None and self.written else self.kernel_text
 
 
-_SUFFIXES = {ProbeEnds.ENTRY: "", ProbeEnds.EXIT: "%return", ProbeEnds.BOTH: "%both", ProbeEnds.TRACK: "%track"}
+_SUFFIXES = {
+    ProbeEnds.ENTRY: "",
+    ProbeEnds.EXIT: "%return",
+    ProbeEnds.BOTH: "%both",
+    ProbeEnds.TRACK: "%track",
+    ProbeEnds.RETURN_INSTRUCTIONS: "%retinsn",
+    ProbeEnds.TAIL_CALLS: "%tailcall",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +145,11 @@ class Probe:
     def subject(self) -> str:
         """Function, tracepoint or event that the probe is on."""
         return self.place.symbol
+
+    @property
+    def needs_code(self) -> bool:
+        """True if its places are found in the function's code: at its return instructions, or tail calls."""
+        return self.when in INSTRUCTION_ENDS
 
     @property
     def returns_by_value(self) -> bool:

@@ -38,6 +38,8 @@ _MESSAGES = {
     "outside_function": "No instruction of the function begins there",
     "bad_option": "The kernel takes no such setting",
     "no_variable": "This kernel has no such variable",
+    "no_code": "The code of the function is needed, and can't be read",
+    "no_way_out": "The code of the function has no such way out",
     "not_code": "The symbol is no code of this file",
 }
 _CODES_FROM_TRACEFS = frozenset({"missing_capability", "not_traceable", "NO_MATCHING_TYPE"})

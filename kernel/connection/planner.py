@@ -27,6 +27,7 @@ from probes.plans.plan import DEFAULT_GROUP, Via
 from probes.probe import Probe
 from probes.refusal import CannotLower, own_refusal
 from probes.sources.source import has_one_means, is_monitor, is_watchpoint
+from probes.static_events import Latency
 from probes.verdict import Verdict
 
 # The rules of the kernel are imported with the first probe that is judged: the events of a recording need none.
@@ -106,6 +107,9 @@ class Planner:
         try:
             with refused_if_damaged():
                 probe = self.lookups.settled(text)
+                is_code = isinstance(text.armable, Probe) and text.armable.needs_code
+                if is_code and (kept := self._recorded(probe)) is not None:
+                    return CheckResult(Verdict(str(kept.probe)), kept)
                 if text.text and isinstance(text.armable, ObjectProbe):
                     return self._check(text, "", False)
                 if not isinstance(probe, CommandText) or self._means_of(text).via is Via.BPF:
@@ -154,6 +158,8 @@ class Planner:
         btf, facts = self.lookups.types_of(probe), self.info.facts
         if not is_function(probe):
             self.info.environment.forget()
+        if isinstance(probe, Latency) or (isinstance(probe, Probe) and probe.needs_code):
+            self.lookups.bodies.forget()
         means = self._means_of(probe)
         plan, around = self._lowered(probe, group, means)
         notes = with_pattern_notes(plan, self.info).losses
@@ -200,6 +206,8 @@ class Planner:
         from probes.lowering.lower import lower
 
         btf, facts, around = self.lookups.types_of(probe), self.info.facts, self.lookups.around(probe)
+        if around.bodies is not None and isinstance(probe, Probe) and not probe.needs_code:
+            around = replace(around, bodies=self.lookups.bodies.kept)  # the kernel itself says what begins there
         try:
             asked = self._with_programs(around, means)
             return means.told(lower(probe, btf, facts, group, environment=asked, via=means.via)), asked
@@ -292,12 +300,17 @@ class Planner:
         return Verdict(text, refusal)
 
     def _recorded(self, probe: Armable | CommandText) -> Plan | None:
-        """Return the plan of a probe as a recording holds it: files and events of its machine are out of reach."""
+        """Return the plan of a probe as a recording holds it: files, events and code of its machine are not there."""
         if self.info.target.recording is None:
             return None
         text = " ".join(probe.text.split()) if isinstance(probe, CommandText) else str(probe)
         plans = readable_plans(self.info.target.recording)
-        return next((plan for plan in plans if not is_function(plan.probe) and str(plan.probe) == text), None)
+        return next((plan for plan in plans if _is_kept_whole(plan.probe) and str(plan.probe) == text), None)
+
+
+def _is_kept_whole(probe: Armable) -> bool:
+    """Return whether a recording alone knows the events of a probe: files and code of its machine are elsewhere."""
+    return not is_function(probe) or (isinstance(probe, Probe) and probe.needs_code)
 
 
 def _can_be_numbered(probe: Armable) -> bool:

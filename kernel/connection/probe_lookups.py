@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from events.names.function_choice import is_choice, module_of
+from kernel.attach.kept_bodies import FunctionBodies
 from kernel.attach.number_readings import NumberReadings
 from kernel.connection.called_functions import CalledFunctionSearch
 from kernel.connection.function_list import read_function_list
@@ -24,6 +25,7 @@ from probes.facts.lookups import UNKNOWN, FunctionAt, SymbolLanding, SymbolPlace
 from probes.functions.function_index import STUB, index_of
 from probes.probe import Probe, ProbeKind, ProbePlace
 from probes.sources.source import is_monitor, is_watchpoint
+from probes.static_events import Latency
 
 if TYPE_CHECKING:
     from btf.btf import Btf
@@ -38,6 +40,8 @@ class ProbeLookups:
         self._readings = NumberReadings(info.target)
         self.called = CalledFunctionSearch(info)
         """Functions that others call."""
+        self.bodies = FunctionBodies(info)
+        """Code of functions."""
 
     def types_of(self, probe: Armable | CommandText) -> Btf | None:
         """Return the types to read a probe with, those of its function's module included."""
@@ -60,14 +64,17 @@ class ProbeLookups:
             around = UNKNOWN
             if symbols is not None:
                 around = replace(symbol_environment(symbols), call_at=self._info.environment.call_at)
+            if isinstance(known, Probe) and (known.needs_code or known.place.offset):
+                around = replace(around, bodies=self.bodies.read)
             return (
                 self._with_choices(around) if isinstance(known, Probe) and is_choice(known.place.symbol) else around
             )
         if is_watchpoint(known):
             return replace(self._info.environment.nearby, symbol_places=self._symbol_places)
+        nearby = self._info.environment.nearby
         if is_monitor(known):
-            return self._with_readings(self._info.environment.nearby)
-        return self._info.environment.nearby
+            return self._with_readings(nearby)
+        return replace(nearby, bodies=self.bodies.read) if isinstance(known, Latency) else nearby
 
     def _symbol_places(self, name: str) -> Sequence[SymbolPlace]:
         """Return the places of all symbols of a name; the table is read when first asked for."""
@@ -108,8 +115,8 @@ class ProbeLookups:
         return FunctionAt(entry.name, place.kernel_text)
 
     def _is_about_symbols(self, probe: Armable) -> bool:
-        """Return whether only the symbols decide the verdict: `@variable`, an offset, a part such as `vfs_read.cold`,
-        another name of a traceable function.
+        """Return whether only the symbols decide the verdict: `@variable`, an offset, instructions that are found in
+        the code, a part such as `vfs_read.cold`, another name of a traceable function.
 
         Symbols take some time to read; a text that needs them is checked in a worker
         (`tui.compose.specification.asks_target`).
@@ -118,7 +125,7 @@ class ProbeLookups:
             return False
         symbol = probe.place.symbol
         split_off = "." in symbol and not index_of(self._info.facts).count(symbol)
-        if split_off or probe.place.offset or any("@" in str(arg) for arg in probe.fetchargs):
+        if split_off or probe.place.offset or probe.needs_code or any("@" in str(arg) for arg in probe.fetchargs):
             return True
         # Known once somebody has read them.
         unlisted = not index_of(self._info.facts).count(symbol)
@@ -136,7 +143,9 @@ class ProbeLookups:
 
     def asked(self) -> Environment:
         """Return the lookups that may ask the target for symbols and files."""
-        found = self._with_readings(self._with_choices(self._info.environment.environment))
+        found = replace(
+            self._with_readings(self._with_choices(self._info.environment.environment)), bodies=self.bodies.read
+        )
         return found if found.symbol is None else replace(found, landing=self._landing)
 
     def _landing(self, name: str, offset: int) -> SymbolLanding | None:

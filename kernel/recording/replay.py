@@ -194,7 +194,10 @@ def _covers(recorded: Plan, wanted: Plan) -> bool:
     """Return whether the recorded plan contains every requested event and value, with an equal filter."""
     if not isinstance(recorded.probe, Probe) or not isinstance(wanted.probe, Probe):
         return recorded.probe == wanted.probe
-    if recorded.probe.filter != wanted.probe.filter:
+    one, other = recorded.probe, wanted.probe
+    if one.needs_code or other.needs_code:
+        return one == other
+    if one.filter != other.filter or one.place.offset != other.place.offset:
         return False
     ends = {event.at_exit: event for event in recorded.events}
     return all(event.at_exit in ends and _labels(event) <= _labels(ends[event.at_exit]) for event in wanted.events)

@@ -27,6 +27,7 @@ from kernel.watch.event_fields import EventFields
 from kernel.watch.loss_ledger import LossLedger
 from kernel.watch.session_queue import SessionQueue
 from probes.command import Armable, UserProbe
+from probes.plans.places_of_boot import with_lines_of
 from probes.plans.plan import Plan, PlannedEvent
 from probes.probe import Probe, ProbeKind
 from probes.refusal import CannotLower
@@ -281,12 +282,15 @@ class ArmedSet:
         return armed_state(self._queue.session, armed)
 
     def plan_of_boot(self, plan: Plan, group: str) -> Plan:
-        """Return a plan with the addresses that its variables have since the kernel has restarted.
+        """Return a plan with the addresses that its variables have since the kernel has restarted, and the
+        instructions of its functions: another kernel may run.
 
         Raises CannotLower, TargetLost.
         """
         if plan.sampled is not None:
             return replace(plan, sampled=self._planner.lower(plan.probe, group).sampled)
+        if isinstance(plan.probe, Probe) and plan.probe.needs_code:
+            return with_lines_of(plan, self._planner.lower(plan.probe, group))
         if not any(program.memory is not None for program in plan.programs):
             return plan
         memory = self._planner.lower(plan.probe, group).programs[0].memory

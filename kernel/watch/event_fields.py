@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
 import threading
 from collections.abc import Callable
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from events.format import PROBE_FIELDS, EventFormat, Field
@@ -25,13 +23,6 @@ if TYPE_CHECKING:
 
 _UNKNOWN = PlanColumn("", "")
 """Column of a field that is in no plan."""
-
-
-@lru_cache(maxsize=256)
-def _enumerators(names: str) -> dict[int, str]:
-    """Return the names of a `PlanColumn` by number."""
-    pairs = (one.partition("=") for one in names.split(","))
-    return {int(number): name for number, _, name in pairs if re.fullmatch(r"-?\d{1,20}", number)}
 
 
 class EventFields:
@@ -126,7 +117,7 @@ class EventFields:
                 values.append((name, namer.function(value, column.functions)))
                 continue
             if column.names and isinstance(value, int):
-                values.append((name, _enumerators(column.names).get(value) or str(value)))
+                values.append((name, column.name_of(value)))
                 continue
             kind, is_retval = column.btf_type, column.is_retval
             values.append((name, namer.text(value, kind, is_retval, fields.get(name), is_call=column.is_call)))
@@ -152,7 +143,7 @@ class EventFields:
         if column.functions:
             return NumberFormat(names=lambda address: namer.function(address, column.functions))
         if column.names:
-            return NumberFormat(names=lambda number: _enumerators(column.names).get(number) or str(number))
+            return NumberFormat(names=column.name_of)
         return namer.reading(column.btf_type, column.is_retval, field, is_call=column.is_call)
 
     def wants_symbols(self, armed: Armed) -> bool:

@@ -11,6 +11,8 @@ from typing import Final
 
 from probes.code.decode import opcode_offset
 
+OF_SOME_KERNELS: Final = "behind a load-acquire, which some kernels take for an exclusive load"
+"""Reason of a refusal that not every kernel has."""
 _FAR: Final = "a far call or jump, which kprobes do not emulate"
 _INDIRECT: Final = "a {} through memory, which kprobes do not emulate (they do through a register)"
 _X86: Final = {
@@ -120,7 +122,7 @@ def _atomic_refusal(before: Sequence[bytes]) -> str:
     if _ends_in_load(words, _EXCLUSIVE):
         return "between an exclusive load and its store, which a kprobe would make fail"
     if _ends_in_load(words, _EXCLUSIVE_OR_ORDERED):
-        return "behind a load-acquire, which some kernels take for an exclusive load"
+        return OF_SOME_KERNELS
     return ""
 
 

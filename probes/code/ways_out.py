@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import re
+from typing import Final, NamedTuple
 
 from foreign.count_text import counted
 from probes.code.body import CodePart, FunctionBody, Instruction, InstructionKind
 from probes.code.make_body import goes_through_pointer
+
+_UNCONDITIONAL: Final = re.compile(r"l?ret[a-z]*|iret[a-z]*|sys(ret|exit)[a-z]*|eret|l?jmp[a-z]*|b|br|bra[ab]z?")
+"""Mnemonics of returns and of jumps that are always taken; the rest (`jne`, `b.eq`, `cbz`) is under a condition."""
 
 
 class WayOut(NamedTuple):
@@ -24,6 +28,11 @@ class WayOut(NamedTuple):
     def is_return(self) -> bool:
         """True for a return; False for a tail call, behind which another function returns to the caller."""
         return self.instruction.kind is InstructionKind.RETURN
+
+    @property
+    def is_conditional(self) -> bool:
+        """True for a jump that is not always taken: a kprobe on it is hit, too, where the call goes on."""
+        return _UNCONDITIONAL.fullmatch(self.instruction.mnemonic) is None
 
     @property
     def target(self) -> str:
@@ -46,7 +55,7 @@ def ways_out_text(body: FunctionBody) -> str:
         return "no way out: it does not return"
     returns = [body.label(way.part, way.instruction.offset) for way in ways if way.is_return]
     others = [
-        f"{body.label(way.part, way.instruction.offset)} jumps {_destination(way)}"
+        f"{body.label(way.part, way.instruction.offset)} jumps {destination_text(way)}"
         for way in ways
         if not way.is_return
     ]
@@ -56,5 +65,6 @@ def ways_out_text(body: FunctionBody) -> str:
     return "; ".join([seen if returns else "no return of its own", *others])
 
 
-def _destination(way: WayOut) -> str:
+def destination_text(way: WayOut) -> str:
+    """Return the destination of a tail call: `to other`, `through a pointer`."""
     return f"to {way.target}" if way.target else "through a pointer"

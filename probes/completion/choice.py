@@ -103,6 +103,8 @@ class NameSources:
     """Structures of the kernel that have members, by the query."""
     made: Callable[[], Sequence[str]] = tuple
     """Lines of dynamic_events that probewright made."""
+    is_recording: bool = False
+    """True if the target is a recording, which has no code."""
 
 
 def ranked(names: Sequence[str], query: str) -> list[int]:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 
 from events.names.function_choice import is_choice, is_own_choice
+from probes.code.decode import MACHINES
 from probes.completion.argument import complete_argument
 from probes.completion.choice import NOTHING, Completion, Completions, ItemKind, NameSources, Priority
 from probes.completion.chosen_functions import complete_choice, complete_type, unclosed_type
@@ -44,6 +45,10 @@ _ENDS = (
     ("", "when it is called"),
     ("%return", "when it returns, with what it returns"),
     ("%both", "both: what did the call change"),
+)
+_INSTRUCTIONS = (
+    ("%retinsn", "at each return instruction: which one, and what it returns"),
+    ("%tailcall", "at each jump to another function that returns in its place"),
 )
 _TRACK = ("%track", "every function that takes the same object from then on")
 
@@ -172,10 +177,12 @@ def _functions(head: str, word: Word, sources: NameSources) -> Completions:
     end = word.start + len(word.text)
     items: list[Completion] = []
     exact = sources.function(name)
+    inside = _INSTRUCTIONS if sources.facts.machine in MACHINES and not sources.is_recording else ()
     pattern = is_choice(name)
     can_attach = _attaches(head, exact.kinds)
     if (pattern and percent) or (can_attach and (not colon or exact.module == module)):
-        ends = _ENDS[:1] if head[0] == "r" else (*_ENDS, _TRACK) if head[0] == "f" and not pattern else _ENDS
+        more = () if pattern else (_TRACK,) if head[0] == "f" else inside
+        ends = _ENDS[:1] if head[0] == "r" else (*_ENDS, *more)
         items += [
             Completion(f"{symbol}{suffix} ", ItemKind.PLACE, f"{name}{suffix}", description=about)
             for suffix, about in ends
@@ -193,7 +200,7 @@ def _functions(head: str, word: Word, sources: NameSources) -> Completions:
             for function in sources.functions(name)
             if function.name != name and _attaches(head, function.kinds) and (not colon or function.module == module)
         ][:_MAX_PLACES]
-    is_complete = not percent or word.text in (f"{symbol}{e}" for e, _ in (*_ENDS, _TRACK))
+    is_complete = not percent or word.text in (f"{symbol}{e}" for e, _ in (*_ENDS, _TRACK, *_INSTRUCTIONS))
     if pattern and is_complete:  # a pattern stands for all matching functions; another match would change its meaning
         return Completions(word.start, end, tuple(items), Priority.STANDS)
     urge = Priority.USUAL if can_attach and is_complete else Priority.NEEDED

@@ -15,8 +15,11 @@ from probes.functions.capture_tree import CaptureNode, CaptureTree
 from probes.functions.function_shapes import type_signature
 from probes.functions.signature import certain_signature_of, tracepoint_of
 from probes.names import split_name
-from probes.probe import ProbeEnds
+from probes.probe import Probe, ProbeEnds
 from probes.syntax.parse import ParseError, parse_fetcharg, parse_probe, split_command
+
+_WITHIN = 0x10
+"""Offset of an instruction within a function, behind the places that differ from others."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +33,8 @@ class Scope:
     tree: CaptureTree | None = None
     """Values that can be captured by name; None: none."""
     at_exit: bool = False
+    results_only: bool = False
+    """True where the arguments of the call are gone."""
 
     @classmethod
     def of(cls, text: str, sources: NameSources) -> Scope | None:
@@ -50,11 +55,25 @@ class Scope:
             probe = parse_probe(f"{words[0]} {place}")
         except ParseError:
             return None
+        if probe.needs_code:
+            return cls._on_instructions(words, probe, sources)
         btf = sources.btf(probe.place.symbol)
         look_up = type_signature if is_type(probe.place.symbol) else certain_signature_of
         symbol, machine = probe.place.symbol, sources.facts.machine
         tree = None if probe.place.offset else CaptureTree(btf, symbol, machine, look_up)
         return cls(words, sources, btf, tree, probe.when is not ProbeEnds.ENTRY)
+
+    @classmethod
+    def _on_instructions(cls, words: tuple[str, ...], probe: Probe, sources: NameSources) -> Scope:
+        """Return the scope of a probe on return instructions or tail calls, without a look at the function's code.
+
+        A return probe reads the same results, and a kprobe within the function the same registers.
+        """
+        symbol, btf = probe.place.symbol, sources.btf(probe.place.symbol)
+        if probe.when is ProbeEnds.TAIL_CALLS:
+            return cls(("p", f"{symbol}+{_WITHIN}", *words[2:]), sources, btf)
+        tree = CaptureTree(btf, symbol, sources.facts.machine, certain_signature_of)
+        return cls(("r", symbol, *words[2:]), sources, btf, tree, at_exit=True, results_only=True)
 
     @property
     def text(self) -> str:
@@ -93,7 +112,8 @@ class Scope:
 
     def roots(self) -> tuple[CaptureNode, ...]:
         """Return the first level of values that can be captured by name."""
-        return self.tree.roots() if self.tree is not None else ()
+        roots = self.tree.roots() if self.tree is not None else ()
+        return tuple(root for root in roots if root.at_exit) if self.results_only else roots
 
     def fields(self) -> tuple[StaticEventField, ...]:
         """Return the fields of the event that an event probe is on; empty where they are unknown."""

@@ -105,12 +105,20 @@ def at_exit(slip: Slip) -> Iterator[str]:
 
 
 def bad_suffix(slip: Slip) -> Iterator[str]:
-    """Yield `%return` for `%exit` or `%ret`, and no suffix for `%entry`."""
+    """Yield `%return` for `%exit` or `%ret`, `%retinsn` for `%kretinsn`, and no suffix for `%entry`."""
     place, _, suffix = slip.place.partition("%")
-    if suffix[:2] in ("en", ""):
+    if "insn" in suffix or suffix.startswith("tail"):
+        yield slip.placed(f"{place}%{'tailcall' if suffix.startswith('tail') else 'retinsn'}", f"p{slip.name}")
+    elif suffix[:2] in ("en", ""):
         yield slip.placed(place)
     elif suffix[:1] in ("e", "r"):
         yield slip.placed(f"{place}%return")
+
+
+def bad_instructions(slip: Slip) -> Iterator[str]:
+    """Yield a kprobe on the return instructions or tail calls of the function itself."""
+    place, _, suffix = slip.place.partition("%")
+    yield slip.placed(f"{place.partition('+')[0]}%{suffix}", f"p{slip.name}")
 
 
 def tracepoint(slip: Slip) -> Iterator[str]:

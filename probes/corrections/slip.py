@@ -25,6 +25,12 @@ class Slip(NamedTuple):
         return self.text.partition(" ")[0]
 
     @property
+    def name(self) -> str:
+        """Event name in the first word, with the colon before it."""
+        _, colon, name = self.head.partition(":")
+        return colon + name
+
+    @property
     def rest(self) -> str:
         """Text after the first word."""
         return self.text.partition(" ")[2]

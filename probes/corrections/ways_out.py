@@ -20,6 +20,7 @@ _BY_CODE: Final[Mapping[str, Callable[[Slip], Iterator[str]]]] = {
     "NO_BTF_ENTRY": place.no_place,
     "RETVAL_ON_PROBE": place.at_exit,
     "BAD_ADDR_SUFFIX": place.bad_suffix,
+    "bad_retinsn": place.bad_instructions,
     "BAD_TP_NAME": place.tracepoint,
     "NO_EVENT_NAME": place.no_name,
     "NO_GROUP_NAME": place.no_name,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from probes.command import UserProbe, parse_command
 from probes.export.bpftrace_filter import condition
@@ -58,7 +58,7 @@ def write(plans: Sequence[Plan], facts: TargetFacts) -> ExportText:
     texts = False
     for event in events:
         try:
-            text = _event(event, facts)
+            text = "\n\n".join(_event(one, facts) for one in _alike(event))
         except CannotExport as error:
             reasons += [
                 reason if reason.startswith(event.event) else f"{event.event}: {reason}" for reason in error.reasons
@@ -72,6 +72,16 @@ def write(plans: Sequence[Plan], facts: TargetFacts) -> ExportText:
     head += ["Offsets are of this kernel. usage, as root: bpftrace THIS", *(f"note: {note}" for note in notes)]
     comments = "".join(f"// {one_line(line)}".rstrip(" \\") + "\n" for line in head)
     return ExportText("#!/usr/bin/env bpftrace\n" + comments + "".join(f"\n{block}\n" for block in blocks), notes)
+
+
+def _alike(event: PlannedEvent) -> list[PlannedEvent]:
+    """Return an event for the probes of each set of values: some have a constant that tells the instruction."""
+    by_values: dict[tuple[str, ...], list[str]] = {}
+    for line in event.lines:
+        by_values.setdefault(tuple(line.split(" ")[2:]), []).append(line)
+    if len(by_values) < 2:
+        return [event]
+    return [replace(event, line=line, more=tuple(more)) for line, *more in by_values.values()]
 
 
 def _event(event: PlannedEvent, facts: TargetFacts) -> str:

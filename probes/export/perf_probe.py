@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from probes.command import UserProbe, parse_command
 from probes.export.dialect import CannotExport, ExportText, gather
@@ -18,6 +19,7 @@ from probes.export.quoting import sh_word
 from probes.export.shell import BEGIN, CALM, SET_ASIDE, TRAPS, header
 from probes.facts.facts import TargetFacts
 from probes.fetcharg import EventField, FetchArg
+from probes.lowering.filters.field_names import first_unknown
 from probes.names import split_name
 from probes.plans.plan import Plan, PlannedEvent
 from probes.probe import Probe, ProbeKind
@@ -78,6 +80,7 @@ def write(plans: Sequence[Plan], facts: TargetFacts) -> ExportText:
             adds += add
             records.append(record)
             untyped_notes += _untyped_notes(event)
+            untyped_notes += [f"{event.event}: perf shows the address in place of {mark}" for mark in _marks(event)]
         except CannotExport as error:
             reasons += error.reasons
     gather(reasons)
@@ -123,8 +126,23 @@ def _event(event: PlannedEvent) -> tuple[list[tuple[str, str]], str]:
     name = f"{base}__return" if returns else base
     if len(name) > 63:
         raise CannotExport(f"{event.event}: perf puts __return behind the name, which is too long then")
-    adds = [_add(base, parse_command(line), returns) for line in event.lines]
+    marks = _marks(event)
+    if marks and first_unknown(event.filter, [one.name for one in event.columns if one.name not in marks]):
+        raise CannotExport(f"{event.event}: perf writes no constants, and the filter names {', '.join(marks)}")
+    adds = [_add(base, _without(parse_command(line), marks), returns) for line in event.lines]
     return adds, _record(f'"$group":{name}', event.filter)
+
+
+def _marks(event: PlannedEvent) -> tuple[str, ...]:
+    """Return the fields with constants that tell which of several instructions was hit."""
+    return tuple(column.name for column in event.columns if column.names and f" {column.name}=\\" in event.line)
+
+
+def _without(command: object, marks: Sequence[str]) -> object:
+    """Return a probe without the fields of some names."""
+    if not isinstance(command, Probe):
+        return command
+    return replace(command, fetchargs=tuple(arg for arg in command.fetchargs if arg.name not in marks))
 
 
 def _add(name: str, command: object, returns: bool) -> tuple[str, str]:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from probes.code.body import FunctionBody
 from probes.facts.program_support import UNKNOWN_SUPPORT, ProgramSupport
 from probes.programs.program import Program
 
@@ -121,6 +122,8 @@ class Environment:
     """Begin of a file of the kernel, of at most so many bytes. Raises NotReadable."""
     find_number: Callable[[bytes, str, int, int], int | None] | None = None
     """Number in the text of a file by key, column and factor, as monitors find it; None: there is none."""
+    bodies: Callable[[str], Sequence[FunctionBody]] | None = None
+    """Code of each function of a name, most often one. Raises `foreign.refusal.InputRefusal`."""
     programs: ProgramSupport = UNKNOWN_SUPPORT
     """Attach types of BPF programs that the kernel takes."""
 

@@ -24,6 +24,7 @@ from probes.lowering.arguments.warnings import value_warnings
 from probes.lowering.filters.function_filter import check_function_filter
 from probes.lowering.filters.probe_filter import distribute_filter
 from probes.lowering.filters.unrecorded import FUNCTION, explain_unrecorded, known_hint
+from probes.lowering.instructions.offset_check import check_offset, offset_notes
 from probes.lowering.mechanism import Mechanism, choose
 from probes.names import choice_name, event_name, unique_field
 from probes.plans.plan import DEFAULT_GROUP, MAX_PATTERN, Plan, PlanColumn, PlannedEvent
@@ -68,6 +69,7 @@ def lower_function(
         if btf is not None and signature is not None
         else FunctionConvention()
     )
+    check_offset(probe, environment)
     function = _ProbedFunction(probe, mechanism, btf, facts, signature, convention)
     fetchargs, notes = typed_results(probe.fetchargs, probe.place.symbol, mechanism.functions, btf)
     fetchargs = _with_raw_result(fetchargs, facts) if mechanism.others or shared is not None else fetchargs
@@ -222,15 +224,7 @@ def _check_numbers(probe: Probe, selection: CaptureSelection, signature: Signatu
 
 def _symbol_notes(probe: Probe, facts: TargetFacts, environment: Environment) -> list[str]:
     """Return notes from the symbol table: the place is in another function, or a variable is unknown."""
-    place, notes = probe.place, []
-    if place.offset and environment.landing is not None and place.base is None and place.module is None:
-        landing = environment.landing(place.symbol, place.offset)
-        if landing is not None and landing.symbol != place.symbol:
-            notes.append(
-                f"{place.symbol} has {landing.size} bytes: {place} is in {landing.symbol}, {landing.offset} bytes in"
-            )
-        if landing is not None and landing.offset and facts.machine == "x86_64":
-            notes.append(f"{place}: whether an instruction begins there is not known before it is armed")
+    notes = offset_notes(probe.place, facts, environment)
     names = (name for arg in probe.fetchargs for name in unverifiable_symbols(str(arg), environment))
     notes += [f"@{name}: the symbols here are those of code, so nobody knows whether it is there" for name in names]
     return notes

@@ -8,8 +8,9 @@ events is recorded.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import NamedTuple
 
 from btf.btf import Btf
@@ -55,6 +56,10 @@ class _Side(NamedTuple):
     """Fields that are the return value of a function or a system call."""
     calls: frozenset[str] = frozenset()
     """Fields that are the number of a system call."""
+    names: Mapping[str, str] = MappingProxyType({})
+    """Names of numbers by field, as `PlanColumn.names` has them."""
+    notes: tuple[str, ...] = ()
+    """Ways out of a function that the end does not see, each in a line."""
 
 
 def lower_latency(
@@ -103,7 +108,8 @@ def lower_latency(
         f"hist:keys={','.join(k.end for k in latency.keys)}:{difference}=common_timestamp-${begin_variable}:{common}"
         f":onmatch({group_of_begin}.{event_of_begin}).{name}({parameters})"
     )
-    losses = [f"{', '.join(map(str, latency.keys))}: times are kept for {_SIZE:,} different ones, and for no more"]
+    losses = [*begin.notes, *end.notes]
+    losses += [f"{', '.join(map(str, latency.keys))}: times are kept for {_SIZE:,} different ones, and for no more"]
     (synthetic,) = distribute_filter(str(latency), latency.filter, [synthetic], losses)
     events = (synthetic, _with_trigger(begin.event, first), _with_trigger(end.event, second))
     return Plan(latency, events, tuple(losses))
@@ -116,7 +122,8 @@ def _with_trigger(event: PlannedEvent, trigger: str) -> PlannedEvent:
 
 
 def _column(field: str, side: _Side) -> PlanColumn:
-    return PlanColumn(field, field, is_retval=field in side.returned, is_call=field in side.calls)
+    names = side.names.get(field, "")
+    return PlanColumn(field, field, is_retval=field in side.returned, is_call=field in side.calls, names=names)
 
 
 def _synthetic(name: str, values: list[tuple[str, str]], columns: tuple[PlanColumn, ...]) -> PlannedEvent:
@@ -159,7 +166,8 @@ def _side_of_probe(latency: Latency, text: str, end: str, context: RuleContext, 
     """Plan an end that is a probe. Raises CannotLower."""
     column = max(str(latency).find(text), 0)
     try:
-        plan = lower(parse_probe(text), f"{latency.name}_{end}")
+        probe = parse_probe(text)
+        plan = lower(probe, f"{latency.name}_{end}")
     except ParseError as error:
         raise CannotLower(replace(error.refusal, column=column + (error.refusal.column or 0))) from None
     except CannotLower as error:
@@ -172,9 +180,9 @@ def _side_of_probe(latency: Latency, text: str, end: str, context: RuleContext, 
     types = {field.name: _type(field.type, field.size, field.signed) for field in fields}
     types = {planned.name: kind for planned in event.columns if (kind := types.get(planned.name))}
     returned = frozenset(planned.name for planned in event.columns if planned.is_retval)
-    return _Side(
-        event, types | _COMMON, returned, frozenset(planned.name for planned in event.columns if planned.is_call)
-    )
+    calls = frozenset(planned.name for planned in event.columns if planned.is_call)
+    names = {planned.name: planned.names for planned in event.columns if planned.names}
+    return _Side(event, types | _COMMON, returned, calls, names, plan.losses if probe.needs_code else ())
 
 
 def _require(latency: Latency, name: str, types: dict[str, str]) -> None:

@@ -20,6 +20,8 @@ from probes.probe import Probe, ProbeEnds, ProbeKind
 from probes.refusal import CannotLower, own_refusal
 from probes.remedies import BY_TRACEFS
 
+_AT_ENDS = "BPF programs are attached where a function begins and where it returns to, not to its instructions"
+
 
 def lower_to_programs(probe: Armable, given: LoweringInput) -> Plan:
     """Return a plan of programs: fentry and fexit for one function, kprobe.multi for several, or what is there.
@@ -28,6 +30,8 @@ def lower_to_programs(probe: Armable, given: LoweringInput) -> Plan:
     """
     if not isinstance(probe, Probe) or probe.kind in (ProbeKind.TRACEPOINT, ProbeKind.EVENT):
         raise program_refusal(str(probe), 0, "Only probes on functions are BPF programs")
+    if probe.needs_code:
+        raise CannotLower(own_refusal("not_attached", f"%{probe.when.value}", None, f"{_AT_ENDS}; {BY_TRACEFS}"))
     btf, environment, support = given.btf, given.environment, given.environment.programs
     as_multi = given._replace(facts=program_facts(given.facts))
     if probe.when is ProbeEnds.TRACK and support.multi:

@@ -67,7 +67,7 @@ def _lowered(probe: Armable, given: LoweringInput, shared: Signature | None) -> 
     if isinstance(probe, Latency):
 
         def end(side: Probe, name: str) -> Plan:
-            return lower_function(side, btf, facts, group, name, environment)
+            return _on_function(side, given._replace(event=name))
 
         return lower_latency(probe, btf, facts, group, environment, end)
     if isinstance(probe, UserEvent):
@@ -80,4 +80,14 @@ def _lowered(probe: Armable, given: LoweringInput, shared: Signature | None) -> 
         return lower_tracepoint(probe, btf, facts, group, event, environment)
     if probe.kind is ProbeKind.EVENT:
         return lower_event(probe, btf, facts, group, event, environment)
+    return _on_function(probe, given, shared)
+
+
+def _on_function(probe: Probe, given: LoweringInput, shared: Signature | None = None) -> Plan:
+    """Return the plan of a probe on a function, or on instructions that are found in its code. Raises CannotLower."""
+    btf, facts, group, event, environment = given
+    if probe.needs_code:
+        from probes.lowering.instructions.lower_ways_out import lower_ways_out
+
+        return lower_ways_out(probe, btf, facts, group, event, environment)
     return lower_function(probe, btf, facts, group, event, environment, shared)

@@ -122,9 +122,14 @@ def hit_ns(plan: Plan, event: PlannedEvent) -> int:
     ns = ENTRY_NS.get(letter or "t", ENTRY_NS["p"])  # an existing event of the kernel is a tracepoint
     if letter == "f" and event.at_exit:
         ns += EXIT_NS
-    if letter == "p" and isinstance(plan.probe, Probe) and plan.probe.place.offset:
+    if letter == "p" and isinstance(plan.probe, Probe) and _is_inside(plan.probe):
         ns = TRAP_NS
     return ns
+
+
+def _is_inside(probe: Probe) -> bool:
+    """Return whether a probe stands behind the beginning of its function."""
+    return bool(probe.place.offset) or probe.needs_code
 
 
 def percent(share: float) -> str:

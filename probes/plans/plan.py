@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import enum
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from probes.bpf.disassembly import listing
@@ -35,6 +37,13 @@ class Via(enum.StrEnum):
     BPF = "bpf"
 
 
+@lru_cache(maxsize=256)
+def _enumerators(names: str) -> dict[int, str]:
+    """Return the names of a `PlanColumn` by number."""
+    pairs = (one.partition("=") for one in names.split(","))
+    return {int(number): name for number, _, name in pairs if re.fullmatch(r"-?\d{1,20}", number)}
+
+
 @dataclass(frozen=True, slots=True)
 class PlanColumn:
     """Recorded field, with its type in BTF."""
@@ -54,6 +63,10 @@ class PlanColumn:
     """Names of numbers that the target's BTF does not have: `0=IDLE,1=BUSY`."""
     functions: str = ""
     """Pattern of the probed functions, for the field with the one that a record is from; empty: another field."""
+
+    def name_of(self, number: int) -> str:
+        """Return the name that a number has by `names`, or its digits."""
+        return _enumerators(self.names).get(number) or str(number)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from btf.btf import Btf
+from foreign.refusal import InputRefusal
+from probes.code.body import FunctionBody
+from probes.code.boundaries import instruction_at, places_around
+from probes.code.kprobe_refusals import OF_SOME_KERNELS
 from probes.facts.dialect import MAX_MAXACTIVE, Dialect
 from probes.facts.facts import TargetFacts
 from probes.facts.lookups import Environment, SymbolLanding
@@ -173,11 +177,10 @@ def kprobe_spot(
     ibt = _has_ibt(btf, facts) and not is_part and (landing.offset == 0 or _has_endbr(landing, environment))
     entry = landing.offset == 0 or (landing.offset == _IBT_ENTRY and ibt)
     if late is None and not entry:
-        late = (
-            None
-            if is_part and facts.machine == "x86_64"
-            else _check_boundary(word, landing.offset, facts.machine, ibt)
-        )
+        if code_at(landing.symbol, landing.offset, environment) is not None:
+            late = check_instruction(word, landing.symbol, landing.offset, environment)
+        elif not (is_part and facts.machine == "x86_64"):
+            late = _check_boundary(word, landing.offset, facts.machine, ibt)
     if returns and not entry:
         raise Refused("BAD_RETPROBE", 0, symbol)
     return ParsedPlace(symbol, entry and not returns, returns, late, place, notrace)
@@ -202,7 +205,8 @@ def _module_spot(
     if returns and offset:
         raise Refused("BAD_RETPROBE", 0, text)
     notrace = None if traceable or environment.symbol is None else Refused("FAIL_REG_PROBE", 0, text)
-    return ParsedPlace(text, not offset and not returns, returns, None, place, notrace)
+    late = check_instruction(f"{text}+{offset:#x}", symbol, offset, environment, module) if offset else None
+    return ParsedPlace(text, not offset and not returns, returns, late, place, notrace)
 
 
 def _check_symbol(symbol: str, btf: Btf | None, facts: TargetFacts, environment: Environment, on_graph: bool) -> None:
@@ -258,6 +262,38 @@ def _check_boundary(word: str, offset: int, machine: str, ibt: bool) -> Refused 
     if machine == "x86_64" and 0 < offset < start + _FTRACE_CALL and offset != start:
         return Refused("BAD_INSN_BNDRY", 0, word)
     return Refused("FAIL_REG_PROBE", 0, word) if machine == "aarch64" and offset % 4 else None
+
+
+def code_at(symbol: str, offset: int, environment: Environment, module: str = "") -> FunctionBody | None:
+    """Return the code that has an offset of a function; None: it can't be read, or the name is not unique."""
+    if environment.bodies is None:
+        return None
+    try:
+        bodies = environment.bodies(symbol)
+    except InputRefusal:
+        return None
+    found = [body for body in bodies if not module or body.module == module]
+    return found[0] if len(found) == 1 and offset < found[0].parts[0].size else None
+
+
+def check_instruction(
+    word: str, symbol: str, offset: int, environment: Environment, module: str = ""
+) -> Refused | None:
+    """Return the error for an offset where no instruction begins, or one without kprobes; None: none is known.
+
+    On x86-64 the kernel decodes a function from its beginning (can_probe in arch/x86/kernel/kprobes/core.c).
+    """
+    body = code_at(symbol, offset, environment, module)
+    if body is None:
+        return None
+    found = instruction_at(body.parts[0], offset)
+    if found is None:  # arm64 refuses it as any other place (EINVAL of arch_prepare_kprobe)
+        code = "FAIL_REG_PROBE" if body.machine == "aarch64" else "BAD_INSN_BNDRY"
+        near = places_around(body.parts[0], offset)
+        return Refused(code, 0, word, hint="It points into an instruction", corrections=near)
+    if found.refusal and found.refusal != OF_SOME_KERNELS:
+        return Refused("FAIL_REG_PROBE", 0, word, hint=f"No kprobe there: {found.refusal}")
+    return None
 
 
 def _has_endbr(at: SymbolLanding, environment: Environment) -> bool:

@@ -1,8 +1,8 @@
 """Parse the specification language to values; errors have their column.
 
-The language is the kernel's own (Documentation/trace/kprobetrace.rst, fprobetrace.rst) with `$$args`, `%both` and a
-filter behind ` if `; text -> tree -> text returns the same text except for white space. `probes.kernel_verdict`
-computes a kernel's answer to a text; this module rejects only texts that can't be parsed.
+The language is the kernel's own (Documentation/trace/kprobetrace.rst, fprobetrace.rst) with `$$args`, `%both`,
+`%retinsn` and a filter behind ` if `; text -> tree -> text returns the same text except for white space.
+`probes.kernel_verdict` computes a kernel's answer to a text; this module rejects only texts that can't be parsed.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import replace
 from events.names.function_choice import ChoiceError, FunctionChoice, is_choice, is_own_choice
 from probes.fetcharg import FetchArg
 from probes.names import check_name, split_name
-from probes.probe import TEXT, Probe, ProbeEnds, ProbeKind, ProbePlace, SymbolBase
+from probes.probe import INSTRUCTION_ENDS, TEXT, Probe, ProbeEnds, ProbeKind, ProbePlace, SymbolBase
 from probes.syntax.parse_error import ParseError, refuse
 from probes.syntax.parse_fetcharg import parse_fetcharg
 from probes.syntax.text import Word, kstrtol, kstrtoul, split
@@ -30,6 +30,7 @@ __all__ = [
 ]
 
 _FILTER = re.compile(r"\sif(?:\s+|$)")
+_INSTRUCTIONS = {end.value: end for end in INSTRUCTION_ENDS}
 _TYPE = re.compile(r"\s*+(f\S*+)\s++\[([^\[\]]*+)\]((?:,![^\s%]*+)?+(?:%\w*+)?+)(?!\S)")
 """First word and place of a probe on the functions of a type."""
 
@@ -129,15 +130,7 @@ def _place(text: str, kind: ProbeKind, at: int) -> tuple[ProbePlace, ProbeEnds]:
     symbol, percent, suffix = text.partition("%")
     when = ProbeEnds.EXIT if kind is ProbeKind.KRETPROBE else ProbeEnds.ENTRY
     if percent:
-        if suffix == "both" and kind is not ProbeKind.KRETPROBE:
-            when = ProbeEnds.BOTH
-        elif suffix == "track" and kind is ProbeKind.AUTO:
-            when = ProbeEnds.TRACK
-        elif suffix == "return":
-            when = ProbeEnds.EXIT
-        else:
-            code = {"both": "bad_both", "track": "bad_track"}.get(suffix, "BAD_ADDR_SUFFIX")
-            raise refuse(code, at + len(symbol), f"%{suffix}")
+        when = _end(suffix, kind, at + len(symbol))
     if not symbol:
         raise refuse("no_place", at)
     if kstrtoul(symbol) is not None:
@@ -155,9 +148,25 @@ def _place(text: str, kind: ProbeKind, at: int) -> tuple[ProbePlace, ProbeEnds]:
         raise refuse("BAD_PROBE_ADDR", at, symbol)
     if offset and when is ProbeEnds.BOTH:
         raise refuse("bad_both", at + len(symbol), "%both")
+    if offset and when in INSTRUCTION_ENDS:
+        raise refuse("bad_retinsn", at + len(symbol), f"%{suffix}")
     written = sign + number
     plain = f"+{offset}" if offset else ""
     return ProbePlace(name, module if colon else None, offset, "" if written == plain else written), when
+
+
+def _end(suffix: str, kind: ProbeKind, at: int) -> ProbeEnds:
+    """Return the end of a call that follows `%`. Raises ParseError."""
+    if suffix == "both" and kind is not ProbeKind.KRETPROBE:
+        return ProbeEnds.BOTH
+    if suffix == "track" and kind is ProbeKind.AUTO:
+        return ProbeEnds.TRACK
+    if suffix in _INSTRUCTIONS and kind is ProbeKind.KPROBE:
+        return _INSTRUCTIONS[suffix]
+    if suffix == "return":
+        return ProbeEnds.EXIT
+    own = {"both": "bad_both", "track": "bad_track", **dict.fromkeys(_INSTRUCTIONS, "bad_retinsn")}
+    raise refuse(own.get(suffix, "BAD_ADDR_SUFFIX"), at, f"%{suffix}")
 
 
 def _choice(text: str, at: int) -> ProbePlace:
@@ -180,8 +189,8 @@ def _split_offset(text: str) -> tuple[str, str, str]:
 
 
 def uses_own(text: str, has_filter: bool = False) -> bool:
-    """Return whether a text has probewright's own syntax: `$$args`, `%both`, `%track`, `[i]`, several functions
-    otherwise than by a pattern, or a filter the kernel doesn't take.
+    """Return whether a text has probewright's own syntax: `$$args`, `%both`, `%track`, `%retinsn`, `[i]`, several
+    functions otherwise than by a pattern, or a filter the kernel doesn't take.
     """
     command = text.split("#", 1)[0]
     condition = _FILTER.search(command)
@@ -190,10 +199,11 @@ def uses_own(text: str, has_filter: bool = False) -> bool:
     words = split_command(command if condition is None else command[: condition.start()])
     if len(words) > 1 and words[0].text.startswith("f") and is_own_choice(words[1].text.partition("%")[0]):
         return True
-    return (len(words) > 1 and words[1].text.endswith(("%both", "%track"))) or any(
+    return (len(words) > 1 and words[1].text.endswith(_OWN_ENDS)) or any(
         _OWN_ARGUMENTS.search(word.text) or _OWN_INDEX.search(word.text) for word in words[2:]
     )
 
 
+_OWN_ENDS = ("%both", "%track", *(f"%{end}" for end in _INSTRUCTIONS))
 _OWN_ARGUMENTS = re.compile(r"(^|=|\()\$\$args$")
 _OWN_INDEX = re.compile(r"^[^:\\]*[A-Za-z0-9_]\[[0-9]+\]")

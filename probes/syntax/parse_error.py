@@ -15,6 +15,7 @@ _OWN_MESSAGES = {
     "bad_choice": "This stands for no functions",
     "bad_both": "%both is for function probes `f` and `p` at a function's entry",
     "bad_track": "%track is for a probe `f` on one function",
+    "bad_retinsn": "%retinsn and %tailcall are for a kprobe `p` on one function, without an offset",
     "no_event": "An event is named by group/event",
     "event_as_it_is": "An event as it is has all its fields; what follows is `if` and a filter",
     "bad_latency": "A time between events is `lat:NAME BEGIN to END by KEY`",

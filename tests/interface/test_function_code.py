@@ -9,10 +9,14 @@ import pytest
 
 from tests.interface.test_app import SIZE, application, open_compose, pick, write_kernel
 from tests.interface.widget_host import screen_text, until
+from tests.pure.kernel.test_function_body import folder as folder_with_tables
+from tests.pure.kernel.test_return_instructions import CODE, planner_of
 from tests.small_kernel import save
 from tui.compose.code_screen import CodeScreen
 from widgets.dialogs.pick_list import PickList
 from widgets.lists.line_list import LineList
+
+__all__ = ["folder_with_tables"]
 
 
 @pytest.fixture(scope="module")
@@ -110,3 +114,46 @@ async def test_one_of_the_functions_on_the_screen(folder: Path) -> None:
         await until(
             lambda: isinstance(app.screen, CodeScreen) and "no function of this kernel has code" in seen(app), pilot
         )
+
+
+@pytest.mark.parametrize(
+    ("key", "text"), [("r", "p ksys_write%retinsn $retval"), ("t", "p ksys_write%tailcall")], ids=["returns", "tails"]
+)
+async def test_a_key_arms_all_returns_or_tail_calls(
+    folder_with_tables: Path, monkeypatch: pytest.MonkeyPatch, key: str, text: str
+) -> None:
+    planner_of(folder_with_tables, CODE)
+    app, armed = application(folder_with_tables), list[str]()
+    async with app.run_test(size=SIZE) as pilot:
+        await opened(app, pilot, "ksys_write")
+        await until(lambda: "2 of 3 ways out return (+0xc, +0x1b); +0x16 jumps to twin" in seen(app), pilot)
+        monkeypatch.setattr(app.arming, "arm_all", lambda probes: armed.extend(map(str, probes)))
+        await pilot.press(key)
+        compose = app.places.compose
+        await until(lambda: armed == [text], pilot)
+        await until(lambda: compose.is_current and str(compose.specification.current) == text, pilot)
+        await until(lambda: "2 of 3 ways out are seen" in seen(app) or key == "t", pilot)
+
+
+async def test_a_key_says_that_there_is_no_tail_call(folder: Path) -> None:
+    app = application(folder)
+    async with app.run_test(size=SIZE) as pilot:
+        screen = await opened(app, pilot, "ksys_write")
+        await until(lambda: "33 instructions" in seen(app), pilot)
+        await pilot.press("t")
+        await until(lambda: "no kprobe at ksys_write%tailcall" in seen(app), pilot)
+        assert app.screen is screen and "no way out" in seen(app)
+
+
+async def test_returns_are_typed_with_completion(folder_with_tables: Path) -> None:
+    planner_of(folder_with_tables, CODE)
+    app = application(folder_with_tables)
+    async with app.run_test(size=SIZE) as pilot:
+        await open_compose(app, pilot)
+        compose = app.places.compose
+        compose.action_edit()
+        await pilot.press(*"p ksys_write%re")
+        await until(lambda: "%retinsn" in seen(app) and "at each return instruction" in seen(app), pilot)
+        await pilot.press(*"tinsn ")
+        await until(lambda: "$retval" in seen(app), pilot)
+        await until(lambda: "2 of 3 ways out are seen: it returns at +0xc, +0x1b" in seen(app), pilot)

@@ -68,6 +68,7 @@ class Completer:
             self._variables,
             lambda query: _matching(self._structs, query),
             lambda: self._made,
+            self._info.target.recording is not None,
         )
         return complete(text, cursor, known)
 

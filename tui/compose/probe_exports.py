@@ -20,6 +20,7 @@ from probes.facts.lookups import UNKNOWN
 from probes.lowering.lower import lower
 from probes.names import MAX_EVENT_NAME, event_name
 from probes.plans.plan import Plan
+from probes.probe import Probe
 from probes.refusal import CannotLower
 
 GROUP = "probewright"
@@ -86,6 +87,8 @@ def _lowered(planner: Planner, probe: Armable, dialect: ExportDialect, taken: se
     btf = planner.lookups.types_of(probe)
     facts = replace(planner.info.facts, features=dialect.lowered_for(planner.info.facts))
     around = UNKNOWN if is_function(probe) else planner.info.environment.nearby
+    if isinstance(probe, Probe) and probe.needs_code:
+        around = planner.lookups.around(probe)
     plan = lower(probe, btf, facts, GROUP, environment=around)
     name = plan.events[0].event if len(plan.events) == 1 else probe.subject
     for number in range(2, _MOST):

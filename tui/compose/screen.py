@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from probes.command import Armable
     from probes.probe import Probe
     from tui.present.first_row import Preview
+    from widgets.dialogs.code_dialog import CodeChoice
     from widgets.fields.attach_pane import AttachPane
     from widgets.fields.probe_editor import ProbeEditor
     from widgets.spec.spec_editor import SpecEditor
@@ -388,13 +389,17 @@ class ComposeScreen(Screen[None]):
             self.notify(f"no function matches what is searched: {SEARCH_FUNCTIONS}", markup=False)
 
     def _show_code(self, name: str) -> None:
-        from tui.compose.code_screen import CodeScreen
+        from tui.compose.code_screen import CodeScreen, text_of
 
-        def chosen(place: str | None) -> None:
-            if place is not None:
-                self.specification.take_over(f"p {place}")
+        info = open_planner(self.bench).info
 
-        reader = self._attaching.body_reader(open_planner(self.bench).info)
+        def chosen(choice: CodeChoice | None) -> None:
+            if choice is not None:
+                self.specification.take_over(text_of(info, choice, name))
+                if choice.end is not None:
+                    self.action_arm()
+
+        reader = self._attaching.body_reader(info)
         self.app.push_screen(CodeScreen(self.bench, reader, name), chosen)
 
     def action_export(self) -> None:

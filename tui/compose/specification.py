@@ -97,7 +97,8 @@ def asks_target(typed_text: CommandText) -> bool:
     # To read a value of the functions of a pattern may take programs, and the signature of each.
     has_values = isinstance(probe, Probe) and bool(probe.fetchargs or probe.filter)
     by_signatures = has_values and is_choice(probe.subject)
-    return not is_function(probe) or by_symbols or by_signatures or _CAST.search(text) is not None
+    by_code = isinstance(probe, Probe) and probe.needs_code
+    return not is_function(probe) or by_symbols or by_code or by_signatures or _CAST.search(text) is not None
 
 
 def filtered(shown: Specification, condition: str) -> str:
@@ -109,7 +110,7 @@ def filtered(shown: Specification, condition: str) -> str:
 
 
 def _with_fields(info: KernelInfo, probe: Armable | None) -> Probe | None:
-    if not isinstance(probe, Probe) or not is_function(probe) or probe.place.offset:
+    if not isinstance(probe, Probe) or not is_function(probe) or probe.place.offset or probe.needs_code:
         return None
     if is_type(probe.place.symbol):
         return probe

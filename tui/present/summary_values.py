@@ -183,6 +183,8 @@ class ValueNames:
         column = self._column
         if column.functions and isinstance(value, int):
             return self._namer.function(value, column.functions)
+        if column.names and isinstance(value, int):
+            return column.name_of(value)
         return self._namer.text(value, column.btf_type, column.is_retval, field, is_call=column.is_call)
 
     def times(self, counted: Iterable[TopValue]) -> list[SummaryValue]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from textual import on
 from textual.app import ComposeResult
@@ -15,7 +15,8 @@ from textual.widgets import Static
 
 from probes.code.body import CodePart, FunctionBody, Instruction
 from probes.code.rows import CodeRow, code_row, kprobe_refusal, summary_text
-from probes.code.ways_out import ways_out_text
+from probes.code.ways_out import ways_out, ways_out_text
+from probes.probe import ProbeEnds
 from widgets.dialogs.dialog import Dialog
 from widgets.lists.line_list import LineList
 from widgets.number_format import short
@@ -78,11 +79,34 @@ class CodeRows(LineList):
         return (action != "select" or self.rows.next > 0) and super().check_action(action, parameters)
 
 
-class CodeDialog(Dialog[str]):
-    """Dialog that returns the place of the chosen instruction, or None for Escape."""
+class CodeChoice(NamedTuple):
+    """Choice of an instruction, or of all by which calls end."""
+
+    place: str
+    """Place as a kprobe names it: of the instruction, or of the function with `%retinsn` or `%tailcall` behind it."""
+    end: ProbeEnds | None = None
+    """Instructions that are to be armed at once; None: one instruction, whose probe is specified."""
+
+
+class CodeDialog(Dialog[CodeChoice]):
+    """Dialog that returns the choice, or None for Escape."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("n", "way_out", "Way out", id="code.way_out", tooltip="Cursor to the next return or tail call"),
+        Binding(
+            "r",
+            "arm('retinsn')",
+            "Arm returns",
+            id="code.returns",
+            tooltip="Arm a kprobe on each return instruction, with the result",
+        ),
+        Binding(
+            "t",
+            "arm('tailcall')",
+            "Arm tail calls",
+            id="code.tail_calls",
+            tooltip="Arm a kprobe on each jump to a function that returns in place of this one",
+        ),
     ]
 
     DEFAULT_CSS = """
@@ -158,11 +182,23 @@ class CodeDialog(Dialog[str]):
         if reason := kprobe_refusal(body, one):
             self.post_message(self.Refused(place, reason))
         else:
-            self.dismiss(place)
+            self.dismiss(CodeChoice(place))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 - Textual's
-        """Offer the next way out only where there is code."""
-        return action != "way_out" or self._rows is not None
+        """Offer the ways out only where there is code."""
+        return action not in ("way_out", "arm") or self._rows is not None
+
+    def action_arm(self, suffix: str) -> None:
+        """Return the return instructions or tail calls of the function under the cursor, to be armed."""
+        if (found := self._under_cursor) is None:
+            return
+        body, end = found[0], ProbeEnds(suffix)
+        place = f"{body.parts[0].place_at(0)}%{suffix}"
+        is_there = any(way.is_return == (end is ProbeEnds.RETURN_INSTRUCTIONS) for way in ways_out(body))
+        if body.refusal or not is_there:
+            self.post_message(self.Refused(place, body.refusal or ways_out_text(body)))
+        else:
+            self.dismiss(CodeChoice(place, end))
 
     def action_way_out(self) -> None:
         """Put the cursor on the next return or tail call, behind the last on the first."""

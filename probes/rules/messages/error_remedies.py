@@ -123,7 +123,7 @@ WAYS_OUT: Final[dict[str, str]] = {
     "NO_ARG_NAME": "Put a name in front of the =, or leave out the =",
     "BAD_ARG_NAME": "Letters, digits and _, with no digit in front",
     "NO_ARG_BODY": "Something to record must follow the =",
-    "BAD_INSN_BNDRY": "The offset points into an instruction; disassemble the function to find where one begins",
+    "BAD_INSN_BNDRY": "The offset points into an instruction; the code of the function shows where one begins",
     "NO_EP_FILTER": "Put a condition behind the if, or leave it out",
     "BAD_VAR_ARGS": "$arg* stands alone, without a name or a type",
     "DOUBLE_ARGS": "Leave out the second $arg*",

@@ -24,7 +24,7 @@ from probes.fetcharg import (
     Variable,
     variable,
 )
-from probes.probe import Probe, ProbeEnds, ProbeKind, ProbePlace, SymbolBase
+from probes.probe import INSTRUCTION_ENDS, Probe, ProbeEnds, ProbeKind, ProbePlace, SymbolBase
 from probes.syntax.parse import ParseError, parse_fetcharg, parse_probe
 from probes.syntax.text import glob
 from tests.probes_data import KERNELS, Case, kernel
@@ -83,6 +83,8 @@ def probes(draw: st.DrawFn) -> Probe:
     when = ProbeEnds.EXIT if kind is ProbeKind.KRETPROBE else draw(st.sampled_from(ProbeEnds))
     if when is ProbeEnds.TRACK and kind is not ProbeKind.AUTO:
         when = ProbeEnds.BOTH
+    if when in INSTRUCTION_ENDS:
+        kind = ProbeKind.KPROBE
     args = tuple(draw(st.lists(fetchargs, max_size=4)))
     if kind is ProbeKind.AUTO and when is ProbeEnds.ENTRY and "$retval" in " ".join(map(str, args)):
         when = ProbeEnds.EXIT
@@ -164,6 +166,9 @@ def test_every_command_that_kernels_take_is_read() -> None:
         ("f:a/1b vfs_read $$args", "BAD_EVENT_NAME", "1b"),
         ("r vfs_read%both", "bad_both", "%both"),
         ("p vfs_read+4%both", "bad_both", "%both"),
+        ("f vfs_read%retinsn", "bad_retinsn", "%retinsn"),
+        ("r vfs_read%tailcall", "bad_retinsn", "%tailcall"),
+        ("p vfs_read+4%retinsn", "bad_retinsn", "%retinsn"),
         ("f vfs_read \\x", "BAD_IMM", "x"),
         ('f vfs_read \\"x', "IMMSTR_NO_CLOSE", ""),
         ("f vfs_read x=$$args", "BAD_VAR_ARGS", "$$args"),

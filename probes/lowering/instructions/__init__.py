@@ -1,0 +1,1 @@
+"""Lower probes on instructions that are found in a function's code."""
