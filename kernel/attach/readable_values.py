@@ -1,0 +1,119 @@
+"""Gather what is known of a running kernel on the means to attach to a function; report what each of them reads."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from foreign.refusal import InputRefusal
+from kernel.attach.explain import AttachExplainer
+from kernel.attach.function_body import BodyReader
+from kernel.attach.kcore import Kcore
+from kernel.connection.kernel_info import KernelInfo
+from kernel.connection.probe_lookups import ProbeLookups
+from kernel.errors import FileRefused
+from kernel.facts.gather import read_config
+from kernel.tracefs import decode
+from probes.attaching.values import Attachability, ReasonKind
+from probes.facts.program_support import ProgramSupport
+from probes.probe import Probe, ProbeKind, ProbePlace
+from probes.readable.collect import KprobeFacts, function_report
+from probes.readable.ftrace_call import CALL_BYTES, FIRST_BYTES, end_of_ftrace_call
+from probes.readable.judge import MeansJudge
+from probes.readable.report import FunctionReport, Means
+from probes.readable.rows import UNKNOWN
+
+_FTRACE_HANDLER: Final = "kprobe_ftrace_handler"
+_OPTIMISATION: Final = "/proc/sys/debug/kprobes-optimization"
+_OPTIONS: Final = (
+    "HAVE_DYNAMIC_FTRACE_WITH_ARGS",
+    "HAVE_DYNAMIC_FTRACE_WITH_FTRACE_REGS",
+    "DYNAMIC_FTRACE_WITH_REGS",
+    "DYNAMIC_FTRACE_WITH_DIRECT_CALLS",
+    "KPROBES_ON_FTRACE",
+    "OPTPROBES",
+    "FPROBE",
+    "KPROBE_EVENTS_ON_NOTRACE",
+)
+_OFF: Final = ProgramSupport(fentry=False, multi=False, obstacle="it was not tried: this is no running kernel")
+
+
+class ReadableValueReader:
+    """Reader of reports on one target; every call may take a second: for a worker."""
+
+    def __init__(self, info: KernelInfo, explainer: AttachExplainer | None = None) -> None:
+        """Take a target; `explainer`: one of the same target, which has looked already."""
+        self._info = info
+        self._explainer = explainer or AttachExplainer(info)
+        self._bodies = BodyReader(info, self._explainer.attachability)
+        self._settings: tuple[tuple[str, str], ...] | None = None
+
+    def report(self, name: str) -> FunctionReport:
+        """Return what can be read of a function's call. Raises TargetLost, BtfError where types lie."""
+        info = self._info
+        about = self._explainer.attachability(name)
+        lookups = ProbeLookups(info)
+        info.load_symbols()
+        on_function = Probe(ProbePlace(name), kind=ProbeKind.KPROBE)
+        btf = lookups.types_of(on_function)
+        programs = info.program_support if info.target.is_kernel else _OFF
+        around = replace(lookups.around(on_function), programs=programs, event=info.environment.nearby.event)
+        judge = MeansJudge(btf, info.facts, around)
+        prototype = info.function(name).prototype
+        return function_report(name, judge, self._kprobe_facts(name, about), prototype, info.environment.events)
+
+    def _kprobe_facts(self, name: str, about: Attachability) -> KprobeFacts:
+        symbols = self._info.symbols
+        on_ftrace = symbols.address_of(_FTRACE_HANDLER) is not None if symbols is not None else None
+        obstacles = {}
+        if not about.has(ReasonKind.TWINS):  # what is said of them depends on the place, as verdicts do
+            kinds = {
+                Means.BREAKPOINT: ProbeKind.KPROBE,
+                Means.KRETPROBE: ProbeKind.KRETPROBE,
+                Means.FPROBE_ENTRY: ProbeKind.FPROBE,
+                Means.FPROBE_EXIT: ProbeKind.FPROBE,
+            }
+            obstacles = {means: about.text for means, kind in kinds.items() if kind not in about.kinds and about.text}
+        settings = (*self._config(), ("debug/kprobes-optimization", self._optimisation() or "not there"))
+        notes = tuple(reason.text for reason in about.reasons)
+        end = self._call_end(name) if on_ftrace else None
+        refused = self._refusal_at(name, end) if end is not None else ""
+        return KprobeFacts(on_ftrace, self._optimisation(), end, refused, settings, obstacles, notes)
+
+    def _refusal_at(self, name: str, offset: int) -> str:
+        """Return why the instruction at an offset takes no kprobe; empty: it takes one, or that is unknown."""
+        try:
+            bodies = self._bodies.bodies(name)
+        except InputRefusal:
+            return ""
+        found = [one for body in bodies for part, one in body.instructions() if part is body.parts[0]]
+        return next((one.refusal for one in found if one.offset == offset), "no instruction begins there")
+
+    def _config(self) -> tuple[tuple[str, str], ...]:
+        if self._settings is None:
+            config = read_config(self._info.target, self._info.facts.release)
+            self._settings = tuple(
+                (f"CONFIG_{name}", config.get(name, "n") if config else UNKNOWN) for name in _OPTIONS
+            )
+        return self._settings
+
+    def _optimisation(self) -> str:
+        """Return `1` where kprobes are optimised, `0` where that is off; empty: the kernel does not do it."""
+        try:
+            return decode(self._info.target.read(_OPTIMISATION, 16)).strip()
+        except FileRefused:
+            return ""
+
+    def _call_end(self, name: str) -> int | None:
+        """Return the end of ftrace's call in a function, by the kernel's memory; None: unknown."""
+        symbols, info = self._info.symbols, self._info
+        entries = [entry for entry in symbols.named(name) if entry.code] if symbols is not None else []
+        if len(entries) != 1 or not info.target.is_kernel:
+            return None
+        address, machine = entries[0].address, info.facts.machine
+        if (begin := info.environment.call_at(address)) is not None:
+            return begin + CALL_BYTES if machine == "x86_64" else None
+        try:
+            return end_of_ftrace_call(Kcore(info.target).read(address, FIRST_BYTES), machine)
+        except FileRefused:
+            return None
