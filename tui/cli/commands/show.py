@@ -53,7 +53,7 @@ def _show(info: KernelInfo, arguments: argparse.Namespace) -> int:
         _ = info.catalog
     if arguments.code:
         return _code(info, lone or arguments.name, arguments)
-    if arguments.regs:
+    if arguments.regs or arguments.measure:
         return _registers(info, lone or arguments.name, arguments)
     if lone and not info.catalog.attachability(lone).has(ReasonKind.UNKNOWN):
         return _function(info, lone, arguments)
@@ -87,7 +87,7 @@ def _registers(info: KernelInfo, name: str, arguments: argparse.Namespace) -> in
     if AttachExplainer(info).attachability(name).has(ReasonKind.UNKNOWN):
         return _nothing(info, name)
     try:
-        return show_registers(info, name, as_json=arguments.json)
+        return show_registers(info, name, as_json=arguments.json, measured=arguments.measure)
     except InputRefusal as error:
         print(plain(f"probewright: {error}"), file=sys.stderr)
         return REFUSED
