@@ -65,7 +65,7 @@ def file_places(places: "Sequence[int]") -> bytes:
 
 
 def time_calls(calls: int, rounds: int) -> "tuple[int, list[bytes]]":
-    """Call getpgid(2) again and again, in bounded number and time; return the thread, and the time of each round.
+    """Call getsid(2) again and again, in bounded number and time; return the thread, and the time of each round.
 
     Args:
         calls: calls of each round.
@@ -76,13 +76,13 @@ def time_calls(calls: int, rounds: int) -> "tuple[int, list[bytes]]":
     import time
 
     # Names of the loop are local ones: to look up others would take longer than the call.
-    getpgid, clock, calls = os.getpgid, time.perf_counter, min(calls, MOST_CALLS)
+    getsid, clock, calls = os.getsid, time.perf_counter, min(calls, MOST_CALLS)
     times = []
     begin = clock()
     for _ in range(min(rounds, MOST_ROUNDS)):
         start = clock()
         for _ in range(calls):
-            getpgid(0)
+            getsid(0)
         end = clock()
         times.append(int((end - start) * 1e9))
         if end - begin > MOST_SECONDS:

@@ -14,7 +14,7 @@ from typing import Final
 
 from foreign.refusal import InputRefusal
 from kernel.agent import bpf_calls
-from kernel.attach.readable_values import ReadableValueReader
+from kernel.attach.readable_values import OPTIMISATION, ReadableValueReader
 from kernel.bpf import calls
 from kernel.bpf.calls import BpfRefused, MapType
 from kernel.cleanup.owner import GROUP_PREFIX, INSTANCE_PREFIX
@@ -42,6 +42,7 @@ from probes.readable.hit_cost import (
     count_own_hits,
     per_call,
 )
+from probes.readable.optimised import kprobe_offsets
 from probes.readable.report import FunctionReport, Means, MeansReport
 from probes.refusal import CannotLower
 
@@ -85,7 +86,7 @@ def measure(info: KernelInfo, reader: ReadableValueReader) -> CostReport:
     undo = UndoList(info.target)
     failures = []
     try:
-        costs = _HitTimer(info, undo, report).costs()
+        costs = _HitTimer(info, undo, reader, report).costs()
     except FileRefused as error:
         raise InputRefusal("", f"hits can't be timed there: {error}") from None
     finally:
@@ -98,8 +99,9 @@ def measure(info: KernelInfo, reader: ReadableValueReader) -> CostReport:
 class _HitTimer:
     """Timer of calls on one target, with an instance of its own."""
 
-    def __init__(self, info: KernelInfo, undo: UndoList, report: FunctionReport) -> None:
+    def __init__(self, info: KernelInfo, undo: UndoList, reader: ReadableValueReader, report: FunctionReport) -> None:
         self._info = info
+        self._reader = reader
         self._target = info.target
         self._undo = undo
         self._report = report
@@ -114,6 +116,7 @@ class _HitTimer:
         self._short = calls_for(min(first), _BREAKPOINT_ROUND_NS)
         self._target.perform(self._instance.write("set_event_pid", str(self._thread)))
         self._bare: list[float] = []
+        self._optimises = dict(report.settings).get(OPTIMISATION) == "1"
 
     def _time(self, number: int, rounds: int) -> tuple[int, list[float]]:
         """Return our thread there, and the ns of a call in each round. Raises FileRefused, TargetLost."""
@@ -137,6 +140,8 @@ class _HitTimer:
     def _timed(self, means: Means) -> MeansCost:
         """Return the time of a call with a means armed, bare calls before it."""
         report = self._report.report(means)
+        if means in (Means.BREAKPOINT, Means.OPTIMISED):
+            report = self._kprobe_report(means)
         if report.refusal and means is not Means.TRACEPOINT:
             return MeansCost(means, reason=report.refusal)
         self._bare += self._time(self._calls, 2)[1]
@@ -144,6 +149,15 @@ class _HitTimer:
             return self._timed_program(means) if means.by_program else self._timed_event(report)
         except (BpfRefused, CannotLower, FileRefused) as error:
             return MeansCost(means, reason=str(error))
+
+    def _kprobe_report(self, means: Means) -> MeansReport:
+        """Return the report of a kprobe by a breakpoint, or of an optimised one, on an instruction that is such."""
+        report, name = self._report.report(means), self._report.function
+        body = self._reader.body(name) if self._optimises else None
+        places = kprobe_offsets(body, optimised=means is Means.OPTIMISED) if body is not None else []
+        first = self._reader.call_end(name) or 0
+        place = next((one for one in places if one >= first), None)
+        return report if place is None else MeansReport(means, f"p {name}+{place:#x}")
 
     # -- events of tracefs -----------------------------------------------------------------------------------------
 
@@ -172,8 +186,7 @@ class _HitTimer:
 
     def _timed_event(self, report: MeansReport) -> MeansCost:
         means = report.means
-        optimises = self._report.report(Means.OPTIMISED).attaches
-        if means is Means.BREAKPOINT and optimises:
+        if means is Means.BREAKPOINT and self._optimises:
             return self._timed_breakpoint(report)
         try:
             with self._armed(report):

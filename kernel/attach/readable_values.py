@@ -15,16 +15,19 @@ from kernel.errors import FileRefused
 from kernel.facts.gather import read_config
 from kernel.tracefs import decode
 from probes.attaching.values import Attachability, ReasonKind
+from probes.code.body import FunctionBody
 from probes.facts.program_support import ProgramSupport
 from probes.probe import Probe, ProbeKind, ProbePlace
 from probes.readable.collect import KprobeFacts, function_report
 from probes.readable.ftrace_call import CALL_BYTES, FIRST_BYTES, end_of_ftrace_call
 from probes.readable.judge import MeansJudge
+from probes.readable.optimised import optimisation_refusal
 from probes.readable.report import FunctionReport, Means
 from probes.readable.rows import UNKNOWN
 
 _FTRACE_HANDLER: Final = "kprobe_ftrace_handler"
-_OPTIMISATION: Final = "/proc/sys/debug/kprobes-optimization"
+OPTIMISATION: Final = "debug/kprobes-optimization"
+"""Name of the setting by which kprobes are optimised, below /proc/sys."""
 _OPTIONS: Final = (
     "HAVE_DYNAMIC_FTRACE_WITH_ARGS",
     "HAVE_DYNAMIC_FTRACE_WITH_FTRACE_REGS",
@@ -50,17 +53,20 @@ class ReadableValueReader:
 
     def report(self, name: str) -> FunctionReport:
         """Return what can be read of a function's call. Raises TargetLost, BtfError where types lie."""
-        info = self._info
-        about = self._explainer.attachability(name)
-        lookups = ProbeLookups(info)
+        info, judge = self._info, self.judge(name)
+        about, prototype = self._explainer.attachability(name), info.function(name).prototype
+        return function_report(name, judge, self._kprobe_facts(name, about), prototype, info.environment.events)
+
+    def judge(self, name: str) -> MeansJudge:
+        """Return the judge of probes on a function. Raises TargetLost."""
+        info, lookups = self._info, ProbeLookups(self._info)
         info.load_symbols()
+        self._explainer.attachability(name)  # the catalog knows other names of its code from then on
         on_function = Probe(ProbePlace(name), kind=ProbeKind.KPROBE)
         btf = lookups.types_of(on_function)
         programs = info.program_support if info.target.is_kernel else _OFF
         around = replace(lookups.around(on_function), programs=programs, event=info.environment.nearby.event)
-        judge = MeansJudge(btf, info.facts, around)
-        prototype = info.function(name).prototype
-        return function_report(name, judge, self._kprobe_facts(name, about), prototype, info.environment.events)
+        return MeansJudge(btf, info.facts, around)
 
     def _kprobe_facts(self, name: str, about: Attachability) -> KprobeFacts:
         symbols = self._info.symbols
@@ -74,20 +80,22 @@ class ReadableValueReader:
                 Means.FPROBE_EXIT: ProbeKind.FPROBE,
             }
             obstacles = {means: about.text for means, kind in kinds.items() if kind not in about.kinds and about.text}
-        settings = (*self._config(), ("debug/kprobes-optimization", self._optimisation() or "not there"))
+        settings = (*self._config(), (OPTIMISATION, self._optimisation() or "not there"))
         notes = tuple(reason.text for reason in about.reasons)
-        end = self._call_end(name) if on_ftrace else None
-        refused = self._refusal_at(name, end) if end is not None else ""
-        return KprobeFacts(on_ftrace, self._optimisation(), end, refused, settings, obstacles, notes)
+        end = self.call_end(name) if on_ftrace else None
+        refused = jump_refused = ""
+        if end is not None and (body := self.body(name)) is not None:
+            refused = _refusal_at(body, end)
+            jump_refused = optimisation_refusal(body, end)
+        return KprobeFacts(on_ftrace, self._optimisation(), end, refused, jump_refused, settings, obstacles, notes)
 
-    def _refusal_at(self, name: str, offset: int) -> str:
-        """Return why the instruction at an offset takes no kprobe; empty: it takes one, or that is unknown."""
+    def body(self, name: str) -> FunctionBody | None:
+        """Return the code of the only function of a name; None: there are several, or it can't be decoded here."""
         try:
             bodies = self._bodies.bodies(name)
         except InputRefusal:
-            return ""
-        found = [one for body in bodies for part, one in body.instructions() if part is body.parts[0]]
-        return next((one.refusal for one in found if one.offset == offset), "no instruction begins there")
+            return None
+        return bodies[0] if len(bodies) == 1 else None
 
     def _config(self) -> tuple[tuple[str, str], ...]:
         if self._settings is None:
@@ -100,11 +108,11 @@ class ReadableValueReader:
     def _optimisation(self) -> str:
         """Return `1` where kprobes are optimised, `0` where that is off; empty: the kernel does not do it."""
         try:
-            return decode(self._info.target.read(_OPTIMISATION, 16)).strip()
+            return decode(self._info.target.read(f"/proc/sys/{OPTIMISATION}", 16)).strip()
         except FileRefused:
             return ""
 
-    def _call_end(self, name: str) -> int | None:
+    def call_end(self, name: str) -> int | None:
         """Return the end of ftrace's call in a function, by the kernel's memory; None: unknown."""
         symbols, info = self._info.symbols, self._info
         entries = [entry for entry in symbols.named(name) if entry.code] if symbols is not None else []
@@ -117,3 +125,9 @@ class ReadableValueReader:
             return end_of_ftrace_call(Kcore(info.target).read(address, FIRST_BYTES), machine)
         except FileRefused:
             return None
+
+
+def _refusal_at(body: FunctionBody, offset: int) -> str:
+    """Return why the instruction at an offset takes no kprobe; empty: it takes one."""
+    refusals = (one.refusal for one in body.parts[0].instructions if one.offset == offset)
+    return next(refusals, "no instruction begins there")

@@ -46,6 +46,8 @@ class KprobeFacts:
     """Offset in bytes behind ftrace's call; None: unknown."""
     behind_call_refusal: str = ""
     """Reason why the instruction there takes no kprobe; empty: it takes one, or its code is not decoded."""
+    optimisation_refusal: str = ""
+    """Reason why the kernel would leave it a breakpoint there; empty: nothing known is against a jump."""
     settings: tuple[tuple[str, str], ...] = ()
     """Options of the kernel's configuration with their values."""
     obstacles: dict[Means, str] = field(default_factory=dict)
@@ -244,6 +246,8 @@ class _Collector:
             return MeansReport(Means.OPTIMISED, refusal=reason)
         if self.kprobes.optimisation == "0":
             return MeansReport(Means.OPTIMISED, refusal="debug/kprobes-optimization is 0")
+        if self.kprobes.optimisation_refusal:
+            return MeansReport(Means.OPTIMISED, refusal=self.kprobes.optimisation_refusal)
         return read()
 
 

@@ -12,7 +12,7 @@ from probes.readable.report import Means
 
 COUNT_BYTES: Final = 8
 """Bytes of the counter, in the only element of `MapRole.HITS`."""
-SYSTEM_CALL: Final = "getpgid"
+SYSTEM_CALL: Final = "getsid"
 """System call that is timed: it changes nothing, and takes no lock that others wait for."""
 _HALF: Final = 32
 
@@ -47,7 +47,7 @@ class MeansCost(NamedTuple):
 
     means: Means
     cost: Spread | None = None
-    """What a call takes more with it; None: it was not measured."""
+    """Time that it adds to a call; None: it was not measured."""
     hits: int = 0
     """Hits of our own thread that were recorded or counted."""
     calls: int = 0

@@ -45,16 +45,16 @@ class MeansJudge:
     environment: Environment
     """Symbols, and the programs that the kernel attaches."""
 
-    def plan(self, means: Means, place: ProbePlace, *fetchargs: FetchArg) -> Plan | Refusal:
-        """Return the plan of a probe by a means, or why it is refused."""
-        probe, support = probe_by(means, place, *fetchargs), self.environment.programs
+    def plan(self, means: Means, probe: Probe, group: str = "") -> Plan | Refusal:
+        """Return the plan of a probe by a means, or why it is refused; `group`: that of its events."""
+        support = self.environment.programs
         if not means.by_program:
-            found = check_plan(probe, self.btf, self.facts, "", self.environment)
+            found = check_plan(probe, self.btf, self.facts, group, self.environment)
         else:
             on_one = means in (Means.FENTRY, Means.FEXIT)
             alone = replace(support, fentry=on_one and support.fentry, multi=not on_one and support.multi)
             around = replace(self.environment, programs=alone)
-            found = check_plan(probe, self.btf, self.facts, "", around, via=Via.BPF)
+            found = check_plan(probe, self.btf, self.facts, group, around, via=Via.BPF)
         if found.plan is not None:
             return found.plan
         return found.verdict.error or Refusal("refused_without_message", "The kernel refuses it")
@@ -69,7 +69,7 @@ class MeansJudge:
             return support.obstacle or NO_FENTRY
         if means in (Means.MULTI_ENTRY, Means.MULTI_EXIT) and not support.multi:
             return support.obstacle or NO_MULTI
-        plan = self.plan(means, place, *fetchargs)
+        plan = self.plan(means, probe_by(means, place, *fetchargs))
         if isinstance(plan, Refusal):
             return refusal_text(plan)
         if means.at_exit and any(not event.at_exit for event in plan.events):

@@ -49,7 +49,7 @@ class ReadableValue(NamedTuple):
 
 
 class MeansReport(NamedTuple):
-    """What one means reads of the function's call."""
+    """Values of the function's call that one means reads."""
 
     means: Means
     spec: str = ""
