@@ -17,6 +17,7 @@ from kernel.tracefs import decode
 from probes.attaching.values import Attachability, ReasonKind
 from probes.code.body import FunctionBody
 from probes.facts.program_support import ProgramSupport
+from probes.functions.signature import Signature, certain_signature_of
 from probes.probe import Probe, ProbeKind, ProbePlace
 from probes.readable.collect import KprobeFacts, function_report
 from probes.readable.ftrace_call import CALL_BYTES, FIRST_BYTES, end_of_ftrace_call
@@ -56,6 +57,16 @@ class ReadableValueReader:
         info, judge = self._info, self.judge(name)
         about, prototype = self._explainer.attachability(name), info.function(name).prototype
         return function_report(name, judge, self._kprobe_facts(name, about), prototype, info.environment.events)
+
+    @property
+    def machine(self) -> str:
+        """Architecture of the target, as `uname -m` says it."""
+        return self._info.facts.machine
+
+    def signature(self, name: str) -> Signature | None:
+        """Return the signature of a function; None: BTF lacks it, or has several that differ. Raises TargetLost."""
+        btf = self.judge(name).btf
+        return certain_signature_of(btf, name) if btf is not None else None
 
     def judge(self, name: str) -> MeansJudge:
         """Return the judge of probes on a function. Raises TargetLost."""
