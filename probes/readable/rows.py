@@ -40,8 +40,8 @@ def means_lines(report: MeansReport) -> Iterator[str]:
     if report.refusal:
         yield f"{report.means:<{_WIDTH}} can't be attached: {report.refusal}"
         return
-    option = "  --via bpf" if report.means.by_program else ""
-    yield f"{report.means:<{_WIDTH}} {report.spec}{option}"
+    recorded = ", recorded by BPF programs" if report.means.by_program else ""
+    yield f"{report.means:<{_WIDTH}} {report.spec}{recorded}"
     read = [_value_text(value.name, value.fetcharg) for value in report.values if not value.reason]
     yield f"  reads      {', '.join(read) or 'no argument and no result'}"
     for reason in dict.fromkeys(value.reason for value in report.values if value.reason):

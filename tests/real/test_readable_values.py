@@ -28,7 +28,7 @@ from probes.readable.report import FunctionReport, Means, MeansReport
 from probes.static_events import StaticEvent
 from probes.syntax.parse_fetcharg import parse_fetcharg
 from tests.real.command import address, run, ssh_to
-from tests.real.guest_watch import rows_of, run_workload, watch_of
+from tests.real.guest_watch import run_workload, watch_of
 from tests.real.known_calls import CALLS, SEVEN, KnownCall, Made, command, kprobe_flags, made, put_program, taken
 from tests.real.processes import until
 
@@ -177,10 +177,17 @@ class TestOnKernels:
     def _compare_some(self, seen: Seen, calls: Sequence[KnownCall]) -> None:
         try:
             armed = [one for call in calls for one in arm(seen, call, seen.reader.report(call.function))]
+            store = seen.watch.store
+            assert store is not None
+            first = store.next_seq
             run_workload(seen.watch, seen.guest, command(calls, seen.machine))
             known = made(seen.guest)
+            by_event: dict[str, list[dict[str, Any]]] = {}
+            for seq in range(max(first, store.first_seq), store.next_seq):
+                if (record := store.record(seq)).pid == known.pid:
+                    by_event.setdefault(record.event.rpartition("/")[2], []).append(dict(record.values))
             for one in armed:
-                rows = [row for row in rows_of(seen.watch, one.event) if row["thread"] == known.pid]
+                rows = by_event.get(one.event, [])
                 if not rows:
                     seen.checked.wrong.append(f"{one.report.means} {one.call.function}: no event of the call")
                     continue
