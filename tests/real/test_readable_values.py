@@ -110,11 +110,14 @@ def _as_number(arg: FetchArg) -> FetchArg:
     return replace(arg, type="x64") if arg.type in ("string", "ustring") else arg
 
 
-def arm(seen: Seen, call: KnownCall, report: FunctionReport) -> Iterator[ArmedMeans]:
-    """Arm each means that is said to attach."""
+def arm(seen: Seen, call: KnownCall, report: FunctionReport, *, programs: bool) -> Iterator[ArmedMeans]:
+    """Arm each means that is said to attach: events of tracefs, or programs.
+
+    Apart, as a kernel may refuse a function a program while a kprobe stands on ftrace's call there.
+    """
     judge = seen.reader.judge(call.function)
     for one in report.reports:
-        if not one.attaches or one.means is Means.TRACEPOINT:
+        if not one.attaches or one.means is Means.TRACEPOINT or one.means.by_program is not programs:
             continue
         event = f"{call.function.strip('_')}_{one.means.name.lower()}"
         probe, names = probe_of(one, event)
@@ -169,14 +172,16 @@ class TestOnKernels:
         calls = present(seen, FUNCTIONS)
         assert calls
         for start in range(0, len(calls), TOGETHER):
-            self._compare_some(seen, calls[start : start + TOGETHER])
+            for programs in (False, True):
+                self._compare_some(seen, calls[start : start + TOGETHER], programs=programs)
         assert not seen.checked.wrong, "\n".join(seen.checked.wrong)
         assert seen.checked.counts["values"] > 10 * len(calls)
         print(f"\n{seen.reader.machine}: {len(calls)} functions, {dict(seen.checked.counts)}")
 
-    def _compare_some(self, seen: Seen, calls: Sequence[KnownCall]) -> None:
+    def _compare_some(self, seen: Seen, calls: Sequence[KnownCall], *, programs: bool) -> None:
         try:
-            armed = [one for call in calls for one in arm(seen, call, seen.reader.report(call.function))]
+            reports = {call.function: seen.reader.report(call.function) for call in calls}
+            armed = [one for call in calls for one in arm(seen, call, reports[call.function], programs=programs)]
             store = seen.watch.store
             assert store is not None
             first = store.next_seq
