@@ -172,7 +172,8 @@ class TestOnKernels:
         calls = present(seen, FUNCTIONS)
         assert calls
         for start in range(0, len(calls), TOGETHER):
-            for programs in (False, True):
+            # An emulated 6.1 takes minutes to close a program whose attachment failed: there hits are timed by it only.
+            for programs in (False,) if seen.guest.kernel.release.startswith("6.1.") else (False, True):
                 self._compare_some(seen, calls[start : start + TOGETHER], programs=programs)
         assert not seen.checked.wrong, "\n".join(seen.checked.wrong)
         assert seen.checked.counts["values"] > 10 * len(calls)
