@@ -83,6 +83,14 @@ COMMANDS = (
         "compose",
         footer=False,
     ),
+    Command(
+        "registers",
+        "r",
+        "Registers",
+        "Show what each way to attach to the function reads, which values it lacks, and what a hit costs.",
+        "compose",
+        footer=False,
+    ),
     Command("export", "o", "Export", "Export the probe for another tool: a script, bpftrace, perf.", "compose"),
     Command("take_back", "u", "Take back", "Take back what was cleared, disarmed, counted or filtered last.", "live"),
     Command(
@@ -228,14 +236,16 @@ COMMANDS = (
 
 GUARDED_ACTIONS = frozenset({
     "answer", "arm_composed", "boot", "clear", "code", "copy", "disarm", "disarm_all", "disarm_hosts", "export",
-    "graph", "in_kernel", "losses", "probe", "record", "remedy", "retry", "save", "source", "take_back", "triggers",
-    "watch_memory",
+    "graph", "in_kernel", "losses", "measure", "probe", "record", "registers", "remedy", "retry", "save", "source",
+    "take_back", "triggers", "watch_memory",
 })  # fmt: skip
 """Names of actions that destroy, write, change the kernel or open a dialog: a letter within a typed word never
 triggers one.
 """
 
-KERNEL_ACTIONS = frozenset({"graph", "in_kernel", "record", "remedy", "source", "triggers", "watch_memory"})
+KERNEL_ACTIONS = frozenset({
+    "graph", "in_kernel", "measure", "record", "remedy", "source", "triggers", "watch_memory",
+})  # fmt: skip
 """Names of actions that need a kernel that runs: on a recording no footer offers them; help, and the key, say why."""
 
 WHY_NOT = {

@@ -79,6 +79,11 @@ SCREENS: Final = {
         "The instructions that the kernel runs. A - stands before those that take no kprobe, the reason behind them. "
         "Armed ones have their hits.",
     ),
+    "RegisterDialog": ScreenNote(
+        "What can be read where",
+        "Each way to attach to the function: the probe that does it, the arguments, the result and the registers "
+        "that it reads, and why not the rest.",
+    ),
     "FormDialog": ScreenNote("A form", "Every line is checked while you type."),
     "ConfirmDialog": ScreenNote("A question", "Enter takes the marked button."),
     "PastedProbes": ScreenNote("Pasted probes", "Enter arms all that are marked ✓; Esc arms none."),

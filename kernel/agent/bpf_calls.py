@@ -64,6 +64,33 @@ def file_places(places: "Sequence[int]") -> bytes:
     return b",".join(b"%d" % place for place in places) + b";"
 
 
+def time_calls(calls: int, rounds: int) -> "tuple[int, list[bytes]]":
+    """Call getsid(2) again and again, in bounded number and time; return the thread, and the time of each round.
+
+    Args:
+        calls: calls of each round.
+        rounds: rounds; fewer are made where that takes more than `MOST_SECONDS`.
+
+    Returns the id of the thread, and as the only memory the nanoseconds of each round (u64).
+    """
+    import time
+
+    # Names of the loop are local ones: to look up others would take longer than the call.
+    getsid, clock, calls = os.getsid, time.perf_counter, min(calls, MOST_CALLS)
+    times = []
+    begin = clock()
+    for _ in range(min(rounds, MOST_ROUNDS)):
+        start = clock()
+        for _ in range(calls):
+            getsid(0)
+        end = clock()
+        times.append(int((end - start) * 1e9))
+        if end - begin > MOST_SECONDS:
+            break
+    thread = int(os.readlink("/proc/thread-self").rpartition("/")[2])
+    return thread, [b"".join(one.to_bytes(8, "little") for one in times)]
+
+
 class _CallMemory:
     """Memory of one call: the attributes, and what their pointers lead to."""
 
@@ -126,9 +153,10 @@ class BpfCalls:
         """Return the result of a call, below 0 an errno; and the contents of the memory that the kernel may fill.
 
         Args:
-            command: BPF_* (enum bpf_cmd); or PERF_EVENT_OPEN, PERF_EVENT_READ.
+            command: BPF_* (enum bpf_cmd); or PERF_EVENT_OPEN, PERF_EVENT_READ, TIME_CALLS.
             attributes: union bpf_attr, of this machine; or the process and the CPU (s32 each), and perf_event_attr;
-                or the file of a perf event that was opened here (u64), whose count becomes the first part.
+                or the file of a perf event that was opened here (u64), whose count becomes the first part; or the
+                numbers for `time_calls` (u32 each).
             parts: for each pointer in it: its offset, the kind of the memory, and what is given for that.
 
         Raises OSError where this machine's number of the call is unknown.
@@ -137,6 +165,8 @@ class BpfCalls:
 
         if command == PERF_EVENT_READ:
             return self._read_count(attributes, parts)
+        if command == TIME_CALLS:
+            return time_calls(int.from_bytes(attributes[:4], "little"), int.from_bytes(attributes[4:8], "little"))
         numbers = _NUMBERS.get(os.uname().machine)
         if numbers is None:
             raise OSError(errno.ENOSYS, "bpf")
@@ -191,6 +221,10 @@ PERF_EVENT_OPEN = 1 << 16
 """No command of bpf(2), but the call perf_event_open(2)."""
 PERF_EVENT_READ = PERF_EVENT_OPEN + 1
 """No command of bpf(2), but read(2) of a perf event."""
+TIME_CALLS = PERF_EVENT_OPEN + 2
+"""No command of bpf(2), but `time_calls`."""
+MOST_CALLS, MOST_ROUNDS, MOST_SECONDS = 10000, 64, 1.0
+"""Bounds of the calls that are timed."""
 _CLOSE_ON_EXEC = 8
 """PERF_FLAG_FD_CLOEXEC."""
 GIVE_FILES = (MAP_CREATE, PROG_LOAD, LINK_CREATE, RAW_TRACEPOINT_OPEN, BTF_GET_FD_BY_ID, PERF_EVENT_OPEN)

@@ -378,15 +378,28 @@ class ComposeScreen(Screen[None]):
 
     def action_code(self) -> None:
         """Show the instructions of the function, and specify a kprobe on the one that is chosen."""
+        self._of_function("the code of which function?", self._show_code)
+
+    def action_registers(self) -> None:
+        """Show what each way to attach to the function reads."""
+        self._of_function("the registers of which function?", self._show_registers)
+
+    def _of_function(self, question: str, show: Callable[[str], None]) -> None:
+        """Show something of the function of the probe, or of one that the screen lists."""
         if not self._target_is_open():
             return
         probe, names = self.panes.editor.probe, self._functions.on_screen
         if probe is not None and probe.place.symbol:
-            self._show_code(probe.place.symbol)
+            show(probe.place.symbol)
         elif names:
-            dialogs.pick(self.app, "the code of which function?", names, lambda row: self._show_code(names[row]))
+            dialogs.pick(self.app, question, names, lambda row: show(names[row]))
         else:
             self.notify(f"no function matches what is searched: {SEARCH_FUNCTIONS}", markup=False)
+
+    def _show_registers(self, name: str) -> None:
+        from tui.dialogs.register_screen import RegisterScreen
+
+        self.app.push_screen(RegisterScreen(open_planner(self.bench).info, name))
 
     def _show_code(self, name: str) -> None:
         from tui.compose.code_screen import CodeScreen, text_of

@@ -242,6 +242,16 @@ def _about_the_kernel(printing: Callable[[str, str], argparse.ArgumentParser]) -
         action="store_true",
         help="the instructions of the function, from the kernel's memory, and which of them take a kprobe",
     )
+    sub.add_argument(
+        "--regs",
+        action="store_true",
+        help="what each way to attach to the function reads, at entry and exit, and why not the rest",
+    )
+    sub.add_argument(
+        "--measure",
+        action="store_true",
+        help="as --regs, and what a hit costs there: a cheap system call of our own is timed, some seconds",
+    )
     sub.add_argument("--vmlinux", metavar="FILE", help="debug information of that kernel, to see what was inlined")
     sub = printing("check", "Show the kernel's verdict on a specification, and the lines that would be written.")
     add_specs(sub, required=False)

@@ -53,6 +53,8 @@ def _show(info: KernelInfo, arguments: argparse.Namespace) -> int:
         _ = info.catalog
     if arguments.code:
         return _code(info, lone or arguments.name, arguments)
+    if arguments.regs or arguments.measure:
+        return _registers(info, lone or arguments.name, arguments)
     if lone and not info.catalog.attachability(lone).has(ReasonKind.UNKNOWN):
         return _function(info, lone, arguments)
     name = words[-1] if words else ""
@@ -73,6 +75,19 @@ def _code(info: KernelInfo, name: str, arguments: argparse.Namespace) -> int:
         return _nothing(info, name)
     try:
         return show_code(info, name, as_json=arguments.json)
+    except InputRefusal as error:
+        print(plain(f"probewright: {error}"), file=sys.stderr)
+        return REFUSED
+
+
+def _registers(info: KernelInfo, name: str, arguments: argparse.Namespace) -> int:
+    """Print what can be read of a function's call by each means; return REFUSED if the function is unknown."""
+    from tui.cli.tables.register_text import show_registers
+
+    if AttachExplainer(info).attachability(name).has(ReasonKind.UNKNOWN):
+        return _nothing(info, name)
+    try:
+        return show_registers(info, name, as_json=arguments.json, measured=arguments.measure)
     except InputRefusal as error:
         print(plain(f"probewright: {error}"), file=sys.stderr)
         return REFUSED
