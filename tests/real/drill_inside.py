@@ -12,12 +12,9 @@ Not a test by itself: `test_fault_drill.py` sends it there. Standard input has o
 
 from __future__ import annotations
 
-import ctypes
-import functools
 import json
 import os
 import signal
-import struct
 import subprocess
 import sys
 import time
@@ -39,8 +36,6 @@ PATIENCE = 300.0
 HAS_SOURCES = sys.argv[1:] == ["sources"]
 SETTINGS = ("osnoise", "hwlat_detector")
 """Folders with settings of sources."""
-PERF_EVENT_OPEN = 298
-"""Its number on x86-64."""
 FILES = (
     *("dynamic_events", "set_graph_function", "set_graph_notrace", "max_graph_depth", "tracing_thresh"),
     *("current_tracer", "trace_options", "tracing_on", "trace_clock", "buffer_size_kb", "set_event", "kprobe_events"),
@@ -67,8 +62,6 @@ FOREIGN_SETTINGS = {
     "tracing_thresh": "11\n",
 }
 """Of sources, beside; the running time comes before the period, which is never less, and goes back after it."""
-VARIABLE = "jiffies_64"
-"""Memory that a watchpoint of the life with sources is on."""
 ORDINARY = {"current_tracer": "nop", "max_graph_depth": "0\n", "set_graph_function": "\n", "set_ftrace_filter": "\n"}
 """The kernel's own of it. The tracer goes first: without its filter it would be at every function for a moment."""
 
@@ -121,33 +114,12 @@ def snapshot() -> dict[str, object]:
     found["instances"] = sorted(os.listdir(f"{TRACING}/instances"))
     found["journals"] = sorted(os.listdir("/run/probewright")) if os.path.isdir("/run/probewright") else []
     found["processes"] = processes()
-    found["free watchpoints"] = free_watchpoints()
     return found
 
 
 def processes() -> int:
     """Number of processes that run Python."""
     return sum(whole(f"/proc/{pid}/comm") == "python3\n" for pid in os.listdir("/proc") if pid.isdigit())
-
-
-def free_watchpoints() -> int:
-    """Number of debug registers of CPU 0 that can be had, by having them all for a moment."""
-    call = ctypes.CDLL(None, use_errno=True).syscall
-    attributes = struct.pack("<IIQQQQQIIQQ", 5, 96, 0, 0, 0, 0, 0, 0, 2, address_of(VARIABLE), 8)
-    memory = ctypes.create_string_buffer(attributes, 96)
-    every, no = ctypes.c_int(-1), ctypes.c_int(-1)
-    files: list[int] = []
-    while (file := call(PERF_EVENT_OPEN, ctypes.byref(memory), every, ctypes.c_int(0), no, ctypes.c_ulong(0))) >= 0:
-        files.append(file)
-    for file in files:
-        os.close(file)
-    return len(files)
-
-
-@functools.cache
-def address_of(variable: str) -> int:
-    with open("/proc/kallsyms") as symbols:
-        return next(int(words[0], 16) for words in map(str.split, symbols) if words[2] == variable)
 
 
 def difference(before: dict[str, object], now: dict[str, object]) -> list[str]:
@@ -189,10 +161,7 @@ def begin(victim: str) -> tuple[int, int]:
             os.write(writing, f"agent {target.owner.partition('_')[0]}\n".encode())
         try:
             drain: Record = lambda session: session.pump.drain  # noqa: E731
-            if HAS_SOURCES:
-                live_with_sources(target, tell, drain, address_of(VARIABLE))
-            else:
-                live(target, tell, drain)
+            (live_with_sources if HAS_SOURCES else live)(target, tell, drain)
             status = 0
         finally:
             target.close()

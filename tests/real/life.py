@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from kernel.facts.gather import gather
+from kernel.connection.kernel_info import KernelInfo
 from kernel.graph.function_graph import open_graph
 from kernel.session.armed import Armed
 from kernel.session.session import Session
@@ -33,8 +33,10 @@ SYNTHETIC = "drill_took"
 """An event under a name that tells nothing of us."""
 TRACERS = ("timerlat period=7ms stop=9s stack=8s cpus=0", "osnoise period=300ms runtime=200ms tolerance=3us", "hwlat")
 """An instance has one of them at a time; between them they change all settings that sources have."""
-BESIDE = ("wakeup", "u:drill_said u32 number", "watchpoint at={address} type=u64")
-"""Armed beside each: synthetic event with triggers, event of programs, BPF program on a debug register."""
+BESIDE = ("wakeup", "u:drill_said u32 number")
+"""Armed beside each: a synthetic event with triggers, and an event of programs. BPF programs, as watchpoints have
+them, are no more than open files; the session that reads their records needs numpy.
+"""
 _PASSES = 6
 
 Record = Callable[[Session], Callable[[], object]]
@@ -77,16 +79,16 @@ def live(target: Target, tell: Callable[[], object], record: Record) -> None:
     session.close()
 
 
-def live_with_sources(target: Target, tell: Callable[[], object], record: Record, address: int) -> None:
-    """All of a life with sources, and a watchpoint at an address of the kernel's."""
+def live_with_sources(target: Target, tell: Callable[[], object], record: Record) -> None:
+    """All of a life with sources, and an event of programs."""
     tell_steps(target, tell)
-    facts = gather(target)
+    info = KernelInfo(target)
     session = open_session(target)
     drain = record(session)
 
     def arm(text: str) -> Armed:
-        probe = parse_armable(text.format(address=hex(address)))
-        return session.probes.arm(lower(probe, None, facts, session.group))
+        plan = lower(parse_armable(text), None, info.facts, session.group, environment=info.environment.nearby)
+        return session.probes.arm(plan)
 
     for text in BESIDE:
         arm(text)
@@ -108,7 +110,6 @@ def event(session: Session, name: str, letter: str, *words: str, triggers: tuple
 
 
 def main() -> None:
-    from kernel.connection.kernel_info import KernelInfo
     from kernel.remote.address import Address
     from kernel.remote.connect import open_ssh
     from kernel.watch.recorder import Recorder

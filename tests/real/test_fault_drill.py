@@ -1,6 +1,6 @@
 """The fault drill: kill -9 of the application, of its agent, of ssh and of the guest at random moments of a session.
 
-Sessions with probes, and on the kernel with every tracer those with sources, a watchpoint and an event of programs.
+Sessions with probes, and on the kernel with every tracer those with sources and an event of programs.
 After the next start nothing of it is left on the kernel, no setting of someone else's is changed, and a recording can
 be read up to the cut. Five moments by default; `PROBEWRIGHT_DRILL=50` (`make drill`) has fifty, and
 `PROBEWRIGHT_DRILL_SEED` others than the usual.
@@ -190,7 +190,7 @@ def test_what_is_killed_in_the_guest_leaves_nothing(
 @VICTIMS
 @pytest.mark.parametrize("guest", ["full"], indirect=True)
 def test_killed_sources_leave_nothing(guest: Guest, source_lives: dict[bool, int], victim: str) -> None:
-    """Timerlat, osnoise, hwlat and wakeups, a watchpoint and an event of programs; beside someone else's settings."""
+    """Timerlat, osnoise, hwlat and wakeups, and an event of programs; beside someone else's settings."""
     put_drill(guest)
     with drill(guest, "sources") as inside:
         kill_and_look(inside, victim, source_lives)
