@@ -128,5 +128,5 @@ async def test_a_file_that_is_there_is_not_taken(kernel_only, rehearsals, tmp_pa
     app = application(kernel_only)
     async with app.run_test(size=(120, 40)) as pilot:
         await asked(app, pilot, kernel_only)
-        await until(lambda: any("is there already" in line for line in screen_text(app)), pilot)
+        await until(lambda: any(f"{kernel_only.name} is there" in line for line in screen_text(app)), pilot)
         assert isinstance(app.screen, FormDialog) and "asked" not in rehearsals

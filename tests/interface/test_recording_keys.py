@@ -47,6 +47,7 @@ def test_every_such_action_is_one():
     """A name that no key has would be a mistake."""
     assert {command.action for command in COMMANDS} >= KERNEL_ACTIONS - {
         "in_kernel",
+        "measure",
         "remedy",
         "source",
         "watch_memory",
