@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from typing import Final
 
 from probes.facts.lookups import Environment, NotReadable
@@ -14,12 +15,17 @@ from probes.sources.source import Source
 _MOST_BYTES: Final = 1 << 18
 """As many as are sampled (`kernel.agent.number_readers.MOST_FILE_BYTES`)."""
 
+_CONSUMED: Final = re.compile(r"/proc/kmsg|/proc/.*/(?:fd|root|cwd|map_files)/.*|/sys/.*/trace_pipe(?:_raw)?")
+"""Files that whoever reads takes something from, and ways out of /proc to such ones."""
+
 
 def lower_file_number(source: Source, place: NumberPlace, environment: Environment) -> SampledNumber:
     """Return the number of a file. Raises CannotLower."""
     for option in ("per", "cpus"):
         if source.value(option) not in ("", "sum"):
             raise option_refusal(source, option, "A file has one number for all CPUs")
+    if _CONSUMED.fullmatch(place.path):
+        raise option_refusal(source, "of", f"Reading {place.path} would take away what others read there", str(place))
     word = source.value("type") or "s64"
     file = FileNumberPlace(place.path, place.key, place.column)
     scale = int(source.value("scale"))

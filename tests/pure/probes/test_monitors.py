@@ -264,6 +264,11 @@ def test_pointers_are_followed_by_path() -> None:
         ("/proc/meminfo:MemFree:3", "2 words", ("/proc/meminfo:MemFree:1",)),
         ("/proc/loadavg per=cpu", "one number for all CPUs", ()),
         ("/proc/loadavg cpus=1", "one number for all CPUs", ()),
+        ("/proc/kmsg", "take away", ()),
+        ("/proc/self/root/proc/kmsg", "take away", ()),
+        ("/proc/1/fd/0", "take away", ()),
+        ("/sys/kernel/tracing/instances/theirs/trace_pipe", "take away", ()),
+        ("/sys/kernel/tracing/per_cpu/cpu0/trace_pipe_raw", "take away", ()),
     ],
 )
 def test_what_is_refused_before_it_is_sampled(text: str, reason: str, nearest: tuple[str, ...]) -> None:
