@@ -271,7 +271,9 @@ class TestOnKernels:
             assert "optimises no kprobes" in seen.reader.report("ksys_read").report(Means.OPTIMISED).refusal
             return
         said = {}
-        for name in [*(call.function for call in present(seen, 8)), *some_functions(seen, 40)]:
+        for name in [*(call.function for call in present(seen, 8)), *some_functions(seen, 200)]:
+            if len(said) >= 40 and not all(said.values()):
+                break
             report = seen.reader.report(name)
             if report.report(Means.BREAKPOINT).attaches:
                 place = report.report(Means.BREAKPOINT).spec.split()[1]
