@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 
+from kernel.boot.read_back import switch_off
 from kernel.connection.kernel_info import KernelInfo
 from kernel.errors import FileRefused, TargetUnusable
 from kernel.target import Effect, Step
@@ -51,7 +52,7 @@ def remove_booted(info: KernelInfo, request: BootRequest) -> list[str]:
     tracefs = Tracefs(info.target, info.facts.tracefs)
     instance = tracefs.instance(request.instance) if request.instance else tracefs
     events = [event for plan in request.plans for event in plan.events]
-    steps = [instance.enable(event.path, on=False) for event in events]
+    steps = [switch_off(instance, event) for event in events]
     if request.instance:
         steps.append(Step(Effect.RMDIR, instance.path))
     steps += [tracefs.define(event.remove) for event in events if event.line]

@@ -7,7 +7,7 @@ Only what tracefs says decides whether a probe was armed; the kernel's log and e
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,11 +16,14 @@ from events.clocks.time_of_day import META_KEY, WallClock
 from events.format import EventFormat, FormatError, HeaderPage, parse_format
 from events.loss_counts import LossCounts
 from events.subbuffer import events_in
+from kernel.cleanup.undo import UndoList
 from kernel.connection.kernel_info import KernelInfo
 from kernel.errors import FileRefused, KernelError, TargetUnusable
 from kernel.guards.loss_counts import LossCounter
 from kernel.pump import Pump
 from kernel.session.armed import Armed
+from kernel.session.instance import make_instance
+from kernel.target import Step, Target
 from kernel.tracefs import Instance, Tracefs
 from kernel.watch.clocks.readings import local_clock, read_instance_clock
 from kernel.watch.recorder import Recorder
@@ -83,11 +86,12 @@ def read_boot(info: KernelInfo, request: BootRequest, path: Path, log: Sequence[
             f"its command line needs `{request.command_line.split()[0]}`: see /proc/cmdline there"
             + "".join(f"\n  {line}" for line in complaints(log)),
         ) from None
-    found = [_armed(tracefs, instance, plan, header.long_size) for plan in request.plans]
+    with _other_folders(info.target, tracefs) as others:
+        found = [_armed(tracefs, instance, plan, header.long_size, others) for plan in request.plans]
     missing = tuple(one for _, faults in found for one in _with_words(faults, tracefs, log))
     for event in (event for plan in request.plans for event in plan.events):
         with contextlib.suppress(FileRefused):  # told as missing
-            info.target.perform(instance.enable(event.path, on=False))
+            info.target.perform(switch_off(instance, event))
     recorder = Recorder(path, info)
     recorder.begin(header, tuple(armed for armed, _ in found), meta=_clock_meta(instance))
     counter = LossCounter(tracefs, instance)
@@ -123,14 +127,45 @@ def _drain(pump: Pump, header: HeaderPage, write: Callable[[Batch], object]) -> 
     return number, min(stamps) / 1e9 if stamps and number else None
 
 
-def _armed(tracefs: Tracefs, instance: Instance, plan: Plan, long_size: int) -> tuple[Armed, list[MissingEvent]]:
+def switch_off(instance: Instance, event: PlannedEvent) -> Step:
+    """Return the step that disables an event, which may have no folder."""
+    return instance.write("set_event", f"!{event.group}:{event.event}", append=True)
+
+
+@contextlib.contextmanager
+def _other_folders(target: Target, tracefs: Tracefs) -> Iterator[Callable[[], Instance]]:
+    """Offer a trace instance that is made when it is asked for, with folders of all events.
+
+    The kernel makes the folders of its own events and those of early kprobes at the same time, and may fail at a
+    group's (event_subsystem_dir in trace_events.c, tracer_init_tracefs_work_func in trace.c): such an event is
+    enabled and recorded, but has no folder. A new instance has it.
+    """
+    undo, made = UndoList(target), list[Instance]()
+
+    def other() -> Instance:
+        if not made:
+            made.append(make_instance(target, tracefs, undo))
+        return made[0]
+
+    try:
+        yield other
+    finally:
+        undo.run()
+
+
+def _armed(
+    tracefs: Tracefs, instance: Instance, plan: Plan, long_size: int, others: Callable[[], Instance]
+) -> tuple[Armed, list[MissingEvent]]:
     """Return a plan with the formats of its events that are there, and the events that are not as planned."""
     defined = {event.path for event in tracefs.dynamic_events()}
+    enabled = set(instance.read("set_event").split())
     formats: dict[int, EventFormat] = {}
     faults = []
     for event in plan.events:
         try:
-            parsed = parse_format(instance.read(f"events/{event.path}/format"), event.group, long_size)
+            is_lost = event.line and event.path in defined and not _has_folder(instance, event)
+            folders = others() if is_lost and f"{event.group}:{event.event}" in enabled else instance
+            parsed = parse_format(folders.read(f"events/{event.path}/format"), event.group, long_size)
             formats[parsed.id] = parsed
         except (FileRefused, FormatError):
             is_defined = not event.line or event.path in defined
@@ -140,6 +175,13 @@ def _armed(tracefs: Tracefs, instance: Instance, plan: Plan, long_size: int) -> 
         if fault := _setting_fault(instance, event):
             faults.append(MissingEvent(event.path, fault))
     return Armed(plan, formats), faults
+
+
+def _has_folder(instance: Instance, event: PlannedEvent) -> bool:
+    try:
+        return bool(instance.read(f"events/{event.path}/enable"))
+    except FileRefused:
+        return False
 
 
 def _setting_fault(instance: Instance, event: PlannedEvent) -> str:

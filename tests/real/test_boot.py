@@ -105,6 +105,7 @@ def test_events_of_a_boot_are_those_of_the_kernels_text(kernel: str, saved: Save
     assert reading.events == len(truth) > 100
     assert reading.losses.lost == 0
     # What the kernel refused is told with its words; all else is there.
+    assert len(reading.missing) == 1, reading.missing
     [missing] = reading.missing
     assert missing.event.endswith("/vfs_fsync__entry") and missing.fault == "not defined"
     assert any("no_such_function" in word or "Failed to add" in word for word in missing.words), missing

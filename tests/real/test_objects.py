@@ -203,7 +203,8 @@ for number in range({OPENS}):
     read = [row for row in rows_of(watch, "opens") if row["name"] == "/nowhere"]
     lost = sum(session.counts().full.values())
     assert lost > 0
-    assert len(read) < OPENS <= len(read) + lost
+    stamps = [row["ts_of_event"] for row in read]
+    assert len(read) < OPENS <= len(read) + lost, (len(read), session.counts(), min(stamps), max(stamps))
 
 
 @KERNELS

@@ -270,7 +270,7 @@ class TestOnKernels:
         if seen.machine != "x86_64":
             assert "optimises no kprobes" in seen.reader.report("ksys_read").report(Means.OPTIMISED).refusal
             return
-        said = {}
+        said: dict[str, bool] = {}
         for name in [*(call.function for call in present(seen, 8)), *some_functions(seen, 200)]:
             if len(said) >= 40 and not all(said.values()):
                 break
