@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import re
 from typing import Final
 
 from probes.facts.lookups import Environment, NotReadable
@@ -15,8 +14,10 @@ from probes.sources.source import Source
 _MOST_BYTES: Final = 1 << 18
 """As many as are sampled (`kernel.agent.number_readers.MOST_FILE_BYTES`)."""
 
-_CONSUMED: Final = re.compile(r"/proc/kmsg|/proc/.*/(?:fd|root|cwd|map_files)/.*|/sys/.*/trace_pipe(?:_raw)?")
-"""Files that whoever reads takes something from, and ways out of /proc to such ones."""
+_CONSUMED: Final = frozenset(("kmsg", "trace_pipe", "trace_pipe_raw"))
+"""Names of files that whoever reads takes something from."""
+_WAYS_OUT: Final = frozenset(("fd", "root", "cwd", "map_files"))
+"""Folders of a process in /proc that lead to other files."""
 
 
 def lower_file_number(source: Source, place: NumberPlace, environment: Environment) -> SampledNumber:
@@ -24,7 +25,8 @@ def lower_file_number(source: Source, place: NumberPlace, environment: Environme
     for option in ("per", "cpus"):
         if source.value(option) not in ("", "sum"):
             raise option_refusal(source, option, "A file has one number for all CPUs")
-    if _CONSUMED.fullmatch(place.path):
+    *folders, name = place.path.split("/")
+    if name in _CONSUMED or (folders[1] == "proc" and not _WAYS_OUT.isdisjoint(folders)):
         raise option_refusal(source, "of", f"Reading {place.path} would take away what others read there", str(place))
     word = source.value("type") or "s64"
     file = FileNumberPlace(place.path, place.key, place.column)
