@@ -5,7 +5,6 @@ Rows are processed in bounded steps, on demand; rows that were counted remain co
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -13,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from events.latencies.cause import causes_in, number_column
-from events.store.columns import PIECE, FormatTable
+from events.search.new_rows import NewRows
+from events.store.columns import FormatTable
 from events.summary.distribution import Distribution
 
 if TYPE_CHECKING:
@@ -110,36 +110,11 @@ class CpuLatencies:
         self.worst: dict[Measure, Worst] = {}
         self.samples = 0
         """Number of samples counted."""
-        self.passing = passing
-        self._store = store
-        self._at = store.first_seq
-
-    @property
-    def backlog(self) -> int:
-        """Number of events that were not looked at yet."""
-        return self._store.next_seq - max(self._at, self._store.first_seq)
+        self.rows = NewRows(store, passing)
 
     def tick(self, budget: float) -> None:
         """Process new rows for about `budget` seconds."""
-        deadline = time.monotonic() + budget
-        if self.passing is not None:
-            self.passing.tick(budget / 2)
-        while self._step() and time.monotonic() < deadline:
-            pass
-
-    def _step(self) -> bool:
-        self._at = max(self._at, self._store.first_seq)
-        end = self._store.next_seq if self.passing is None else min(self._store.next_seq, self.passing.looked)
-        stop = min(self._at + PIECE, end)
-        if self._at >= stop:
-            return False
-        columns = self._store.columns(self._at, stop)
-        if self.passing is not None:
-            columns = columns.only(self.passing.has(np.arange(self._at, stop)))
-        self._at = stop
-        for table in columns.tables.values():
-            self._take(table)
-        return True
+        self.rows.give(self._take, budget)
 
     def _take(self, table: FormatTable) -> None:
         path = table.layout.format.path

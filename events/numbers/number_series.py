@@ -5,15 +5,13 @@ Rows are processed in bounded steps, on demand; samples that were counted remain
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import repeat
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-import numpy as np
-
-from events.store.columns import PIECE, FormatTable, is_number
+from events.search.new_rows import NewRows
+from events.store.columns import FormatTable, is_number
 
 if TYPE_CHECKING:
     from events.format import Field
@@ -105,43 +103,17 @@ class NumberSamples:
         self.samples = 0
         """Number of samples counted."""
         self.events = dict(events)
-        self.passing = passing
-        self._store = store
-        self._at = store.first_seq
-
-    @property
-    def backlog(self) -> int:
-        """Number of events that were not looked at yet."""
-        return self._store.next_seq - max(self._at, self._store.first_seq)
+        self.rows = NewRows(store, passing)
 
     def tick(self, budget: float) -> None:
         """Process new rows for about `budget` seconds."""
-        deadline = time.monotonic() + budget
-        if self.passing is not None:
-            self.passing.tick(budget / 2)
-        while self._step() and time.monotonic() < deadline:
-            pass
-
-    def _step(self) -> bool:
-        self._at = max(self._at, self._store.first_seq)
-        end = self._store.next_seq if self.passing is None else min(self._store.next_seq, self.passing.looked)
-        stop = min(self._at + PIECE, end)
-        if self._at >= stop:
-            return False
-        columns = self._store.columns(self._at, stop)
-        if self.passing is not None:
-            columns = columns.only(self.passing.has(np.arange(self._at, stop)))
-        self._at = stop
-        for table in columns.tables.values():
-            if table.layout.format.path in self.events and len(table):
-                self._take(table)
-        return True
+        self.rows.give(self._take, budget)
 
     def _take(self, table: FormatTable) -> None:
         """Take the samples of a table: few at a time, as a row."""
         path = table.layout.format.path
         value = _number(table, "value")
-        if value is None:
+        if path not in self.events or value is None or not len(table):
             return
         values, missing = table.column(value)
         is_address = _number(table, "delta") is None

@@ -29,7 +29,7 @@ async def test_the_table_and_the_worst_sample(tmp_path: Path) -> None:
         await pilot.press("J")
         view = app.places.live.views.current
         assert isinstance(view, LatenciesView)
-        await until(lambda: view._found is not None and not view._found.backlog and bool(view._measures), pilot)
+        await until(lambda: view._found is not None and not view._found.rows.backlog and bool(view._measures), pilot)
         await pilot.pause()
         shown = [" ".join(line.replace("▌", " ").split()) for line in screen_text(app)]
         places = [f"{measure.source} {measure.name}" for measure, _, _ in view._measures]

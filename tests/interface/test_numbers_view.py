@@ -48,7 +48,9 @@ async def test_each_number_is_a_row(recording: Path, tmp_path: Path) -> None:
         await pilot.press("I")
         view = app.places.live.views.current
         assert isinstance(view, NumbersView)
-        await until(lambda: view._found is not None and not view._found.backlog and view._rows == len(NUMBERS), pilot)
+        await until(
+            lambda: view._found is not None and not view._found.rows.backlog and view._rows == len(NUMBERS), pilot
+        )
         await pilot.pause()
         rows = view.pane.text_table.text_rows.rows
         assert [row[0] for row in rows] == NUMBERS

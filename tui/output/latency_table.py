@@ -32,7 +32,7 @@ class LatenciesTable(EventsTable):
     @property
     def backlog(self) -> int:
         """Number of rows not yet counted."""
-        return self._found.backlog
+        return self._found.rows.backlog
 
     @property
     def counted(self) -> PassCount:

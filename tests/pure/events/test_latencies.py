@@ -71,7 +71,7 @@ def stored(by_cpu: dict[int, Sequence[bytes]]) -> Store:
 
 def summed(store: Store) -> CpuLatencies:
     found = CpuLatencies(store)
-    while found.backlog:
+    while found.rows.backlog:
         found.tick(0.0)
     return found
 

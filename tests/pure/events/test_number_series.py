@@ -73,7 +73,7 @@ def test_samples_of_all_rings_are_events_in_order_and_series(found: list[list[Ro
         store.feed(converter.converted(batch_of(rows)))
         numbers.tick(1)
     store.flush()
-    while numbers.backlog:
+    while numbers.rows.backlog:
         numbers.tick(1)
     rows = [row for one in found for row in one]
     assert converter.broken_chunks == 0 and numbers.samples == len(store) == len(rows)

@@ -99,7 +99,7 @@ class LatencyPrinter:
         from tui.present.latencies.text import printed
 
         found, store = self._counted(_BUDGET), self._watch.store
-        while found is not None and found.backlog:
+        while found is not None and found.rows.backlog:
             found.tick(_BUDGET)
         if found is None or store is None:
             return

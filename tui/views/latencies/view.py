@@ -52,14 +52,14 @@ class LatenciesView(TableView):
     def tick(self, watch: Watch, store: Store, fields: tuple[str, ...]) -> bool:  # noqa: ARG002 - of every view
         """Count new samples."""
         passing = self.filter.of(watch, store)
-        if self._found is None or self._store is not store or self._found.passing is not passing:
+        if self._found is None or self._store is not store or self._found.rows.passing is not passing:
             self._found, self._store, self._watch = CpuLatencies(store, passing), store, watch
             self._at = -1
         self._found.tick(_BUDGET)
-        if self._at != store.next_seq - self._found.backlog:
-            self._at = store.next_seq - self._found.backlog
+        if self._at != store.next_seq - self._found.rows.backlog:
+            self._at = store.next_seq - self._found.rows.backlog
             self._show(self._found)
-        return self._found.backlog > 0
+        return self._found.rows.backlog > 0
 
     def _show(self, found: CpuLatencies) -> None:
         self._measures, self._causes = list(latency_rows(found)), cause_rows(found)

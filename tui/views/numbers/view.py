@@ -49,14 +49,14 @@ class NumbersView(TableView):
         passing, plans = self.filter.of(watch, store), monitored(watch.event_fields.plans)
         events = {path: is_by_cpu(plan) for path, plan in plans.items()}
         found = self._found
-        if found is None or self._store is not store or found.passing is not passing or found.events != events:
+        if found is None or self._store is not store or found.rows.passing is not passing or found.events != events:
             found = self._found = NumberSamples(store, events, passing)
             self._store, self._shown = store, -1
         found.tick(_BUDGET)
         if self._shown != found.samples:
             self._shown, self._plans = found.samples, plans
             self._show(number_cells(found, plans))
-        return found.backlog > 0
+        return found.rows.backlog > 0
 
     def _show(self, rows: list[tuple[str, ...]]) -> None:
         widths = {at: max([len(TITLES[at]), *(len(row[at]) for row in rows)]) for at in _RIGHT}
