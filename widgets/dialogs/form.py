@@ -48,7 +48,7 @@ class FormDialog(Dialog[dict[str, str] | None]):
         & Horizontal { height: 1; }
         & Label { width: 16; color: $text-accent; }
         & .help { color: $text-muted; padding: 0 0 0 16; }
-        & .wrong { color: $text-error; }
+        & .wrong { color: $text-error; dock: bottom; height: auto; }
     }
     """
 
@@ -79,7 +79,7 @@ class FormDialog(Dialog[dict[str, str] | None]):
         self._error_line = Static("", markup=False, classes="wrong")
 
     def compose(self) -> ComposeResult:
-        """Yield the title, the lines and the error."""
+        """Yield the title, the lines and the error, which stays in sight when the lines do not all fit."""
         with VerticalScroll(classes="box", can_focus=False):
             yield Static(Content.styled(safe(self._title), "bold"))
             for line in self._lines:

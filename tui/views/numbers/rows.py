@@ -11,7 +11,8 @@ from probes.sources.source import is_monitor
 if TYPE_CHECKING:
     from probes.plans.plan import Plan
 
-TITLES: Final = ("number", "now", "min", "max", "per second", "samples", "last minutes")
+TITLES: Final = ("number", "now", "per second", "last minutes", "min", "max", "samples")
+"""Titles of the columns; what tells of the present stands first, as small screens end behind it."""
 _LEVELS: Final = "▁▂▃▄▅▆▇█"
 _LINE: Final = 30
 """Most columns of the line of a number."""
@@ -56,11 +57,12 @@ def _name(plan: Plan | None, path: str, cpu: int) -> str:
 
 
 def _cells(name: str, series: NumberSeries) -> tuple[str, ...]:
-    numbers = [number_text(series, series.now)]
-    numbers += [number_text(series, one) if series.count else "" for one in (series.least, series.most)]
+    now = number_text(series, series.now)
+    extremes = [number_text(series, one) if series.count else "" for one in (series.least, series.most)]
     rate = series.per_second
     samples = f"{series.count:,}" + (f", {series.unread:,} {_UNREAD}" if series.unread else "")
-    return (name, *numbers, "" if rate is None else rate_text(rate), samples, level_line(series.recent(), _LINE))
+    line = level_line(series.recent(), _LINE).ljust(_LINE)
+    return (name, now, "" if rate is None else rate_text(rate), line, *extremes, samples)
 
 
 def number_text(series: NumberSeries, value: int | None) -> str:

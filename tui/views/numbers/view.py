@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from kernel.watch.watch import Watch
     from probes.plans.plan import Plan
 
-_LOOKS: Final = {0: "name", 6: "type"}
-_LEAST: Final = {0: 20, 1: 12, 6: 30}
-_RIGHT: Final = range(1, 6)
+_LOOKS: Final = {0: "name", 3: "type"}
+_LEAST: Final = {0: 16, 3: 30}
+_RIGHT: Final = (1, 2, 4, 5, 6)
 """Columns of numbers."""
 _BUDGET: Final = 0.01
 """Seconds for processing new events at once."""
