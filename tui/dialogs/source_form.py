@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from textual.app import App
 
+from kernel.errors import KernelError
 from probes.command import CommandText
 from probes.sources.kinds import KINDS
 from probes.sources.option import BadValue
@@ -38,8 +39,11 @@ def ask_options(
     """
 
     def wrong(values: Mapping[str, str]) -> str:
-        source, error = read_form(name, values)
-        return error or (refusal_of(planner, source) if source is not None else "")
+        return read_form(name, values)[1]
+
+    def judge(values: Mapping[str, str]) -> str:
+        source = read_form(name, values)[0]
+        return refusal_of(planner, source) if source is not None else ""
 
     def done(values: dict[str, str] | None) -> None:
         source = read_form(name, values)[0] if values is not None else None
@@ -47,7 +51,7 @@ def ask_options(
             chosen(source)
 
     title = f"{name}: {KINDS[name].title}" + (f"; field={structure}.… has one field" if structure else "")
-    app.push_screen(FormDialog(title, form_of(name, given), wrong), done)
+    app.push_screen(FormDialog(title, form_of(name, given), wrong, judge=judge), done)
 
 
 def form_of(name: str, given: Mapping[str, str] = MappingProxyType({})) -> list[FormField]:
@@ -69,6 +73,9 @@ def read_form(name: str, values: Mapping[str, str]) -> tuple[Source | None, str]
 
 
 def refusal_of(planner: Planner, source: Source) -> str:
-    """Return why this kernel refuses a source; empty: it accepts it."""
-    error = planner.check(CommandText.parse(str(source))).verdict.error
+    """Return why this kernel refuses a source; empty: it accepts it, or can't be asked, which arming tells."""
+    try:
+        error = planner.check(CommandText.parse(str(source))).verdict.error
+    except KernelError:
+        return ""
     return "" if error is None else f"{error.clause}: {error.hint}" if error.hint else error.message

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar, NamedTuple
 
@@ -15,6 +16,11 @@ from textual.widgets import Input, Label, Static
 from widgets.dialogs.dialog import Dialog
 from widgets.safe_text import cut, safe
 from widgets.search_line import SearchLine
+
+_JUDGING = "judge"
+"""Group of the workers that judge values: the newest values are judged alone."""
+_PAUSE = 0.2
+"""Seconds without a key after which values are judged."""
 
 
 class FormField(NamedTuple):
@@ -58,6 +64,7 @@ class FormDialog(Dialog[dict[str, str] | None]):
         lines: Sequence[FormField],
         wrong: Callable[[Mapping[str, str]], str] = lambda _: "",
         *,
+        judge: Callable[[Mapping[str, str]], str] | None = None,
         by_line: bool = False,
     ) -> None:
         """Set the lines.
@@ -66,6 +73,8 @@ class FormDialog(Dialog[dict[str, str] | None]):
             title: purpose of the form.
             lines: lines to fill in.
             wrong: returns the error in the values; empty: they are accepted.
+            judge: returns the error in values that are not wrong by themselves; asked in a thread, as it may wait for
+                a target. None: there is no such error.
             by_line: True: Enter goes to the next line, and accepts in the last; False: Enter accepts in every line.
         """
         super().__init__()
@@ -76,6 +85,7 @@ class FormDialog(Dialog[dict[str, str] | None]):
         for line in lines:
             self._inputs[line.name].value = line.value
         self._wrong = wrong
+        self._judge = judge
         self._error_line = Static("", markup=False, classes="wrong")
 
     def compose(self) -> ComposeResult:
@@ -103,7 +113,31 @@ class FormDialog(Dialog[dict[str, str] | None]):
     @on(Input.Changed)
     def _changed(self, event: Input.Changed) -> None:
         event.stop()
-        self._error_line.update(Content(safe(self._wrong(self.values))))
+        self._look(then_accept=False)
+
+    def _look(self, *, then_accept: bool) -> None:
+        """Show the error in the values, when it is known; accept them if asked to, and there is none."""
+        values = self.values
+        why = self._wrong(values)
+        self._error_line.update(Content(safe(why)))
+        if why or (self._judge is None and not then_accept):
+            self.workers.cancel_group(self, _JUDGING)
+        elif self._judge is None:
+            self.dismiss(values)
+        else:
+            self.run_worker(self._judged(self._judge, values, then_accept), group=_JUDGING, exclusive=True)
+
+    async def _judged(
+        self, judge: Callable[[Mapping[str, str]], str], values: dict[str, str], then_accept: bool
+    ) -> None:
+        """Show the error that a judge finds, unless other values were typed meanwhile."""
+        await asyncio.sleep(0 if then_accept else _PAUSE)
+        if then_accept:
+            self._error_line.update("looking at this kernel…")
+        why = await asyncio.to_thread(judge, values)
+        self._error_line.update(Content(safe(why)))
+        if then_accept and not why:
+            self.dismiss(values)
 
     @on(Input.Submitted)
     def _submitted(self, event: Input.Submitted) -> None:
@@ -115,7 +149,4 @@ class FormDialog(Dialog[dict[str, str] | None]):
 
     def action_done(self) -> None:
         """Accept the values if they have no error."""
-        why = self._wrong(self.values)
-        self._error_line.update(Content(safe(why)))
-        if not why:
-            self.dismiss(self.values)
+        self._look(then_accept=True)
