@@ -1,4 +1,7 @@
-"""Find tracepoints that have some of a function's arguments: by type for structures, by name and type else."""
+"""Find tracepoints that have some of a function's arguments: by type for structures, by name and type else.
+
+They share several arguments, or one and a word of the name.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ _MOST: Final = 3
 """Tracepoints that are named: those with most of the arguments."""
 _PREFIXES: Final = ("__x64_sys_", "__arm64_sys_", "__do_sys_", "__se_sys_", "ksys_", "do_sys_", "sys_")
 _NOT_THIS_CALL: Final = "it is another place than this function: the values are those there"
-NONE_ALIKE: Final = "no tracepoint has one of its arguments"
+NONE_ALIKE: Final = "no tracepoint has several of its arguments, or one of them and a word of its name"
 
 
 def tracepoint_reports(
@@ -86,8 +89,10 @@ def _with_arguments(signature: Signature, judge: MeansJudge) -> Iterator[MeansRe
             mine = structures.get(kind) or wanted.get((param.name, kind))
             if mine is not None:
                 shared.setdefault(mine, param.name)
-        if any(one in shared for one in structures.values()):
-            scored.append((-len(shared), -len(words & {*name.split("_")}), name, shared))
+        alike = len(words & {*name.split("_")})
+        # A structure alone says little: most tracepoints with a file have nothing to do with vfs_read.
+        if any(one in shared for one in structures.values()) and (len(shared) > 1 or alike):
+            scored.append((-len(shared), -alike, name, shared))
     for *_, name, shared in sorted(scored)[:_MOST]:
         place = ProbePlace(name)
         values = []
