@@ -110,6 +110,7 @@ def _track(
             has_begun = True
             measure_clock(watch, arguments)
             if program is not None:
+                retry_after_reconnect(watch, arguments, watch.armed.record_together)  # it may end at once
                 program.release()
             end = _EndOfProgram(program)
             try:
