@@ -95,7 +95,7 @@ def test_a_program_runs_once_its_calls_are_recorded(monkeypatch):
     watch = SimpleNamespace(
         set_deadline=lambda _: None, armed=SimpleNamespace(record_together=lambda: done.append("recorded"))
     )
-    printer = SimpleNamespace(finish=lambda: None, dropped=0, nothing_message="", faults=0)
+    printer = SimpleNamespace(take=lambda: 0, finish=lambda: None, dropped=0, nothing_message="", faults=0)
     program = SimpleNamespace(release=lambda: done.append("released"), has_ended=True)
     for name, fake in {
         "Watch": lambda *_: watch,
