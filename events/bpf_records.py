@@ -149,7 +149,8 @@ class RecordConverter:
             rows, is_notice = rows[: int(foreign[0])], is_notice[: int(foreign[0])]
         self.broken_chunks += len(rows) * stride != len(chunk.data)
         key = chunk.ring, chunk.cpu
-        self._noticed.pop(key, None)
+        if len(rows):
+            self._noticed.pop(key, None)
         if is_notice[-1:].any():
             self._noticed[key] = int(rows[-1, 5])
         rows = rows[~is_notice]

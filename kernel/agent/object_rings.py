@@ -111,7 +111,7 @@ class PerfRing:
         self.fd = fd
         self._size, self._form = size, form
         self._lost = self._told = 0
-        """Lost records as records of the kernel tell, and as our rows told."""
+        """Number of lost records by records of the kernel, and by our rows."""
         self._page = mmap.PAGESIZE
         self._map = mmap.mmap(fd, self._page + size, mmap.MAP_SHARED, mmap.PROT_READ | mmap.PROT_WRITE)
         self._head = ctypes.c_uint64.from_buffer(self._map, self._HEAD)
@@ -133,8 +133,9 @@ class PerfRing:
                 self._lost += struct.unpack_from("<Q", record, 16)[0]
             elif kind == _PERF_SAMPLE:
                 _, tid, now, raw = struct.unpack_from("<IIQI", record, 8)
-                rows.append(self._form.row(now, tid, self._lost, record[28 : 28 + raw]))
+                # Never fewer than a notice has told: records that were lost meanwhile are younger than some unread.
                 self._told = max(self._told, self._lost)
+                rows.append(self._form.row(now, tid, self._told, record[28 : 28 + raw]))
                 size += len(rows[-1])
         self._tail.value = at
         if size < limit:
