@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 from collections.abc import Mapping
 
@@ -55,3 +56,19 @@ async def test_what_is_typed_while_a_target_is_waited_for_is_not_taken_with_the_
         judge.free.set()
         await until(lambda: judge.asked[-1:] == ["goodx"], pilot)
         assert not answers and isinstance(app.screen, FormDialog)
+
+
+async def test_a_question_that_a_newer_one_replaces_at_once_is_not_begun() -> None:
+    app: App[None] = App()
+    judge = Judge()
+    judge.free.set()
+    form = FormDialog("form", LINES, judge=judge)
+    answers: list[dict[str, str] | None] = []
+    async with app.run_test(size=(80, 24)) as pilot:
+        await app.push_screen(form, answers.append)
+        await pilot.press(*"good")
+        for _ in range(3):
+            form.action_done()
+        await until(lambda: bool(answers), pilot)
+        gc.collect()  # a coroutine that nobody awaited is told when it is collected, and fails the test
+        assert len(answers) == 1

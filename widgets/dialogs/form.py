@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar, NamedTuple
 
-from textual import on
+from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, VerticalScroll
@@ -125,10 +125,11 @@ class FormDialog(Dialog[dict[str, str] | None]):
         elif self._judge is None:
             self.dismiss(values)
         else:
-            self.run_worker(self._judged(self._judge, values, then_accept), group=_JUDGING, exclusive=True)
+            self._ask(self._judge, values, then_accept=then_accept)
 
-    async def _judged(
-        self, judge: Callable[[Mapping[str, str]], str], values: dict[str, str], then_accept: bool
+    @work(group=_JUDGING, exclusive=True)
+    async def _ask(
+        self, judge: Callable[[Mapping[str, str]], str], values: dict[str, str], *, then_accept: bool
     ) -> None:
         """Show the error that a judge finds, unless other values were typed meanwhile."""
         await asyncio.sleep(0 if then_accept else _PAUSE)
