@@ -411,3 +411,14 @@ async def test_a_text_that_goes_on_is_not_wrong_yet():
         pane.completion.close_list()
         await pilot.pause()
         assert "NO_BTF_FIELD" in app.text
+
+
+async def test_a_key_that_comes_before_the_pane_is_whole_gives_the_text_the_keyboard():
+    app = host(Specification("", None))
+    async with app.shown() as pilot:
+        pane = SpecPane(complete=begins)
+        waiting = app.screen.mount(pane)
+        pane.action_edit()
+        await waiting
+        await typed(pilot, "fil")
+        assert pane.editor.value == "fil"

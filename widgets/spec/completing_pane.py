@@ -101,7 +101,7 @@ class CompletingPane(Vertical):
         """Show what may stand at the cursor."""
         editor = self.editor
         took, self._took = self._took, False
-        if self.screen.focused is not editor:
+        if not self.is_attached or self.screen.focused is not editor:
             return
         state = editor.state
         kept = self.found_list.chosen if self.found_list.picked and state == self._offered else None
