@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, NamedTuple
@@ -68,6 +68,16 @@ class NamePattern(NamedTuple):
         """Return whether it is for a function; with an unknown module (None) the name decides."""
         fits = self.modules is None or module is None or self.modules.matches(module)
         return fits and (name == self.text if self.name else self.glob.matches(name))
+
+    def among(self, modules: Mapping[str, str | None]) -> Collection[str]:
+        """Return those of some functions that it is for; `modules`: functions, each with its module (`matches`)."""
+        if self.name:
+            return (self.name,) if self.name in modules and self.matches(self.name, modules[self.name]) else ()
+        found, of = self.glob.among(modules), self.modules
+        if of is None:
+            return found
+        fits = {module for module in set(modules.values()) if module is None or of.matches(module)}
+        return [name for name in found if modules[name] in fits]
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +156,26 @@ class FunctionChoice:
         chosen = [one for one in self.patterns if not one.excluded]
         wanted = not chosen or any(one.matches(name, module) for one in chosen)
         return wanted and not any(one.matches(name, module) for one in excluded)
+
+    def among(self, modules: Mapping[str, str | None]) -> list[str]:
+        """Return those of some functions that are meant, in their order; `modules`: as `NamePattern.among`."""
+        found = list(modules)
+        if (like := self.expression) is not None:
+            found = [name for name in found if len(name) <= _LONGEST_NAME and like.search(name) is not None]
+        return names_among(found, [(one, one.among(modules)) for one in self.patterns])
+
+
+def names_among(names: Iterable[str], fits: Sequence[tuple[NamePattern, Collection[str]]]) -> list[str]:
+    """Return those of some names that a list means, in their order; of a list that only leaves out, all others.
+
+    Args:
+        names: of functions.
+        fits: the patterns of the list, each with the names that it is for.
+    """
+    chosen = [names for pattern, names in fits if not pattern.excluded]
+    wanted = set[str]().union(*chosen)
+    left_out = set[str]().union(*(names for pattern, names in fits if pattern.excluded))
+    return [name for name in names if name not in left_out and (not chosen or name in wanted)]
 
 
 @lru_cache(maxsize=64)
@@ -250,15 +280,10 @@ def _pattern(part: str, at: int) -> NamePattern:
     module, colon, name = body.rpartition(":")
     if not name or (colon and not module):
         raise ChoiceError("A name or a pattern stands between the commas", at)
-    modules = _plain(module) if colon else None
+    modules = Glob.plain(module) if colon else None
     return NamePattern(
-        name, _plain(name), module if colon else None, modules, body != part, at + len(part) - len(name)
+        name, Glob.plain(name), module if colon else None, modules, body != part, at + len(part) - len(name)
     )
-
-
-def _plain(pattern: str) -> Glob:
-    """Return a pattern in which a leading `!` has no meaning of its own."""
-    return Glob(f"\\{pattern}" if pattern.startswith("!") else pattern)
 
 
 def _expression(text: str) -> re.Pattern[str]:

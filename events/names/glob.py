@@ -7,6 +7,7 @@ an unclosed bracket is literal (filter_parse_regex in kernel/trace/trace_events_
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import cached_property
 from typing import Final
 
@@ -23,65 +24,58 @@ class Glob:
         """True if the pattern matches texts that are unlike it (leading `!`)."""
         self._pattern = pattern[self.negated :]
 
+    @classmethod
+    def plain(cls, pattern: str) -> Glob:
+        """Return a pattern in which a leading `!` has no meaning of its own."""
+        return cls(f"\\{pattern}" if pattern.startswith("!") else pattern)
+
     @cached_property
-    def _pieces(self) -> tuple[re.Pattern[bytes], list[re.Pattern[bytes]]]:
-        """The first part and the others; compiled when a text is matched, as most names of a list never are."""
-        first, *others = _segments(self._pattern.encode("utf-8", "surrogatepass").split(b"\0", 1)[0])
-        return first, others
+    def _expression(self) -> re.Pattern[bytes]:
+        """The pattern for `re`; compiled when a text is matched, as most names of a list never are.
+
+        The earliest match of each part is sufficient, as a `*` can absorb whatever is left: none is tried twice.
+        """
+        first, *others = _parts(self._pattern.encode("utf-8", "surrogatepass").split(b"\0", 1)[0])
+        rest = b""
+        if others:
+            rest = b"".join(b"(?>.*?" + part + b")" for part in others[:-1] if part) + b".*" + others[-1]
+        return re.compile(first + rest, re.DOTALL)
 
     def matches(self, text: str) -> bool:
         """Return whether a text matches the pattern, byte by byte in UTF-8."""
-        return self._is_like(text.encode("utf-8", "surrogatepass")) != self.negated
+        return (self._expression.fullmatch(text.encode("utf-8", "surrogatepass")) is not None) != self.negated
 
-    def _is_like(self, raw: bytes) -> bool:
-        first, others = self._pieces
-        if not others:
-            return first.fullmatch(raw) is not None
-        begin = first.match(raw)
-        if begin is None:
-            return False
-        at = begin.end()
-        # The earliest match of each piece is sufficient: a `*` can absorb whatever is left.
-        for piece in others[:-1]:
-            found = piece.search(raw, at)
-            if found is None:
-                return False
-            at = found.end()
-        last = others[-1]
-        size = _length(last)
-        return len(raw) - at >= size and last.fullmatch(raw, len(raw) - size) is not None
+    def among(self, texts: Iterable[str]) -> list[str]:
+        """Return the texts that match the pattern, in their order."""
+        like, negated = self._expression.fullmatch, self.negated
+        return [text for text in texts if (like(text.encode("utf-8", "surrogatepass")) is not None) != negated]
 
 
-def _length(piece: re.Pattern[bytes]) -> int:
-    """Return the number of bytes that a piece matches: one per group."""
-    return piece.groups
-
-
-def _segments(pattern: bytes) -> list[re.Pattern[bytes]]:
-    """Return the parts between the `*`, each as an expression of fixed length with one group per byte."""
-    pieces: list[list[bytes]] = [[]]
+def _parts(pattern: bytes) -> list[bytes]:
+    """Return the parts between the `*`, each as an expression of fixed length."""
+    parts: list[list[bytes]] = [[]]
     at = 0
     may_close = True  # a bracket after one that is not closed is not closed, either
     while at < len(pattern):
         sign = pattern[at : at + 1]
         at += 1
         if sign == b"*":
-            pieces.append([])
+            parts.append([])
             continue
         if sign == b"?":
-            pieces[-1].append(_ANY)
+            parts[-1].append(_ANY)
         elif sign == b"[" and may_close:
             found = _class(pattern, at)
             may_close = found is not None
             expression, at = found or (re.escape(sign), at)
-            pieces[-1].append(expression)
+            parts[-1].append(expression)
         elif sign == b"\\":
             if at < len(pattern):  # a backslash at the end escapes nothing
-                pieces[-1].append(re.escape(pattern[at : at + 1]))
+                parts[-1].append(re.escape(pattern[at : at + 1]))
             at += 1
         else:
-            pieces[-1].append(re.escape(sign))
-    return [re.compile(b"".join(b"(" + byte + b")" for byte in piece), re.DOTALL) for piece in pieces]
+            parts[-1].append(re.escape(sign))
+    return [b"".join(part) for part in parts]
 
 
 def _class(pattern: bytes, at: int) -> tuple[bytes, int] | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from events.names.function_choice import FunctionChoice, is_choice
+from events.names.glob import Glob
 from foreign.count_text import counted, shortened
 from kernel.connection.kernel_info import KernelInfo
 from probes.command import is_function
@@ -12,7 +13,6 @@ from probes.functions.function_index import index_of
 from probes.functions.left_out import left_out_notes
 from probes.plans.plan import Plan
 from probes.probe import Probe
-from probes.syntax.text import glob
 
 _MAX_EXPLAINED = 200
 """Largest number of functions whose reasons are looked up, a tenth of a millisecond each."""
@@ -28,15 +28,15 @@ def with_pattern_notes(plan: Plan, info: KernelInfo) -> Plan:
     if not FunctionChoice.parse(str(probe.place)).is_one_pattern:
         return plan
     pattern, index = probe.place.symbol, index_of(info.facts)
-    fits = glob(pattern)
-    missing = [name for name in info.catalog.names if fits.match(name) and not index.count(name)]
+    fits = Glob.plain(pattern).matches
+    missing = [name for name in info.catalog.names if fits(name) and not index.count(name)]
     answers = [info.catalog.attachability(name) for name in missing[:_MAX_EXPLAINED]]
-    notes = left_out_notes({about.name: about.text for about in answers if not any(map(fits.match, about.copies))})
+    notes = left_out_notes({about.name: about.text for about in answers if not any(map(fits, about.copies))})
     if len(missing) > len(answers):
         notes.append(f"{counted(len(missing) - len(answers), 'more function')} left out")
     literal = pattern.removesuffix("*")
     if literal and not is_choice(literal):
-        inside = [name for name in info.catalog.names if literal in name and not fits.match(name)]
+        inside = [name for name in info.catalog.names if literal in name and not fits(name)]
         if inside:
             told = f"{counted(len(inside), 'name has', 'names have')} {literal} elsewhere, as *{pattern} fits"
             notes.append(f"{told}: {shortened(inside)}")

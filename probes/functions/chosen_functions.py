@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from weakref import WeakKeyDictionary
 
 from btf.btf import Btf
 from btf.functions.functions_of_type import ExactUses, functions_with
-from events.names.function_choice import ChoiceError, FunctionChoice, NamePattern
+from events.names.function_choice import ChoiceError, FunctionChoice, NamePattern, names_among
 from events.names.glob import Glob
 from foreign.count_text import counted, shortened
 from foreign.refusal import InputRefusal
 from probes.bpf.exclusions import exclusion_reason
 from probes.facts.facts import TargetFacts
 from probes.facts.lookups import Environment
-from probes.functions.function_index import FunctionIndex, index_of
+from probes.functions.function_index import index_of
 from probes.probe import ProbePlace
 from probes.refusal import CannotLower, own_refusal
-from probes.syntax.text import glob
 
 _MOST_STORED = 8
 _MOST_PATTERNS = 64
@@ -67,18 +66,25 @@ def chosen_functions(
             return _of_file(choice, facts, environment, column)
         if choice.callers:
             return _of_calls(choice, facts, environment, column)
-        for functions, known, result in tuple(_found):
-            if functions is facts.functions and known == text and not choice.type:
-                return result
-        is_type = bool(choice.type)
-        found = _of_type(choice, btf, facts, column) if is_type else _of_names(choice, facts, environment, column)
+        found = None if choice.type else _known(text, facts)
+        if found is None:
+            is_type = bool(choice.type)
+            found = _of_type(choice, btf, facts, column) if is_type else _of_names(choice, facts, environment, column)
+            if not is_type:
+                _found[:] = [*_found[-_MOST_STORED + 1 :], (facts.functions, text, found)]
     except ChoiceError as error:
         raise CannotLower(own_refusal("no_choice", text, column, str(error))) from None
     if not found.names:
         raise CannotLower(own_refusal("not_traceable", text, column, "No name in available_filter_functions fits"))
-    if not choice.type:
-        _found[:] = [*_found[-_MOST_STORED + 1 :], (facts.functions, text, found)]
     return found
+
+
+def _known(text: str, facts: TargetFacts) -> ChosenFunctions | None:
+    """Return what was found for names, patterns or an expression before, which may be none; None: it is not kept."""
+    for functions, known, result in tuple(_found):
+        if functions is facts.functions and known == text:
+            return result
+    return None
 
 
 def names_meant(
@@ -100,18 +106,17 @@ def names_meant(
     if choice.callers or any(one.address for one in choice.patterns):
         meant = set(chosen_functions(ProbePlace(text), btf, facts, environment, 0).names)
         return [name for name in names if name in meant]
-    if choice.expression is not None:
-        return [name for name, module in modules.items() if choice.matches(name, module)]
     if choice.file:
         patterns = _patterns_of(choice, environment.function_list(choice.file) if environment.function_list else ())
-        return list(_matching([*patterns, *choice.patterns], modules)) if patterns else []
-    if not choice.type:
-        return list(_matching(choice.patterns, modules))
-    if btf is None:
-        raise ChoiceError("The types of this kernel are not known")
-    found = uses_of(btf, choice.type)
-    typed = found.returns if choice.returns else found.takes
-    return [name for name, module in modules.items() if name in typed and choice.matches(name, module)]
+        return names_among(modules, _fits([*patterns, *choice.patterns], modules)) if patterns else []
+    if choice.type:
+        if btf is None:
+            raise ChoiceError("The types of this kernel are not known")
+        found = uses_of(btf, choice.type)
+        typed = found.returns if choice.returns else found.takes
+        modules = {name: module for name, module in modules.items() if name in typed}
+    _check_number(choice.patterns)
+    return choice.among(modules)
 
 
 def _patterns_of(choice: FunctionChoice, lines: Iterable[str]) -> list[NamePattern]:
@@ -147,12 +152,10 @@ def _of_names(choice: FunctionChoice, facts: TargetFacts, environment: Environme
             hint = "available_filter_functions does not have this name of the list"
             raise CannotLower(own_refusal("not_traceable", one.name, column + one.column, hint))
     if choice.is_one_pattern:  # the kernel itself matches it
-        fits = glob(choice.patterns[0].text).match
-        return ChosenFunctions(tuple(name for name in index.modules if fits(name)))
-    if choice.expression is None:
-        return ChosenFunctions(_matching(choice.patterns, index.modules), _unused(choice, index))
-    names = tuple(name for name, module in index.modules.items() if choice.matches(name, module))
-    return ChosenFunctions(names, _unused(choice, index))
+        return ChosenFunctions(tuple(choice.among(index.modules)))
+    fits = _fits(choice.patterns, index.modules)
+    like = index.modules if choice.expression is None else replace(choice, patterns=()).among(index.modules)
+    return ChosenFunctions(tuple(names_among(like, fits)), _unused(choice, fits))
 
 
 def _of_addresses(
@@ -197,31 +200,22 @@ def _is_there(one: NamePattern, modules: Mapping[str, str]) -> bool:
     return module is not None and one.matches(one.name, module)
 
 
-def _unused(choice: FunctionChoice, index: FunctionIndex) -> tuple[str, ...]:
+def _unused(choice: FunctionChoice, fits: Sequence[tuple[NamePattern, Collection[str]]]) -> tuple[str, ...]:
     """Return a note on the patterns of a choice that no traceable function fits, as where they are misspelt."""
-    unused = [one for one in choice.patterns if not _matching([one._replace(excluded=False)], index.modules)]
+    unused = [one for one, names in fits if not names]
     names = [("!" if one.excluded else "") + (f"{one.module}:" if one.module else "") + one.text for one in unused]
     return (f"{choice.text}: no traceable function fits {shortened(names)}",) if names else ()
 
 
-def _matching(patterns: Sequence[NamePattern], modules: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the functions that names and patterns mean, without what is excluded. Raises ChoiceError.
+def _fits(patterns: Sequence[NamePattern], modules: Mapping[str, str]) -> list[tuple[NamePattern, Collection[str]]]:
+    """Return names and patterns, each with those of some functions that it is for. Raises ChoiceError: too many."""
+    _check_number(patterns)
+    return [(one, one.among(modules)) for one in patterns]
 
-    `modules`: functions, each with its module.
-    """
-    chosen = [one for one in patterns if not one.excluded]
-    exact = {one.name for one in chosen if one.name and _is_there(one, modules)}
-    globs = [one for one in chosen if not one.name]
-    excluded = [one for one in patterns if one.excluded]
-    if len(globs) + len(excluded) > _MOST_PATTERNS:
+
+def _check_number(patterns: Sequence[NamePattern]) -> None:
+    if sum(not one.name for one in patterns) > _MOST_PATTERNS:
         raise ChoiceError(f"At most {_MOST_PATTERNS} patterns stand beside any number of names")
-    everything = not chosen
-    return tuple(
-        name
-        for name, module in modules.items()
-        if (everything or name in exact or any(one.matches(name, module) for one in globs))
-        and not any(one.matches(name, module) for one in excluded)
-    )
 
 
 def _of_type(choice: FunctionChoice, btf: Btf | None, facts: TargetFacts, column: int) -> ChosenFunctions:
@@ -241,7 +235,7 @@ def _of_type(choice: FunctionChoice, btf: Btf | None, facts: TargetFacts, column
         raise CannotLower(own_refusal("no_choice", choice.text, column, hint))
     index = index_of(facts)
     # The types are those of the kernel itself: a function of a module that has the same name may differ.
-    names = [name for name in names if choice.matches(name)]
+    names = choice.among(dict.fromkeys(names))
     there = {name for name in names if index.modules.get(name) == "" and not btf.is_ambiguous(name)}
     chosen = tuple(name for name in index.modules if name in there)
     missing = len(names) - len(there)
@@ -259,7 +253,7 @@ def _of_calls(choice: FunctionChoice, facts: TargetFacts, environment: Environme
     except InputRefusal as error:
         raise CannotLower(own_refusal("no_choice", choice.text, column, str(error))) from None
     modules = index_of(facts).modules
-    names = tuple(name for name in found.names if choice.matches(name, modules.get(name, "")))
+    names = tuple(choice.among({name: modules.get(name, "") for name in found.names}))
     if not names:
         hint = "They call no traceable function directly" if not found.names else "All of them are left out"
         raise CannotLower(own_refusal("not_traceable", choice.text, column, hint))
@@ -307,4 +301,4 @@ def _of_patterns(
     """Return the functions of a file's names and patterns, and the names of none. Raises ChoiceError."""
     modules = index_of(facts).modules
     missing = [one.text for one in patterns if one.name and not one.excluded and not _is_there(one, modules)]
-    return _matching([*patterns, *choice.patterns], modules) if patterns else (), missing
+    return tuple(names_among(modules, _fits([*patterns, *choice.patterns], modules))) if patterns else (), missing

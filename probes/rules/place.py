@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from btf.btf import Btf
+from events.names.glob import Glob
 from foreign.refusal import InputRefusal
 from probes.code.body import FunctionBody
 from probes.code.boundaries import instruction_at, places_around
@@ -20,7 +21,7 @@ from probes.facts.lookups import Environment, SymbolLanding
 from probes.functions.function_index import index_of
 from probes.probe import TEXT
 from probes.syntax.refused import Refused
-from probes.syntax.text import LETTERS, UINT_MAX, glob, kstrtol, kstrtoul
+from probes.syntax.text import LETTERS, UINT_MAX, kstrtol, kstrtoul
 
 _RETVAL = re.compile(r"\$retval(?![A-Za-z0-9_])")
 _IBT_ENTRY = 4
@@ -135,8 +136,7 @@ def _traceable(symbol: str, returns: bool, dialect: Dialect, facts: TargetFacts,
 def _matched(pattern: str, names: Mapping[str, str]) -> bool:
     if not re.search(r"[*?\[\\]", pattern):
         return pattern in names
-    matcher = glob(pattern)
-    return any(matcher.match(name) for name in names)
+    return any(map(Glob.plain(pattern).matches, names))
 
 
 def kprobe_spot(

@@ -94,31 +94,6 @@ def simple_strtoul(text: str, base: int = 0, saturates: bool = False) -> tuple[i
     return min(number, ULONG_MAX) if saturates else number & ULONG_MAX, text[end:]
 
 
-def glob(pattern: str) -> re.Pattern[str]:
-    r"""Return the regular expression of a pattern for whole names (lib/glob.c): `*`, `?`, `[a-z]`, `[!a-z]`, `\\`."""
-    expression, at = "", 0
-    while at < len(pattern):
-        char, at = pattern[at], at + 1
-        may_close = char == "[" and pattern.find("]", at + 1) > 0
-        span = re.match(r"(!?)(.(?:-[^\]]|[^\]])*+)\]", pattern[at:]) if may_close else None
-        if char == "*":
-            expression += ".*"
-        elif char == "?":
-            expression += "."
-        elif span is not None:
-            inverted, inside = span.groups()
-            spans = re.findall(r"(.)-([^\]])|(.)", inside)
-            chars = "".join(f"{re.escape(a)}-{re.escape(b)}" if a <= b else "" for a, b, c in spans if not c)
-            chars += "".join(re.escape(c) for _, _, c in spans)
-            expression += f"[{'^' if inverted else ''}{chars}]" if chars else ("." if inverted else "(?!)")
-            at += span.end()
-        else:
-            if char == "\\":
-                char, at = pattern[at : at + 1], at + 1
-            expression += re.escape(char)
-    return re.compile(expression + r"\Z")
-
-
 def begins_name(text: str) -> bool:
     """Return whether the first character may begin a name in BTF."""
     return _LETTER.match(text) is not None

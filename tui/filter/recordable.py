@@ -57,11 +57,7 @@ def function_remark(condition: Condition, watch: Watch) -> str:
             continue
         choices = [choice_or_any(text) for text in own]
         modules = index_of(watch.info.facts).modules
-        names = (
-            [name for name, of in modules.items() if any(choice.matches(name, of) for choice in choices)]
-            if own
-            else []
-        )
+        names = list(dict.fromkeys(name for choice in choices for name in choice.among(modules)))
         others = sorted(single - set(names)) if part.field == FUNC else []
         names += others
         found = part.text in names if part.operator == "!=" else any(map(part.holds, names))

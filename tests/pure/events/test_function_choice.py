@@ -38,6 +38,7 @@ def test_names_that_a_text_means(text: str, wanted: str) -> None:
     choice = FunctionChoice.parse(text)
     assert is_choice(text) and not choice.type and not choice.file and str(choice.text) == text
     assert [name for name, module in NAMES if choice.matches(name, module)] == wanted.split()
+    assert choice.among(dict(NAMES)) == wanted.split()
 
 
 @pytest.mark.parametrize(

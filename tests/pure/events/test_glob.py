@@ -118,6 +118,7 @@ def test_a_text_without_signs_matches_itself(text: str) -> None:
         ("", "", True), ("", "a", False), ("*", "", True), ("?", "ä", False), ("??", "ä", True),
         ("[ab]*", "bash", True), ("[!ab]*", "bash", False), ("!", "", False), ("![ab]*", "bash", False),
         ("1*", "12", True), ("*" * 4000 + "a", "b" * 4000, False), ("*ab" * 200, "ab" * 199 + "a", False),
+        ("[" + "-a" * 200, "[" + "-a" * 200, True), ("*e" * 12 + "*x", "e" * 500, False),
     ],
 )  # fmt: skip
 def test_patterns(pattern: str, text: str, holds: bool) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import count
 
 import pytest
 
@@ -12,7 +13,8 @@ from btf.functions.functions_of_type import functions_with
 from btf.layout import resolve
 from btf.types import Enum
 from btf.walk import size_of
-from events.names.function_choice import FunctionChoice
+from events.names.function_choice import FunctionChoice, NamePattern
+from events.names.glob import Glob
 from foreign.refusal import InputRefusal
 from probes.bpf.program import BpfProgram
 from probes.command import has_own_syntax, parse_armable
@@ -305,7 +307,7 @@ def test_a_long_list_is_read_once_and_compiles_no_pattern_for_a_name(monkeypatch
     there = tuple(dict.fromkeys(known.facts.functions[:20]))
     lines = [f"none_{n}" for n in range(20_000)] + list(there) * 100
     compiled: list[bytes] = []
-    monkeypatch.setattr(events.names.glob, "_segments", compiled.append)
+    monkeypatch.setattr(events.names.glob, "_parts", compiled.append)
     around = Environment(function_list=lambda _: lines)
     parsed: list[str] = []
     parse = FunctionChoice.parse
@@ -319,3 +321,42 @@ def test_a_long_list_is_read_once_and_compiles_no_pattern_for_a_name(monkeypatch
         found = chosen_functions(ProbePlace("@list"), known.btf, known.facts, around, 2)
         assert found.names == there and "20,000 names" in found.notes[0]
     assert compiled == [] and len(parsed) == 20_000 + len(there) + 3
+
+
+@pytest.mark.parametrize("beside", ["", ",!none_*", ",*none_*", ",!vfs_read"])
+def test_each_pattern_of_a_list_is_tried_once_on_each_function(beside: str, monkeypatch) -> None:
+    """A list is looked up at each key, and a kernel has 80,000 functions: none may be gone through for a name."""
+    known = kernel("7.2")
+    there = tuple(dict.fromkeys(known.facts.functions))[:400]
+    tried: list[str] = []
+    among = Glob.among
+
+    def noted(self: Glob, texts: Iterable[str]) -> list[str]:
+        tried.append(self._pattern)
+        return among(self, texts)
+
+    matched = count(1)
+    matches = NamePattern.matches
+    monkeypatch.setattr(Glob, "among", noted)
+    monkeypatch.setattr(NamePattern, "matches", lambda *its: next(matched) and matches(*its))
+    place = ProbePlace(",".join(there) + beside)
+    for _ in range(3):
+        found = chosen_functions(place, known.btf, known.facts, Environment(), 2)
+        assert set(found.names) == set(there) - {"vfs_read" if "vfs_read" in beside else ""}
+    assert len(tried) == ("none" in beside)
+    assert next(matched) <= 3 * len(there)
+
+
+def test_what_was_found_to_fit_nothing_is_not_looked_for_again(monkeypatch) -> None:
+    known = kernel("7.2")
+    tried: list[Glob] = []
+
+    def none(self: Glob, texts: Iterable[str]) -> list[str]:
+        tried.append(self)
+        return []
+
+    monkeypatch.setattr(Glob, "among", none)
+    for _ in range(3):
+        with pytest.raises(CannotLower):
+            chosen_functions(ProbePlace("no_such_*,none_*"), known.btf, known.facts, Environment(), 2)
+    assert len(tried) == 2
