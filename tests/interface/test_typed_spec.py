@@ -132,6 +132,18 @@ async def test_of_a_pattern_it_is_said_what_can_be_recorded(kernel_only, size): 
         assert str(editor.probe) == "f vfs_re* $comm"
 
 
+@pytest.mark.parametrize("size", [SIZE, (80, 24), (100, 30)])
+async def test_of_many_names_a_few_are_said(kernel_only, size):  # noqa: F811
+    app = application(kernel_only)
+    async with app.run_test(size=size) as pilot:
+        await open_compose(app, pilot)
+        assert app.planner is not None
+        names = tuple(dict.fromkeys(app.planner.info.facts.functions))[:300]
+        app.places.edit_filter(Probe(ProbePlace(",".join(names))))
+        await until(lambda: says(app, "and 296 more"), pilot)
+        assert says(app, names[0])
+
+
 async def test_what_is_typed_is_ticked_and_what_is_ticked_is_typed(kernel_only):  # noqa: F811
     app = application(kernel_only)
     async with app.run_test(size=SIZE) as pilot:

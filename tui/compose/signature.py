@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from events.names.function_choice import ChoiceError, is_choice, is_type
+from events.names.function_choice import ChoiceError, choice_or_any, is_choice, is_type
+from foreign.count_text import shortened
 from foreign.refusal import InputRefusal
 from kernel.connection.kernel_info import KernelInfo
 from kernel.errors import KernelError
@@ -96,7 +97,8 @@ def _of_choice(info: KernelInfo, text: str) -> SignatureText:
     tree = info.tree(text)
     roots = tree.roots()
     values = "" if is_type(text) else "$arg1, $arg2, …, "
-    told = f"all functions that fit {text} (of each: {values}{', '.join(node.label for node in roots)})"
+    named = shortened(text.split(",")) if "," in text and choice_or_any(text).is_list else text
+    told = f"all functions that fit {named} (of each: {values}{', '.join(node.label for node in roots)})"
     nodes = [_with_sign(info, text, node) for node in roots]
     retval = next((SignatureNode(tree, node) for node in nodes if node is not None and node.label == RESULT), None)
     others = [SignatureNode(tree, node) for node in nodes if node is not None and node.label != RESULT]

@@ -18,17 +18,21 @@ _PLAIN_WORDS: Final = re.compile(
 
 
 def wrap(prototype: str, columns: int) -> list[str]:
-    """Break a prototype after commas, with parameters aligned after the bracket if they fit there."""
+    """Break a prototype after commas, with parameters aligned after the bracket if they fit there.
+
+    A list of names, before a bracket or without one, is broken after its commas as well.
+    """
     text = safe(prototype)
     if width(text) <= columns:
         return [text]
     head, bracket, rest = text.partition("(")
-    indent = width(head) + 1
+    heads = _split(head) or [""]
     parts = _split(rest)
-    if indent + max(width(part) for part in parts) > columns:
-        indent = 4
-    lines = [head + bracket]
-    for part in parts:
+    fits = len(heads) == 1 and width(head) + 1 + max(map(width, parts), default=0) <= columns
+    indent = width(head) + 1 if fits else 4
+    pieces = [*heads[:-1], heads[-1] + bracket, *parts]
+    lines = pieces[:1]
+    for part in pieces[1:]:
         joined = f"{lines[-1]}{'' if lines[-1].endswith('(') else ' '}{part}"
         if width(joined) <= columns or not lines[-1].strip():
             lines[-1] = joined

@@ -12,7 +12,17 @@ SIGNAL = "int f(void (*handler)(int, long), const char * const argv[], u64 (*map
 
 @pytest.mark.parametrize("columns", [20, 30, 40, 52, 80])
 @pytest.mark.parametrize(
-    "prototype", [VFS_READ, SIGNAL, "void nothing(void)", "no bracket", "int x(" + "a" * 90 + ")"]
+    "prototype",
+    [
+        VFS_READ,
+        SIGNAL,
+        "void nothing(void)",
+        "no bracket",
+        "int x(" + "a" * 90 + ")",
+        "b, " * 60 + "c",
+        "a" * 90,
+        "int " + "a" * 90 + "(",
+    ],
 )
 def test_wrapped_lines_hold_the_whole_prototype(prototype, columns):
     lines = wrap(prototype, columns)
