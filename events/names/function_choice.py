@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import Final
 
 from events.names.glob import Glob
+from events.names.name_pattern import NamePattern, names_among
 
 RETURNS: Final = "returns "
 """Beginning of a type that functions return, where another is one that they take."""
@@ -16,7 +17,6 @@ CALLED: Final = "called by "
 """Beginning of the functions, in brackets, whose calls are followed: `[called by vfs_read 2]`."""
 DEEPEST: Final = 9
 """Levels of calls that are followed at most."""
-_ADDRESS = re.compile(r"0[xX][0-9a-fA-F]{1,16}")
 _WAYS: Final = {"*": 8, "+": 8, "{": 8, "?": 2}
 """Ways to match one unit of a name by a regular expression, about."""
 _MOST_WAYS: Final = 64
@@ -26,8 +26,6 @@ _UNIT = re.compile(r"\\.|\[\^?+\]?+(?:\\.|[^\]\\])*+\]|.", re.DOTALL)
 _TYPE = re.compile(r"\[[^\[\]]*+\](?:,!.*+)?+")
 _LONGEST_NAME: Final = 512
 """Characters of a symbol (KSYM_NAME_LEN); no expression is tried on what is longer."""
-_SPECIAL = re.compile(r"[*?\[\\]")
-"""Letter by which a name is a pattern."""
 _SETS = ("[[", "--", "&&", "||", "~~")
 """Letters of a class that `re` warns of."""
 
@@ -38,46 +36,6 @@ class ChoiceError(ValueError):
     def __init__(self, message: str, offset: int = 0) -> None:
         super().__init__(message)
         self.offset = offset
-
-
-class NamePattern(NamedTuple):
-    """Pattern for names of functions."""
-
-    text: str
-    """The pattern without `!` and module."""
-    glob: Glob
-    module: str | None
-    """Pattern for the module's name as written; None: any module, or the kernel itself."""
-    modules: Glob | None
-    excluded: bool
-    """True if its functions are left out (`!`)."""
-    column: int
-    """Column of the text in the choice."""
-
-    @property
-    def name(self) -> str:
-        """The one name that it stands for; empty: it may stand for several."""
-        return self.text if _SPECIAL.search(self.text) is None else ""
-
-    @property
-    def address(self) -> int:
-        """Address of the function that it stands for; 0: it is no address."""
-        return int(self.text, 16) if is_address(self.text) else 0
-
-    def matches(self, name: str, module: str | None) -> bool:
-        """Return whether it is for a function; with an unknown module (None) the name decides."""
-        fits = self.modules is None or module is None or self.modules.matches(module)
-        return fits and (name == self.text if self.name else self.glob.matches(name))
-
-    def among(self, modules: Mapping[str, str | None]) -> Collection[str]:
-        """Return those of some functions that it is for; `modules`: functions, each with its module (`matches`)."""
-        if self.name:
-            return (self.name,) if self.name in modules and self.matches(self.name, modules[self.name]) else ()
-        found, of = self.glob.among(modules), self.modules
-        if of is None:
-            return found
-        fits = {module for module in set(modules.values()) if module is None or of.matches(module)}
-        return [name for name in found if modules[name] in fits]
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,19 +123,6 @@ class FunctionChoice:
         return names_among(found, [(one, one.among(modules)) for one in self.patterns])
 
 
-def names_among(names: Iterable[str], fits: Sequence[tuple[NamePattern, Collection[str]]]) -> list[str]:
-    """Return those of some names that a list means, in their order; of a list that only leaves out, all others.
-
-    Args:
-        names: of functions.
-        fits: the patterns of the list, each with the names that it is for.
-    """
-    chosen = [names for pattern, names in fits if not pattern.excluded]
-    wanted = set[str]().union(*chosen)
-    left_out = set[str]().union(*(names for pattern, names in fits if pattern.excluded))
-    return [name for name in names if name not in left_out and (not chosen or name in wanted)]
-
-
 @lru_cache(maxsize=64)
 def choice_or_any(text: str) -> FunctionChoice:
     """Return the choice of a text from a recording; one that fits each name where the text is none."""
@@ -235,11 +180,6 @@ def is_type(text: str) -> bool:
 def is_called(text: str) -> bool:
     """Return whether a text stands for the functions that others call: `[called by vfs_read 2]`."""
     return _is_bracketed(text) and f"{' '.join(text[1 : text.index(']')].split())} ".startswith(CALLED)
-
-
-def is_address(text: str) -> bool:
-    """Return whether a text is the address of a function: `0xffffffff81234560`."""
-    return _ADDRESS.fullmatch(text) is not None
 
 
 def _is_bracketed(text: str) -> bool:

@@ -12,7 +12,7 @@ import struct
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from events.names.function_choice import is_address
+from events.names.name_pattern import is_address
 from foreign.count_text import counted
 from kernel.agent import bpf_calls
 from kernel.errors import KernelError

@@ -6,7 +6,7 @@ import struct
 import time
 from collections.abc import Sequence
 
-from events.names.function_choice import is_address
+from events.names.name_pattern import is_address
 from kernel.bpf import calls
 from kernel.bpf.calls import MapType
 from kernel.target import Target

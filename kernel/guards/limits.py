@@ -8,7 +8,7 @@ from itertools import islice
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from events.names.function_choice import is_address
+from events.names.name_pattern import is_address
 from kernel.errors import KernelError
 from probes.plans.cost_estimate import EventRate, ReaderCost, cost_of, percent, reading_cost_of
 from probes.plans.plan import Plan

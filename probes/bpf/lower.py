@@ -13,7 +13,7 @@ from btf.btf import Btf
 from btf.types import Enum, Enum64, Int
 from btf.walk import strip
 from events.bpf_layout import STACK_BYTES
-from events.names.function_choice import is_address
+from events.names.name_pattern import is_address
 from probes.bpf.context import ProgramContext, RegisterContext, SlotContext
 from probes.bpf.exclusions import exclusion_reason
 from probes.bpf.fentry import target_of

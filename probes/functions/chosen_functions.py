@@ -8,8 +8,9 @@ from weakref import WeakKeyDictionary
 
 from btf.btf import Btf
 from btf.functions.functions_of_type import ExactUses, functions_with
-from events.names.function_choice import ChoiceError, FunctionChoice, NamePattern, names_among
+from events.names.function_choice import ChoiceError, FunctionChoice
 from events.names.glob import Glob
+from events.names.name_pattern import NamePattern, names_among
 from foreign.count_text import counted, shortened
 from foreign.refusal import InputRefusal
 from probes.bpf.exclusions import exclusion_reason
@@ -66,12 +67,10 @@ def chosen_functions(
             return _of_file(choice, facts, environment, column)
         if choice.callers:
             return _of_calls(choice, facts, environment, column)
-        found = None if choice.type else _known(text, facts)
-        if found is None:
-            is_type = bool(choice.type)
-            found = _of_type(choice, btf, facts, column) if is_type else _of_names(choice, facts, environment, column)
-            if not is_type:
-                _found[:] = [*_found[-_MOST_STORED + 1 :], (facts.functions, text, found)]
+        if choice.type:
+            found = _of_type(choice, btf, facts, column)
+        else:
+            found = _known(text, facts) or _keep(text, facts, _of_names(choice, facts, environment, column))
     except ChoiceError as error:
         raise CannotLower(own_refusal("no_choice", text, column, str(error))) from None
     if not found.names:
@@ -85,6 +84,11 @@ def _known(text: str, facts: TargetFacts) -> ChosenFunctions | None:
         if functions is facts.functions and known == text:
             return result
     return None
+
+
+def _keep(text: str, facts: TargetFacts, found: ChosenFunctions) -> ChosenFunctions:
+    _found[:] = [*_found[-_MOST_STORED + 1 :], (facts.functions, text, found)]
+    return found
 
 
 def names_meant(

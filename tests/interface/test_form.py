@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import gc
 import threading
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import NamedTuple
 
 from textual.app import App
+from textual.pilot import Pilot
 
 from tests.interface.widget_host import screen_text, until
 from widgets.dialogs.form import FormDialog, FormField
@@ -27,12 +30,28 @@ class Judge:
         return "this kernel has no bad" if values["line0"] == "bad" else ""
 
 
-async def test_a_target_is_waited_for_while_keys_are_taken() -> None:
+class Asked(NamedTuple):
+    """Form on the screen of an application."""
+
+    app: App[None]
+    pilot: Pilot[None]
+    form: FormDialog
+    answers: list[dict[str, str] | None]
+
+
+@asynccontextmanager
+async def asking(judge: Judge) -> AsyncIterator[Asked]:
     app: App[None] = App()
     answers: list[dict[str, str] | None] = []
-    judge = Judge()
+    form = FormDialog("form", LINES, judge=judge)
     async with app.run_test(size=(80, 24)) as pilot:
-        await app.push_screen(FormDialog("form", LINES, judge=judge), answers.append)
+        await app.push_screen(form, answers.append)
+        yield Asked(app, pilot, form, answers)
+
+
+async def test_a_target_is_waited_for_while_keys_are_taken() -> None:
+    judge = Judge()
+    async with asking(judge) as (app, pilot, _, answers):
         await pilot.press(*"bad", "enter")
         await until(lambda: judge.asked[-1:] == ["bad"], pilot)
         assert any("looking at this kernel" in line for line in screen_text(app)) and not answers
@@ -45,27 +64,20 @@ async def test_a_target_is_waited_for_while_keys_are_taken() -> None:
 
 
 async def test_what_is_typed_while_a_target_is_waited_for_is_not_taken_with_the_old_answer() -> None:
-    app: App[None] = App()
-    answers: list[dict[str, str] | None] = []
     judge = Judge()
-    async with app.run_test(size=(80, 24)) as pilot:
-        await app.push_screen(FormDialog("form", LINES, judge=judge), answers.append)
+    async with asking(judge) as (app, pilot, form, answers):
         await pilot.press(*"good", "enter")
         await until(lambda: judge.asked[-1:] == ["good"], pilot)
         await pilot.press("x")
         judge.free.set()
         await until(lambda: judge.asked[-1:] == ["goodx"], pilot)
-        assert not answers and isinstance(app.screen, FormDialog)
+        assert not answers and app.screen is form
 
 
 async def test_a_question_that_a_newer_one_replaces_at_once_is_not_begun() -> None:
-    app: App[None] = App()
     judge = Judge()
     judge.free.set()
-    form = FormDialog("form", LINES, judge=judge)
-    answers: list[dict[str, str] | None] = []
-    async with app.run_test(size=(80, 24)) as pilot:
-        await app.push_screen(form, answers.append)
+    async with asking(judge) as (_, pilot, form, answers):
         await pilot.press(*"good")
         for _ in range(3):
             form.action_done()

@@ -8,8 +8,8 @@ import struct
 from collections.abc import Sequence
 from typing import Final
 
-from events.names.function_choice import is_address
 from events.names.glob import Glob
+from events.names.name_pattern import is_address
 from kernel.agent import bpf_calls
 from kernel.bpf import calls
 from kernel.bpf.calls import BpfRefused

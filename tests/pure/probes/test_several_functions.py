@@ -13,8 +13,9 @@ from btf.functions.functions_of_type import functions_with
 from btf.layout import resolve
 from btf.types import Enum
 from btf.walk import size_of
-from events.names.function_choice import FunctionChoice, NamePattern
+from events.names.function_choice import FunctionChoice
 from events.names.glob import Glob
+from events.names.name_pattern import NamePattern
 from foreign.refusal import InputRefusal
 from probes.bpf.program import BpfProgram
 from probes.command import has_own_syntax, parse_armable
