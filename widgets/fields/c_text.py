@@ -27,10 +27,11 @@ def wrap(prototype: str, columns: int) -> list[str]:
         return [text]
     head, bracket, rest = text.partition("(")
     heads = _split(head) or [""]
+    heads[-1] += head[len(head.rstrip()) :] + bracket
     parts = _split(rest)
     fits = len(heads) == 1 and width(head) + 1 + max(map(width, parts), default=0) <= columns
     indent = width(head) + 1 if fits else 4
-    pieces = [*heads[:-1], heads[-1] + bracket, *parts]
+    pieces = [*heads, *parts]
     lines = pieces[:1]
     for part in pieces[1:]:
         joined = f"{lines[-1]}{'' if lines[-1].endswith('(') else ' '}{part}"

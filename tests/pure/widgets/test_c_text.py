@@ -38,6 +38,17 @@ def test_parameters_stand_below_each_other():
     ]
 
 
+def test_the_blank_before_a_bracket_stays():
+    assert wrap("all functions that fit *tcp_* (of each: $arg1, $retval)", 40) == [
+        "all functions that fit *tcp_* (",
+        "    of each: $arg1, $retval)",
+    ]
+    assert wrap("all functions of a, b, c (of each: $retval)", 30) == [
+        "all functions of a, b, c (",
+        "    of each: $retval)",
+    ]
+
+
 def test_names_of_parameters():
     assert parameter_names(VFS_READ) == ("file", "buf", "count", "pos")
     assert parameter_names(SIGNAL) == ("handler", "argv", "map")
