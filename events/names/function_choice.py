@@ -10,6 +10,7 @@ from typing import Final
 
 from events.names.glob import Glob
 from events.names.name_pattern import NamePattern, names_among
+from foreign.count_text import shortened
 
 RETURNS: Final = "returns "
 """Beginning of a type that functions return, where another is one that they take."""
@@ -26,6 +27,8 @@ _UNIT = re.compile(r"\\.|\[\^?+\]?+(?:\\.|[^\]\\])*+\]|.", re.DOTALL)
 _TYPE = re.compile(r"\[[^\[\]]*+\](?:,!.*+)?+")
 _LONGEST_NAME: Final = 512
 """Characters of a symbol (KSYM_NAME_LEN); no expression is tried on what is longer."""
+_MOST_NAMED: Final = 4
+"""Names of a list that a message has in full."""
 _SETS = ("[[", "--", "&&", "||", "~~")
 """Letters of a class that `re` warns of."""
 
@@ -90,6 +93,12 @@ class FunctionChoice:
     def is_list(self) -> bool:
         """True for names and patterns."""
         return not (self.type or self.file or self.expression or self.callers)
+
+    @property
+    def short_text(self) -> str:
+        """The text for a message: of a list of many names the first few, and the number of the others."""
+        names = self.text.split(",") if self.is_list else []
+        return shortened(names) if len(names) > _MOST_NAMED else self.text
 
     @property
     def is_one_pattern(self) -> bool:

@@ -195,7 +195,7 @@ def _of_addresses(
     names: tuple[str, ...] = ()
     if any(not one.excluded for one in patterns) or not twins:
         names = _of_names(replace(choice, patterns=tuple(patterns)), facts, environment, column).names
-    notes.append(f"{choice.text}: addresses of this boot; after the next one something else is there")
+    notes.append(f"{choice.short_text}: addresses of this boot; after the next one something else is there")
     return ChosenFunctions((*names, *twins), tuple(notes), places=twins)
 
 
@@ -208,7 +208,7 @@ def _unused(choice: FunctionChoice, fits: Sequence[tuple[NamePattern, Collection
     """Return a note on the patterns of a choice that no traceable function fits, as where they are misspelt."""
     unused = [one for one, names in fits if not names]
     names = [("!" if one.excluded else "") + (f"{one.module}:" if one.module else "") + one.text for one in unused]
-    return (f"{choice.text}: no traceable function fits {shortened(names)}",) if names else ()
+    return (f"{choice.short_text}: no traceable function fits {shortened(names)}",) if names else ()
 
 
 def _fits(patterns: Sequence[NamePattern], modules: Mapping[str, str]) -> list[tuple[NamePattern, Collection[str]]]:
@@ -244,7 +244,7 @@ def _of_type(choice: FunctionChoice, btf: Btf | None, facts: TargetFacts, column
     chosen = tuple(name for name in index.modules if name in there)
     missing = len(names) - len(there)
     told = counted(missing, "more function has the type and is", "more functions have the type and are")
-    notes = (f"{choice.text}: {told} not traceable",) if missing else ()
+    notes = (f"{choice.short_text}: {told} not traceable",) if missing else ()
     return ChosenFunctions(chosen, notes, {} if choice.returns else {name: found.takes[name] for name in chosen})
 
 
@@ -261,7 +261,7 @@ def _of_calls(choice: FunctionChoice, facts: TargetFacts, environment: Environme
     if not names:
         hint = "They call no traceable function directly" if not found.names else "All of them are left out"
         raise CannotLower(own_refusal("not_traceable", choice.text, column, hint))
-    return ChosenFunctions(names, (f"{choice.text}: {found.note}",) if found.note else ())
+    return ChosenFunctions(names, (f"{choice.short_text}: {found.note}",) if found.note else ())
 
 
 def _of_file(choice: FunctionChoice, facts: TargetFacts, environment: Environment, column: int) -> ChosenFunctions:
@@ -282,7 +282,7 @@ def _of_file(choice: FunctionChoice, facts: TargetFacts, environment: Environmen
         _of_files[:] = [*_of_files[-_MOST_STORED + 1 :], (facts.functions, choice.text, lines, result)]
     names, missing = result
     told = counted(len(missing), "name is no traceable function", "names are no traceable functions")
-    note = f"{choice.text}: {told}: {shortened(missing)}"
+    note = f"{choice.short_text}: {told}: {shortened(missing)}"
     if not names:
         hint = note if missing else f"{choice.file} has no names"
         raise CannotLower(own_refusal("not_traceable", choice.text, column, hint))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from events.names.function_choice import choice_or_any
 from foreign.count_text import counted, shortened
 
 _PROBED = (" function is probed", " functions are probed")
@@ -11,7 +12,7 @@ _PROBED = (" function is probed", " functions are probed")
 
 def probed_note(pattern: str, number: int) -> str:
     """Return the note with the number of functions that a probe is on."""
-    return f"{pattern}: {counted(number, 'function is', 'functions are')} probed"
+    return f"{choice_or_any(pattern).short_text}: {counted(number, 'function is', 'functions are')} probed"
 
 
 def is_probed_note(note: str) -> bool:

@@ -8,10 +8,10 @@ from textual.pilot import Pilot
 
 from probes.completion.choice import NOTHING, Completion, Completions, ItemKind, Priority
 from probes.verdict import Refusal, Verdict
-from tests.interface.widget_host import Host, count_paints
+from tests.interface.widget_host import Host, count_paints, paste, until
 from widgets.spec.completion_list import CompletionList
 from widgets.spec.highlight import spans
-from widgets.spec.layout import OtherKernel, Specification, broken, column_in, head, tail
+from widgets.spec.layout import LONGEST, OtherKernel, Specification, broken, column_in, head, tail
 from widgets.spec.spec_pane import SpecPane
 from widgets.spec.undo_history import TextState, UndoHistory
 
@@ -23,6 +23,7 @@ REFUSED = Verdict(
     Refusal("NO_BTF_FIELD", "This field is not found.", WRONG.index("f_poss"), "f_poss", "no such field", ("f_pos",)),
 )
 KINDS = (SpecPane.Edited, SpecPane.FilterChanged, SpecPane.ArmRequested, SpecPane.Left)
+NAMES = ",".join(f"function_{number}" for number in range(600))
 ITEMS = (
     Completion("file->", ItemKind.ARGUMENT, "file->", "struct file *"),
     Completion("f_pos ", ItemKind.FIELD, "f_pos", "loff_t", 104, "s64"),
@@ -90,7 +91,7 @@ def test_a_caret_in_the_filter_and_one_in_another_text():
 
 
 @pytest.mark.parametrize("columns", [8, 20, 33, 79])
-@pytest.mark.parametrize("text", [LINE, "", "x" * 100, "a " * 60])
+@pytest.mark.parametrize("text", [LINE, "", "x" * 100, "a " * 60, f"f {NAMES} count", f"f {NAMES}"])
 def test_a_broken_line_loses_nothing_but_blanks(text, columns):
     slices = broken(text, columns)
     assert "".join(text[s.start : s.end] for s in slices).replace(" ", "") == text.replace(" ", "")
@@ -411,6 +412,42 @@ async def test_a_text_that_goes_on_is_not_wrong_yet():
         pane.completion.close_list()
         await pilot.pause()
         assert "NO_BTF_FIELD" in app.text
+
+
+def test_a_long_list_is_broken_behind_its_commas() -> None:
+    lines = ["f tcp_ack,tcp_close,", "tcp_open"]
+    text = "".join(lines)
+    assert [text[part.start : part.end] for part in broken(text, 24)] == lines
+
+
+async def test_of_a_long_text_the_cursor_and_the_verdict_stay_in_sight() -> None:
+    app = host(Specification("", None))
+    async with app.shown() as pilot:
+        pane = app.query_one(SpecPane)
+        pane.styles.max_height = 8
+        pane.action_edit()
+        await pilot.pause()
+        await paste(pilot, f"f {NAMES}")
+        assert pane.editor.value == f"f {NAMES}" and len(NAMES) > 4096
+        pane.shown = Specification(pane.editor.value, Verdict("x"), notes=("a note",))
+        await until(lambda: "✓ this kernel" in app.text and "function_599" in app.text, pilot)
+        await pilot.press("home")
+        await until(lambda: "f function_0," in app.text, pilot)
+        await pilot.press("end", "x")
+        await until(lambda: "function_599x" in app.text, pilot)
+
+
+async def test_a_text_that_is_too_long_is_not_cut(monkeypatch) -> None:
+    app = host(Specification("f vfs_read", None))
+    said: list[str] = []
+    monkeypatch.setattr(app, "notify", lambda text, **_: said.append(text))
+    async with app.shown() as pilot:
+        pane = app.query_one(SpecPane)
+        pane.action_edit()
+        await pilot.pause()
+        await paste(pilot, "a" * LONGEST)
+        assert pane.editor.value == "f vfs_read"
+        assert said == ["not pasted: a specification has at most 262,144 letters; @FILE takes names from a file"]
 
 
 async def test_a_key_that_comes_before_the_pane_is_whole_gives_the_text_the_keyboard():

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from events.names.function_choice import ChoiceError, choice_or_any, is_choice, is_type
-from foreign.count_text import shortened
 from foreign.refusal import InputRefusal
 from kernel.connection.kernel_info import KernelInfo
 from kernel.errors import KernelError
@@ -97,8 +96,8 @@ def _of_choice(info: KernelInfo, text: str) -> SignatureText:
     tree = info.tree(text)
     roots = tree.roots()
     values = "" if is_type(text) else "$arg1, $arg2, …, "
-    named = shortened(text.split(",")) if "," in text and choice_or_any(text).is_list else text
-    told = f"all functions that fit {named} (of each: {values}{', '.join(node.label for node in roots)})"
+    labels = ", ".join(node.label for node in roots)
+    told = f"all functions that fit {choice_or_any(text).short_text} (of each: {values}{labels})"
     nodes = [_with_sign(info, text, node) for node in roots]
     retval = next((SignatureNode(tree, node) for node in nodes if node is not None and node.label == RESULT), None)
     others = [SignatureNode(tree, node) for node in nodes if node is not None and node.label != RESULT]

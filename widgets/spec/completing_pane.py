@@ -193,8 +193,7 @@ class CompletingPane(Vertical):
         self._take(event.item)
 
     @on(SpecEditor.Moved)
-    def _moved(self, event: SpecEditor.Moved) -> None:
-        event.stop()
+    def _moved(self) -> None:
         if self.found_list.opened and self.editor.state != self._offered:
             self.close_list()
 

@@ -12,6 +12,8 @@ from probes.verdict import Refusal, Verdict
 from widgets.safe_text import cut, fit, safe, width
 from widgets.spec.highlight import spans
 
+LONGEST: Final = 1 << 18
+"""Characters of a specification: thousands of marked functions have room."""
 _INDENT: Final = 2
 _ELSEWHERE: Final = "other kernels, with the structures of this one:"
 _ACCEPTED: Final = "✓ this kernel"
@@ -79,7 +81,7 @@ class TextLayout(NamedTuple):
 
 
 def broken(text: str, columns: int) -> list[Slice]:
-    """Break a text at blanks; a word that is too long is broken at the line's end."""
+    """Break a text at blanks; a word that is too long, as a list of names, behind a comma or at the line's end."""
     slices: list[Slice] = []
     start = 0
     while start < len(text) or not slices:
@@ -87,11 +89,26 @@ def broken(text: str, columns: int) -> list[Slice]:
         room = max(8, columns - indent)
         end = len(text)
         if end - start > room:
-            blank = text.rfind(" ", start + 1, start + room + 1)
-            end = blank if blank > start else start + room
+            end = _line_end(text, start, room)
         slices.append(Slice(start, end, indent))
         start = end + 1 if text[end : end + 1] == " " else end
     return slices
+
+
+def _line_end(text: str, start: int, room: int) -> int:
+    """Return where a line ends that begins at `start` and has `room` for less than the rest."""
+    blank = text.rfind(" ", start + 1, start + room + 1)
+    word = max(blank, start)
+    word_end = text.find(" ", word + 1)
+    if (word_end if word_end >= 0 else len(text)) - word <= room:
+        return blank if blank > start else start + room
+    comma = text.rfind(",", word + 1, start + room)
+    return comma + 1 if comma > start else blank if blank > start else start + room
+
+
+def spec_text(text: str) -> str:
+    """Return a specification as it is edited and shown: one line of printable characters."""
+    return safe(text, LONGEST)
 
 
 def head(shown: Specification, columns: int, keys: str = "tab") -> TextLayout:
@@ -102,7 +119,7 @@ def head(shown: Specification, columns: int, keys: str = "tab") -> TextLayout:
         columns: width of the pane.
         keys: keys that take the correction; empty: they have another meaning now.
     """
-    text, error = safe(shown.text), shown.verdict.error if shown.verdict else None
+    text, error = spec_text(shown.text), shown.verdict.error if shown.verdict else None
     column = column_in(text, shown.verdict) if shown.verdict is not None else None
     lines, parts = _marked(text, error if column is not None else None, column or 0, columns, keys)
     if error is not None and column is None:

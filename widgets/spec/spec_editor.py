@@ -17,8 +17,7 @@ from textual.widgets.input import Selection
 
 from foreign.count_text import counted
 from probes.translation.translate import translate
-from widgets.safe_text import safe
-from widgets.spec.layout import Specification, TextLayout, head, unfinished
+from widgets.spec.layout import LONGEST, Specification, TextLayout, head, spec_text, unfinished
 from widgets.spec.undo_history import TextState, UndoHistory
 
 _EMPTY = "what is ticked forms a probe here; : or F6 to type one"
@@ -123,13 +122,17 @@ class SpecEditor(Input):
             return
         if len(every) > len(lines):
             self.notify(left_out(len(every) - len(lines)), markup=False)
+        if len(self.value) + sum(map(len, lines)) > LONGEST:
+            told = f"not pasted: a specification has at most {LONGEST:,} letters; @FILE takes names from a file"
+            self.notify(told, severity="warning", markup=False)
+            return
         self.replace("".join(lines), *self.selection)
 
     # -- text ------------------------------------------------------------------------------------------------------
 
     def take_over(self, text: str) -> None:
         """Set a text that was not typed here; undo restores the one before."""
-        text, before = safe(text), self.state
+        text, before = spec_text(text), self.state
         if text == before.text:
             return
         with self.prevent(Input.Changed):
@@ -149,7 +152,7 @@ class SpecEditor(Input):
         if text == " " and start == end == inserted_blank:
             return
         before = self.state
-        super().replace(safe(text), start, end)
+        super().replace(spec_text(text), start, end)
         if self.value != before.text:
             self.unseen = True
             self.history.change(before, self.state)
@@ -183,7 +186,7 @@ class SpecEditor(Input):
         """True if `shown` is about the current text: it lags behind the keys, and only the text is drawn
         meanwhile.
         """
-        return safe(self.shown.text) == self.value
+        return spec_text(self.shown.text) == self.value
 
     def _layout_text(self, columns: int) -> TextLayout:
         shown = self.shown if self._is_judged else Specification(self.value)

@@ -8,6 +8,7 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.geometry import Region
 from textual.message import Message
 from textual.reactive import reactive
 from textual.widgets import Input, Label
@@ -18,6 +19,7 @@ from widgets.search_line import SearchLine
 from widgets.spec.completing_pane import Complete, CompletingPane
 from widgets.spec.layout import Specification, column_in
 from widgets.spec.lowered_lines import LoweredLines
+from widgets.spec.spec_editor import SpecEditor
 
 
 class SpecPane(Vertical):
@@ -111,8 +113,9 @@ class SpecPane(Vertical):
         return self.editor.has_focus if action == "page" else True
 
     def on_resize(self) -> None:
-        """Keep the completions above the pane."""
+        """Keep the completions above the pane, and the cursor in sight."""
         self.completion.place_list()
+        self._keep_cursor_in_sight()
 
     def show(self, shown: Specification) -> None:
         """Show another text, with what is told of it."""
@@ -122,6 +125,7 @@ class SpecPane(Vertical):
     def watch_shown(self, shown: Specification) -> None:
         """Show it; what is being typed stays."""
         self.editor.shown = self._tail.shown = shown
+        self._keep_cursor_in_sight()  # the verdict came behind it
         if not self.has_class("-filtering"):
             with self.prevent(Input.Changed):
                 self._filter.value = shown.filter
@@ -175,12 +179,27 @@ class SpecPane(Vertical):
             self.editor.put(text[:at] + name + text[at + len(error.token) :], at + len(name))
         return at >= 0
 
+    @on(SpecEditor.Moved)
+    def _moved(self, event: SpecEditor.Moved) -> None:
+        event.stop()
+        self._keep_cursor_in_sight()
+
+    def _keep_cursor_in_sight(self) -> None:
+        """Scroll to the cursor where the text has more lines than the pane, once they are laid out."""
+        self.call_after_refresh(self._scroll_to_cursor)
+
+    def _scroll_to_cursor(self) -> None:
+        if self.editor.has_focus:
+            # With the line below: behind the last line of the text comes the verdict.
+            self._lines.scroll_to_region(Region(0, self.editor.cursor_cell.y, 1, 2), animate=False)
+
     @on(Input.Changed)
     def _typed(self, event: Input.Changed) -> None:
         event.stop()
         if event.input is self.editor:
             self.post_message(self.Edited(self, event.value))
             self.completion.see()
+            self._keep_cursor_in_sight()
 
     @on(Input.Submitted)
     def _agreed(self, event: Input.Submitted) -> None:
