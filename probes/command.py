@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from events.names.function_choice import choice_or_any, is_choice
 from probes.fetcharg import FetchArg
 from probes.names import check_name, split_name
 from probes.objects.request import ObjectProbe, is_object, parse_object
@@ -186,6 +187,12 @@ def parse_armable(text: str) -> Armable:
 def is_function(probe: Armable) -> bool:
     """Return whether a probe is on a kernel function."""
     return isinstance(probe, Probe) and probe.kind not in (ProbeKind.TRACEPOINT, ProbeKind.EVENT)
+
+
+def short_subject(probe: Armable) -> str:
+    """Return the subject of a probe for a message: of many functions the first few, and the number of the others."""
+    subject = probe.subject
+    return choice_or_any(subject).short_text if is_function(probe) and is_choice(subject) else subject
 
 
 def has_own_syntax(text: str) -> bool:

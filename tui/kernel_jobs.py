@@ -19,7 +19,7 @@ from kernel.session.arm_steps import Mode
 from kernel.session.armed import Armed
 from kernel.session.rearm import ArmedState
 from kernel.watch.watch import Watch
-from probes.command import Armable, UserProbe
+from probes.command import Armable, UserProbe, short_subject
 from probes.hist.unfiltered import trigger_note
 from probes.plans.cost_estimate import percent
 from probes.plans.plan import Plan, PlannedEvent, titles_of
@@ -106,7 +106,7 @@ def arm_back(watch: Watch, gone: Sequence[tuple[Plan, ArmedState]]) -> Remedied:
             again = watch.armed.arm_back(plan, state)
             refused += [f"{text}: {error}" for text, error in again.rejected_triggers]
         except KernelError as error:
-            refused.append(f"{plan.probe.subject}: {error.with_remedy}")
+            refused.append(f"{short_subject(plan.probe)}: {error.with_remedy}")
     names = ", ".join(titles_of([plan for plan, _ in gone], beside=[one.plan for one in watch.armed.probes]))
     return Remedied("; ".join(refused) or f"armed again: {names}", failed=bool(refused))
 
@@ -152,7 +152,7 @@ def resize(watch: Watch, kb: int) -> Remedied:
 
 def switch(watch: Watch, armed: Armed, mode: Mode) -> Remedied:
     """Let a probe record, or only count; waits for the kernel."""
-    name = armed.plan.probe.subject
+    name = short_subject(armed.plan.probe)
     before = watch.session.probes.mode(armed) if watch.session is not None else mode
     try:
         failures = watch.armed.switch(armed, mode)
@@ -172,7 +172,7 @@ def _current(watch: Watch, armed: Armed) -> Armed:
 def change_filter(watch: Watch, armed: Armed, text: str) -> Remedied:
     """Record only events of a probe that pass a filter; waits for the kernel."""
     probe = armed.plan.probe
-    name, before = probe.subject, probe.filter if isinstance(probe, Probe | UserProbe) else ""
+    name, before = short_subject(probe), probe.filter if isinstance(probe, Probe | UserProbe) else ""
     try:
         watch.armed.change_filter(armed, text)
     except KernelError as error:
@@ -193,7 +193,7 @@ def add_to_filter(watch: Watch, armed: Armed, clause: str) -> Remedied:
 
 def raise_maxactive(watch: Watch, armed: Armed, number: int) -> Remedied:
     """Let the kretprobes of a probe follow `number` calls at once; waits for the kernel."""
-    name, before = armed.plan.probe.subject, maxactive_of(armed.plan)
+    name, before = short_subject(armed.plan.probe), maxactive_of(armed.plan)
     try:
         watch.armed.rearm(armed, with_maxactive(armed.plan, number))
     except KernelError as error:

@@ -96,9 +96,13 @@ class FunctionChoice:
 
     @property
     def short_text(self) -> str:
-        """The text for a message: of a list of many names the first few, and the number of the others."""
+        """Text for a message: of a list of many names the first few, the number of the others, what is left out."""
         names = self.text.split(",") if self.is_list else []
-        return shortened(names) if len(names) > _MOST_NAMED else self.text
+        chosen = [name for name in names if not name.startswith("!")]
+        left_out = [name for name in names if name.startswith("!")]
+        if len(chosen) <= _MOST_NAMED:
+            return self.text
+        return ", ".join(filter(None, (shortened(chosen), shortened(left_out))))
 
     @property
     def is_one_pattern(self) -> bool:

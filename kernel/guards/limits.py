@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 
 from events.names.name_pattern import is_address
 from kernel.errors import KernelError
+from probes.command import short_subject
 from probes.plans.cost_estimate import EventRate, ReaderCost, cost_of, percent, reading_cost_of
 from probes.plans.plan import Plan
 from probes.probe import Probe, ProbePlace
@@ -118,7 +119,7 @@ def too_fast_error(plan: Plan, measured: MeasuredRate, limits: Limits) -> TooFas
     most = f"; the most frequent: {measured.most_frequent()}" if measured.by_function else ""
     limit = f"; the limit is {exceeded}" if exceeded else ""
     return TooFast(
-        f"{plan.probe.subject}: {measured.text(plan)}{limit}{most}",
+        f"{short_subject(plan.probe)}: {measured.text(plan)}{limit}{most}",
         f"without the most frequent: '{quieter}'; {REMEDY}" if quieter is not None else REMEDY,
         plan,
         measured,

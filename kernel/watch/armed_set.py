@@ -26,7 +26,7 @@ from kernel.session.session import Session
 from kernel.watch.event_fields import EventFields
 from kernel.watch.loss_ledger import LossLedger
 from kernel.watch.session_queue import SessionQueue
-from probes.command import Armable, UserProbe
+from probes.command import Armable, UserProbe, short_subject
 from probes.plans.places_of_boot import with_lines_of
 from probes.plans.plan import Plan, PlannedEvent
 from probes.probe import Probe, ProbeKind
@@ -233,7 +233,7 @@ class ArmedSet:
         """
         probe = armed.plan.probe
         if not isinstance(probe, Probe | UserProbe) or getattr(probe, "kind", None) is ProbeKind.EVENT:
-            raise TargetUnusable(f"the filter of {probe.subject} can't be changed: arm it anew")
+            raise TargetUnusable(f"the filter of {short_subject(probe)} can't be changed: arm it anew")
         wanted = replace(probe, filter=text)
         with self._queue.lock:
             session = self._queue.open()
@@ -260,7 +260,7 @@ class ArmedSet:
         """
         session = self._queue.session
         if session is None or armed not in session.probes.armed:
-            raise TargetUnusable(f"{armed.plan.probe.subject} is not armed any more")
+            raise TargetUnusable(f"{short_subject(armed.plan.probe)} is not armed any more")
         was = armed_state(session, armed)
         self.disarm(armed)
         try:
@@ -278,7 +278,7 @@ class ArmedSet:
     def armed_state(self, armed: Armed) -> ArmedState:
         """Return what an armed probe was told beside its plan. Raises TargetUnusable where nothing is armed."""
         if self._queue.session is None:
-            raise TargetUnusable(f"{armed.plan.probe.subject} is not armed any more")
+            raise TargetUnusable(f"{short_subject(armed.plan.probe)} is not armed any more")
         return armed_state(self._queue.session, armed)
 
     def plan_of_boot(self, plan: Plan, group: str) -> Plan:
@@ -303,7 +303,7 @@ class ArmedSet:
     def arm_back(self, plan: Plan, was: ArmedState) -> Rearmed:
         """Arm a probe that was disarmed, with all that it was told. Raises what `arm` of a session raises."""
         if any(armed.plan.probe == plan.probe for armed in self.probes):
-            raise TargetUnusable(f"{plan.probe.subject} is armed again already")
+            raise TargetUnusable(f"{short_subject(plan.probe)} is armed again already")
         return self._arm_again(plan, was)
 
     def _arm_again(self, plan: Plan, was: ArmedState) -> Rearmed:

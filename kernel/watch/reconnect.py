@@ -26,6 +26,7 @@ from kernel.session.rearm import arm_again, armed_state
 from kernel.session.session import Session
 from kernel.target import Target
 from kernel.watch.watch import Watch
+from probes.command import short_subject
 from probes.plans.instance_groups import has_chosen_name, replace_group, with_group
 from probes.plans.plan import Plan
 from probes.refusal import CannotLower
@@ -329,7 +330,7 @@ def _defined_again(
 
     `change` makes the plan for the other one. Raises TargetLost.
     """
-    name, groups = armed.plan.probe.subject, (old.group, session.group)
+    name, groups = short_subject(armed.plan.probe), (old.group, session.group)
     was = armed_state(old, armed)
     was = was._replace(
         mode=Mode.OFF, triggers=tuple((number, replace_group(text, *groups)) for number, text in was.triggers)
@@ -352,7 +353,7 @@ def _switched_on(old: AnySession, armed: Armed, fresh: Armed, session: Session, 
     except TargetLost:
         raise
     except KernelError as error:
-        refused.append(f"{armed.plan.probe.subject}: {error}")
+        refused.append(f"{short_subject(armed.plan.probe)}: {error}")
         session.probes.disarm(fresh)
         return False
     return True

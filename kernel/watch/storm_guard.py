@@ -15,6 +15,7 @@ from kernel.errors import KernelError
 from kernel.guards.storm_rates import StormGuard, WatchedProbe, sample_rates
 from kernel.session.arm_steps import Mode
 from kernel.session.armed import Armed
+from probes.command import short_subject
 
 if TYPE_CHECKING:
     from kernel.session.protocol import AnySession
@@ -34,7 +35,7 @@ class StoppedProbe:
     @property
     def text(self) -> str:
         """Description in one sentence."""
-        name = self.armed.plan.probe.subject
+        name = short_subject(self.armed.plan.probe)
         text = f"{name} was stopped: some {self.rate:,.0f} events a second, and {self.limit:,.0f} are allowed"
         return f"{text}; not all of it: {self.failures[0].error}" if self.failures else text
 

@@ -90,6 +90,26 @@ async def test_a_probe_on_several_functions_can_be_armed_without_the_most_freque
         await until(lambda: armed == [quieter], pilot)
 
 
+async def test_of_a_long_list_the_rate_and_the_question_fit_on_a_small_screen() -> None:
+    names = ",".join(f"tcp_function_{number}" for number in range(400))
+    probe, quieter = parse_armable(f"f {names} sk"), parse_armable(f"f {names},!tcp_function_7 sk")
+    app = application(shipped_recording())
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(lambda: app.target.planner is not None, pilot)
+        app.post_message(ProbeTooFast(probe, "about 90,000 events a second", "1 % of a CPU", quieter, "", "50,000"))
+        await until(lambda: "Without (w)" in "\n".join(screen_text(app)), pilot)
+        text = "\n".join(screen_text(app))
+        for said in (
+            "396 more: about",
+            "90,000 events",
+            "Arm it?",
+            "!tcp_function_7",
+            "The limit is 50,000",
+            "Arm (a)",
+        ):
+            assert said in text, text
+
+
 @pytest.mark.parametrize(("key", "answers"), [("w", "quieter"), ("enter", "probe"), ("n", "")])
 async def test_the_rate_of_several_functions_is_shown_before_they_are_armed(
     monkeypatch: pytest.MonkeyPatch, key: str, answers: str

@@ -143,7 +143,9 @@ class ArmingControl:
         if note := self._armed_here_only(event.probe):
             self._notices.notify(note, topic="elsewhere")
         if event.rate:
-            self._notices.notify(event.rate, title=event.probe.subject, topic="rate")
+            from probes.command import short_subject
+
+            self._notices.notify(event.rate, title=short_subject(event.probe), topic="rate")
         self._changed()
         self._places.show_armed(event.there)
 

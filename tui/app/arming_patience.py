@@ -72,8 +72,11 @@ class ArmingPatience:
             self._show_dialog(slow)
 
     def _show_dialog(self, one: _Waiting) -> None:
+        from probes.command import short_subject
         from widgets.dialogs.progress import ProgressDialog
 
-        dialog = ProgressDialog(f"arming {one.probe.subject}", lambda: (one.progress.step, None), one.progress.cancel)
+        dialog = ProgressDialog(
+            f"arming {short_subject(one.probe)}", lambda: (one.progress.step, None), one.progress.cancel
+        )
         self._dialog = one, dialog
         self._app.push_screen(dialog)

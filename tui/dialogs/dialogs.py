@@ -118,6 +118,8 @@ def ask_too_fast(app: App[None], event: ProbeTooFast, chosen: Callable[[str], ob
         if answer in ("arm", "count", "filter", "quieter"):
             chosen(answer)
 
+    from probes.command import short_subject
+
     keeps = "Without the most frequent it keeps the limit" if event.exceeded else "Without the most frequent"
     reason = (
         f"The limit is {event.exceeded}."
@@ -127,7 +129,7 @@ def ask_too_fast(app: App[None], event: ProbeTooFast, chosen: Callable[[str], ob
     details = [
         reason,
         *([f"The most frequent: {event.most}."] if event.most else []),
-        *([f"{keeps}: {event.quieter}"] if event.quieter is not None else []),
+        *([f"{keeps}: {_short(event.quieter)}"] if event.quieter is not None else []),
         *([f"Counting only would take {event.cost_of_counting}."] if event.exceeded else []),
         *(["A filter makes fewer events; each call still runs the probe."] if event.exceeded else []),
     ]
@@ -138,8 +140,15 @@ def ask_too_fast(app: App[None], event: ProbeTooFast, chosen: Callable[[str], ob
         Answer("count", "c", "Count only"),
         Answer("arm", "a", "Arm"),
     )
-    question = f"{event.probe.subject}: {event.rate}. Arm it?"
+    question = f"{short_subject(event.probe)}: {event.rate}. Arm it?"
     app.push_screen(ChoiceDialog(question, details, answers, "" if event.exceeded else "arm"), done)
+
+
+def _short(probe: Armable) -> str:
+    """Return a probe as a text of a few lines: of many functions the first few."""
+    from probes.command import short_subject
+
+    return str(probe).replace(probe.subject, short_subject(probe), 1)
 
 
 def ask_armed_already(

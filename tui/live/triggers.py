@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from textual import on
 
 from kernel.session.armed import Armed
+from probes.command import short_subject
 from probes.hist.kept import is_session_trigger
 from probes.plans.plan import PlannedEvent
 from probes.plans.trigger_examples import trigger_examples
@@ -33,7 +34,7 @@ class TriggerScreen(TriggerDialog):
         self._armed = armed
         offered = next((text for text in meant if self._verdict(text).ok), "")
         examples = trigger_examples(armed.plan, lambda text: bool(self._takers(text)))
-        super().__init__(f"triggers of {armed.plan.probe.subject}", (), self._verdict, offered, examples)
+        super().__init__(f"triggers of {short_subject(armed.plan.probe)}", (), self._verdict, offered, examples)
 
     def on_mount(self) -> None:
         self.look()

@@ -56,6 +56,18 @@ def test_types(text: str, type_name: str, returns: bool) -> None:
     assert choice.matches("any_name")
 
 
+@pytest.mark.parametrize(
+    ("text", "short"),
+    [
+        ("vfs_*", "vfs_*"), ("a,b,c,d", "a,b,c,d"), ("a,b,c,d,e,f", "a, b, c, d and 2 more"),
+        ("a,b,c,d,e,!f,!g", "a, b, c, d and 1 more, !f, !g"), ("[struct file *],!a,!b,!c,!d,!e", ""),
+        ("/a,b,c,d,e/", ""), ("a,b,!c,!d,!e,!f,!g", "a,b,!c,!d,!e,!f,!g"),
+    ],
+)  # fmt: skip
+def test_of_many_names_a_message_has_a_few(text: str, short: str) -> None:
+    assert FunctionChoice.parse(text).short_text == (short or text)
+
+
 def test_a_file_is_named_behind_the_sign() -> None:
     assert FunctionChoice.parse("@lists/mine.txt").file == "lists/mine.txt"
     assert FunctionChoice.parse("@lists/a,b,!vfs_*").file == "lists/a,b"

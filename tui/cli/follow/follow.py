@@ -27,7 +27,7 @@ from kernel.session.arm_steps import Mode
 from kernel.session.armed import Armed
 from kernel.watch.reconnect import effects_note
 from kernel.watch.watch import Watch
-from probes.command import Armable, parse_armable
+from probes.command import Armable, parse_armable, short_subject
 from probes.hist.unfiltered import trigger_notes
 from probes.plans.duplicates import duplicate_note, split_duplicates
 from probes.plans.plan import DEFAULT_GROUP, Plan
@@ -137,7 +137,7 @@ def arm(
     for probe in probes:
         before = frozenset(one.key for one in watch.armed.probes)
         try:
-            with waiting(f"reading types, arming {probe.subject}"):
+            with waiting(f"reading types, arming {short_subject(probe)}"):
                 armed = retry_after_reconnect(
                     watch, arguments, partial(_arm_unless_restored, watch, probe, options, before), events
                 )

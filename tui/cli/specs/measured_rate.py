@@ -8,7 +8,7 @@ from kernel.connection.planner import Planner
 from kernel.guards.limits import Limits, MeasuredRate, TooFast, without_loudest
 from kernel.session.arm_steps import Mode
 from kernel.watch.watch import Watch
-from probes.command import Armable
+from probes.command import Armable, short_subject
 from probes.plans.plan import Plan
 
 
@@ -19,7 +19,7 @@ def rate_lines(plan: Plan, measured: MeasuredRate | None, *, counting: bool = Fa
     """
     if measured is None or not (measured.hits or any(event.function_field for event in plan.events)):
         return []
-    text = f"{plan.probe.subject}: {measured.text(plan, counting=counting)}"
+    text = f"{short_subject(plan.probe)}: {measured.text(plan, counting=counting)}"
     if not measured.by_function:
         return [text]
     quieter = without_loudest(plan, measured)
