@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from probes.bpf.disassembly import listing
 from probes.bpf.program import BpfProgram
-from probes.command import Armable
+from probes.command import Armable, short_subject
 from probes.plans.tracer import PlannedTracer
 from probes.user_events.kernel_reading import PREFIX
 
@@ -181,16 +181,16 @@ class Plan:
 def titles_of(plans: Sequence[Plan], beside: Sequence[Plan] = ()) -> list[str]:
     """Return a title for each plan: its subject, with its event names where several plans have that subject.
 
-    `vfs_read`, and for a second plan `vfs_read (vfs_read_2)`; plans with equal names have equal titles. Plans in
-    `beside` get no titles but may share a subject; a plan may be in both.
+    `vfs_read`, and for a second plan `vfs_read (vfs_read_2)`; of many functions a few; plans with equal names have
+    equal titles. Plans in `beside` get no titles but may share a subject; a plan may be in both.
     """
     by_events = {tuple(event.event for event in plan.events): plan for plan in (*plans, *beside)}
-    subject_counts = Counter(plan.probe.subject for plan in by_events.values())
-    return [_title(plan, shared=subject_counts[plan.probe.subject] > 1) for plan in plans]
+    subject_counts = Counter(short_subject(plan.probe) for plan in by_events.values())
+    return [_title(plan, shared=subject_counts[short_subject(plan.probe)] > 1) for plan in plans]
 
 
 def _title(plan: Plan, *, shared: bool) -> str:
     names = dict.fromkeys(event.event.removesuffix("__entry").removesuffix("__exit") for event in plan.events)
-    subject = plan.probe.subject
+    subject = short_subject(plan.probe)
     own = ", ".join(name for name in names if name != subject)
     return f"{subject} ({own})" if shared and own else subject

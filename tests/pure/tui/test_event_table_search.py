@@ -19,6 +19,7 @@ from kernel.connection.open_target import shipped_recording
 from kernel.connection.planner import Planner
 from kernel.recording.target import RecordingTarget
 from kernel.watch.watch import Watch
+from probes.command import parse_armable
 from probes.plans.plan import titles_of
 from tests.pure.events.test_export_calls import stack_record
 from tui.present.status import detail_of, fields_of, losses_of
@@ -120,6 +121,8 @@ def test_several_probes_of_one_function_are_told_apart():
     assert titles_of([first, other]) == [name, f"{name} ({name}_2)"]
     chosen = replace(first, events=tuple(replace(one, event="x") for one in first.events))
     assert titles_of([chosen, first]) == [f"{name} (x)", name]
+    many = replace(first, probe=parse_armable("f a,b,c,d,e,f"))
+    assert titles_of([many, first]) == ["a, b, c, d and 2 more", name]
     assert titles_of([other], beside=[first]) == titles_of([other], beside=[first, other]) == [f"{name} ({name}_2)"]
 
 
