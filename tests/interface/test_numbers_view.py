@@ -13,6 +13,7 @@ from tests.interface.widget_host import screen_text, until
 from tests.stack_recordings import stack_recording
 from tui.__main__ import main
 from tui.live.chain_screen import ChainScreen
+from tui.present.ways_out import RUNNING_KERNEL
 from tui.views.numbers.view import NumbersView
 
 DATA = Path(__file__).parents[1] / "data/monitors-7.2.pwr"
@@ -71,9 +72,10 @@ async def test_each_number_is_a_row(recording: Path, tmp_path: Path) -> None:
         assert any(f"{jiffies[-1]:,}" in line for line in screen_text(app))
 
 
-async def test_without_a_monitor_the_view_says_what_begins_one() -> None:
+async def test_on_a_recording_the_view_says_that_a_kernel_is_needed() -> None:
     app = application(str(LATENCIES))
-    async with app.run_test(size=(120, 40)) as pilot:
+    async with app.run_test(size=(80, 24)) as pilot:
         await until(lambda: app.places.live is not None and app.places.live.is_current, pilot)
         await pilot.press("I")
         await until(lambda: any("no number is sampled" in line for line in screen_text(app)), pilot)
+        assert any(str(RUNNING_KERNEL) in line for line in screen_text(app))

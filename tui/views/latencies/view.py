@@ -12,7 +12,7 @@ from tui.present.latencies.rows import TITLES, CauseRow, cause_cells, cause_rows
 from tui.present.latencies.text import histogram_lines
 from tui.present.latencies.worst import worst_lines, worst_of
 from tui.present.status import note_of
-from tui.present.ways_out import SEARCH_FUNCTIONS
+from tui.present.ways_out import RUNNING_KERNEL, SEARCH_FUNCTIONS
 from tui.views.view import TableView, ViewPlace
 from widgets.lists.text_rows import TextRows, TextTablePane
 from widgets.safe_text import safe
@@ -101,7 +101,8 @@ class LatenciesView(TableView):
         plans = watch.event_fields.plans
         if self._measures or any(self.shows(plan) for plan in plans):
             return ""
-        return f"no latency is measured: {SEARCH_FUNCTIONS}, e.g. timerlat, osnoise, hwlat or wakeup"
+        search = f"{SEARCH_FUNCTIONS}, e.g. timerlat, osnoise, hwlat or wakeup"
+        return f"no latency is measured: {search if watch.info.target.is_kernel else RUNNING_KERNEL}"
 
     def note(self, watch: Watch) -> str:
         """Return the number of samples, and the note on the events."""

@@ -8,7 +8,7 @@ from events.numbers.number_series import NumberSamples
 from tui.filter.filter import Filter, PassCount
 from tui.present.hist_tables import TableLine
 from tui.present.status import note_of
-from tui.present.ways_out import SEARCH_FUNCTIONS
+from tui.present.ways_out import RUNNING_KERNEL, SEARCH_FUNCTIONS
 from tui.views.numbers.rows import TITLES, is_by_cpu, monitored, number_cells, second_lines
 from tui.views.view import TableView, ViewPlace
 from widgets.lists.text_rows import TextRows, TextTablePane
@@ -95,7 +95,8 @@ class NumbersView(TableView):
         """Return the text for a watch without a monitor."""
         if self._rows or monitored(watch.event_fields.plans):
             return ""
-        return f"no number is sampled: {SEARCH_FUNCTIONS}, e.g. monitor"
+        search = f"{SEARCH_FUNCTIONS}, e.g. monitor"
+        return f"no number is sampled: {search if watch.info.target.is_kernel else RUNNING_KERNEL}"
 
     def note(self, watch: Watch) -> str:
         """Return the number of samples, and the note on the events."""
