@@ -69,6 +69,8 @@ class Field:
     """Conversion in `print fmt`: `Lu`, `Lx`, `s`, `pS`; empty: unknown."""
     fault: int = 0
     """Bit in the event's `FAULTS_FIELD` that is set where a number could not be read; 0: nobody tells."""
+    naming: str = field(default="", repr=False)
+    """Argument of `print fmt` that names the field's numbers (`events.names.print_names`); empty: none does."""
 
     @property
     def end(self) -> int:
@@ -213,7 +215,10 @@ def parse_format(text: str, system: str = "", long_size: int = 8) -> EventFormat
     print_fmt = print_match.group(1) if print_match else ""
     parsed = parse_print_fmt(print_fmt)
     specs = parsed.specs() if parsed else {}
+    namings = parsed.namings() if parsed else {}
     fields = [_field(match, specs, long_size) for match in _FIELD.finditer(text)]
+    if namings:
+        fields = [replace(one, naming=namings.get(one.name, "")) for one in fields]
     common = tuple(field for field in fields if field.name.startswith("common_"))
     own = tuple(field for field in fields if not field.name.startswith("common_"))
     if len({field.name for field in own}) != len(own):

@@ -1,8 +1,8 @@
 """Parse the `print fmt:` line of a format file, as far as probe events use it.
 
 kernel/trace/trace_probe.c:__set_print_fmt writes `"(%lx) a=%Lu b={%d,%d}", REC->__probe_ip, REC->a, REC->b[0], ...`.
-Other events have C expressions there (`__print_flags(...)`); such an argument keeps its conversion and has no field.
-C is never evaluated.
+Other events have C expressions there; such an argument keeps its conversion and has no field. Of them only names of
+numbers (`__print_flags(...)`) are read, by `events.names.print_names`.
 """
 
 from __future__ import annotations
@@ -11,11 +11,14 @@ import re
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from events.names.print_names import field_of_names
+
 _CONVERSION = re.compile(r"%[-+ #0]*+\d*+(?:\.\d++)?(?:hh|h|ll|l|L|z|t|j|q)?(?:p[A-Za-z0-9]*|[diuxXocs])|%%")
 _TYPE = re.compile(r"[-+ #0\d.%]*+(.*)")
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _ESCAPED = {"n": "\n", "t": "\t", "\\": "\\", '"': '"'}
 _REC = re.compile(r"^(?:\([\w ]++\*{0,4}\)|\(|\s)*+REC->(\w+)(?:\[(\d{1,6})\])?\)*$")
+_NAMES = "__print_"
 _STRING = re.compile(r"^__get_(?:rel_)?str\((\w+)(?:\[(\d{1,6})\])?\)$")
 
 
@@ -31,6 +34,8 @@ class Conversion:
     """Field name; empty if the argument is not a single field."""
     index: int | None
     """Array index, for one element of an array."""
+    naming: str = ""
+    """Argument that names the numbers of a field (`events.names.print_names`); empty: it is another one."""
 
 
 class PrintFormat(NamedTuple):
@@ -45,6 +50,14 @@ class PrintFormat(NamedTuple):
         for conversion in self.conversions:
             if conversion.field:
                 found.setdefault(conversion.field, conversion.spec)
+        return found
+
+    def namings(self) -> dict[str, str]:
+        """Return the argument that names a field's numbers by field; of several the first."""
+        found: dict[str, str] = {}
+        for conversion in self.conversions:
+            if conversion.naming and (name := field_of_names(conversion.naming)):
+                found.setdefault(name, conversion.naming)
         return found
 
 
@@ -77,7 +90,7 @@ def _conversion(text: str, argument: str) -> Conversion:
     spec = match.group(1) if match else text[1:]
     found = _STRING.match(argument) or _REC.match(argument)
     if not found:
-        return Conversion(spec, text, "", None)
+        return Conversion(spec, text, "", None, argument if _NAMES in argument else "")
     index = found.group(2)
     return Conversion(spec, text, found.group(1), None if index is None else int(index))
 

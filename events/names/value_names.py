@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import lru_cache
 
 from btf.btf import Btf
+from btf.enumerators import enumerator_value
 from btf.errors import BtfError
 from btf.kinds import Kind
 from btf.types import Enum, Enum64, Int, Ptr
@@ -16,6 +17,8 @@ from events.format import NAME_ONLY, PROBE_FIELDS, Field, FieldKind
 from events.names.errnos import errno_name
 from events.names.kallsyms import Symbols
 from events.names.number_format import NumberFormat
+from events.names.number_names import NumberNames
+from events.names.print_names import parse_names
 from events.names.syscalls import call_name
 from events.text import show
 
@@ -39,6 +42,7 @@ class Namer:
         self._symbols = symbols
         self._machine = machine
         self._shape = lru_cache(maxsize=4096)(self._type_shape)
+        self._names = lru_cache(maxsize=1024)(self._read_names)
 
     def text(
         self,
@@ -80,6 +84,8 @@ class Namer:
         return hex(value) if value > 9 and _is_hex(kind, field) else str(value)
 
     def _value_name(self, value: int, kind: str, type_id: int, field: Field | None) -> str | None:
+        if field is not None and field.naming and (named := self._names(field.naming)) is not None:
+            return named.text(value)
         if kind == "bool":
             return {0: "false", 1: "true"}.get(value)
         if kind == "enum" and self._btf is not None:
@@ -106,8 +112,10 @@ class Namer:
             return [name for name, _ in self.enumerators(column)] or None
         return ["true", "false"] if kind == "bool" else []
 
-    def enumerators(self, column: int | None) -> tuple[tuple[str, int], ...]:
-        """Return names and numbers of the enumerators of a BTF type; empty if it is no enum."""
+    def enumerators(self, column: int | None, field: Field | None = None) -> tuple[tuple[str, int], ...]:
+        """Return names and numbers of a field, or of the enumerators of a BTF type; empty if there are none."""
+        if field is not None and field.naming and (named := self._names(field.naming)) is not None:
+            return tuple(named.numbers.items())
         kind, type_id = self._shape(column)
         found = self._btf.type(type_id) if kind == "enum" and self._btf is not None else None
         return (
@@ -128,9 +136,14 @@ class Namer:
         def text(value: int) -> str:
             return self.text(bool(value) if is_bool else value, column, is_retval, field, is_call=is_call)
 
-        if is_call or is_bool or kind in ("bool", "enum", "function") or is_address(field):
+        if is_call or is_bool or field.naming or kind in ("bool", "enum", "function") or is_address(field):
             return NumberFormat(_is_hex(kind, field), text)
         return NumberFormat(_is_hex(kind, field), text if is_retval else None, is_retval)
+
+    def _read_names(self, naming: str) -> NumberNames | None:
+        """Return the names in an argument of a print format; enumerators that it has are those of BTF."""
+        btf = self._btf
+        return parse_names(naming, (lambda name: enumerator_value(btf, name)) if btf is not None else lambda _: None)
 
     def _error(self, value: int, kind: str, field: Field | None) -> str | None:
         """Return `-EAGAIN` etc. for a negative number, also for a pointer (ERR_PTR) or a number recorded as

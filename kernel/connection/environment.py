@@ -142,7 +142,8 @@ class HostEnvironment:
         except FormatError:
             return ()
         return tuple(
-            StaticEventField(field.name, field.type, field.size, field.signed, field.spec) for field in fields
+            StaticEventField(field.name, field.type, field.size, field.signed, field.spec, field.naming)
+            for field in fields
         )
 
     def _predefined_groups(self, event: str) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from probes.completion.choice import Completion, Completions, ItemKind, Priority
 from probes.completion.scope import Scope
 from probes.kernel_verdict import parse_existing
 from probes.lowering.arguments.field_types import btf_type
-from probes.lowering.filters.filter_words import enum_names
+from probes.lowering.filters.filter_words import number_names
 from probes.lowering.static_events import is_returned
 from probes.plans.plan import Plan
 from probes.rules.readers import RuleContext
@@ -34,6 +34,7 @@ _NUMERIC = (
 )
 _TEXTUAL = (("==", "is"), ("!=", "is not"), ("~", "is like: * and ? stand for anything"))
 _MAX_VALUES = 100
+_WORD = re.compile(r"-?\w+")
 
 
 class _Field(NamedTuple):
@@ -48,6 +49,8 @@ class _Field(NamedTuple):
     """True for a function's return value, which may be an error."""
     functions: str = ""
     """Pattern of the functions of which one is the value; empty: another value."""
+    naming: str = ""
+    """Argument that names its numbers, as `StaticEventField` has it."""
 
     @property
     def is_text(self) -> bool:
@@ -134,13 +137,13 @@ def _values(field: _Field | None, typed: str, end: int, scope: Scope) -> Complet
         )
     if field is not None and field.functions:
         return _function_names(field.functions, typed, end, scope)
-    names = dict(enum_names(scope.btf, field.btf_type)) if field else {}
+    names = dict(number_names(scope.btf, field.btf_type, field.naming)) if field else {}
     if typed.startswith("-") or (field and field.is_result and not names):
         names |= {f"-{name}": errno_of(f"-{name}") or 0 for name in errno_names()}
     values = [
         Completion(f"{name} ", ItemKind.VALUE, name, description=str(number))
         for name, number in names.items()
-        if name.lower().startswith(typed.lower())
+        if name.lower().startswith(typed.lower()) and _WORD.fullmatch(name)
     ][:_MAX_VALUES]
     if re.fullmatch(r"-?[0-9]\w*", typed):
         return Completions(start, end)
@@ -161,7 +164,14 @@ def _recorded(scope: Scope) -> tuple[_Field, ...]:
     if scope.letter == "e":
         path = scope.place.replace(".", "/")
         return tuple(
-            _Field(field.name, field.type, "", btf_type(scope.btf, field), is_returned(path, field.name))
+            _Field(
+                field.name,
+                field.type,
+                "",
+                btf_type(scope.btf, field),
+                is_returned(path, field.name),
+                naming=field.naming,
+            )
             for field in scope.fields()
         )
     plan = scope.checked().plan

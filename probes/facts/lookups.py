@@ -24,6 +24,8 @@ class StaticEventField(NamedTuple):
     signed: bool = False
     spec: str = ""
     """Conversion with which the event prints the field: `x`, `pS`; empty: unknown."""
+    naming: str = ""
+    """Argument of `print fmt` that names the field's numbers (`events.names.print_names`); empty: none does."""
 
 
 class SymbolCount(NamedTuple):

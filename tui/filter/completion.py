@@ -162,9 +162,10 @@ def _enumerators(watch: Watch, store: Store, field: str) -> Iterator[CandidateVa
     """Yield the enumerators of a field's enum, with the numbers that events would have."""
     fields = [one for fmt in store.decoder.formats.values() for one in fmt.fields if one.name == field]
     unsigned = 8 * fields[0].width if fields and not fields[0].signed else 0
+    namer = watch.event_fields.namer()
     columns = (column for plan in watch.event_fields.plans for event in plan.events for column in event.columns)
     for kind in dict.fromkeys(column.btf_type for column in columns if column.name == field):
-        for name, number in watch.event_fields.namer().enumerators(kind):
+        for name, number in namer.enumerators(kind, fields[0] if fields else None):
             yield CandidateValue(str(number & ((1 << unsigned) - 1) if unsigned else number), name)
 
 

@@ -9,7 +9,7 @@ from probes.facts.dialect import Dialect
 from probes.facts.errors_table import message_of
 from probes.facts.lookups import Environment, StaticEventField, symbol_count
 from probes.lowering.arguments.field_types import btf_type
-from probes.lowering.filters.filter_words import enum_names, kernel_filter, written_column
+from probes.lowering.filters.filter_words import kernel_filter, number_names, written_column
 from probes.refusal import CannotLower
 from probes.rules.events.filter import check_filter
 from probes.rules.events.filter_meaning import misread
@@ -42,7 +42,7 @@ def checked_condition(
 
     Raises CannotLower: the kernel rejects the condition, or would match other events than it says.
     """
-    names = {name: enum_names(btf, btf_type(btf, field)) for name, field in (fields or {}).items()}
+    names = {name: number_names(btf, btf_type(btf, one), one.naming) for name, one in (fields or {}).items()}
     lowered = kernel_filter(text, fields, names, group)
     try:
         predicates = check_filter(lowered, fields, environment, dialect, cpus)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import partial
 
 from btf.btf import Btf
+from btf.enumerators import enumerator_value
 from btf.types import Enum, Enum64
 from btf.walk import strip
 from events.names.errnos import errno_of
+from events.names.print_names import parse_names
 from probes.facts.lookups import StaticEventField
 from probes.rules.events.filter_meaning import kernel_pattern
 from probes.rules.events.predicate import COMMON, is_text
@@ -78,6 +81,18 @@ def enum_names(btf: Btf | None, type_id: int | None) -> Mapping[str, int]:
     """Return an enum's values by name; empty where the type is no enum."""
     kind = btf.type(strip(btf, type_id)) if btf is not None and type_id else None
     return {value.name: value.value for value in kind.values} if isinstance(kind, Enum | Enum64) else {}
+
+
+def number_names(btf: Btf | None, type_id: int | None, naming: str) -> Mapping[str, int]:
+    """Return the named values of a field: those that its event prints, else those of its enum; empty: none.
+
+    Args:
+        btf: types of the target; None: unknown.
+        type_id: type of the field; None: unknown.
+        naming: as `StaticEventField` has it.
+    """
+    named = parse_names(naming, partial(enumerator_value, btf) if btf is not None else lambda _: None)
+    return named.numbers if named is not None else enum_names(btf, type_id)
 
 
 def _number(field: StaticEventField, operator: str, word: str, names: Mapping[str, int]) -> str:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import difflib
 from dataclasses import dataclass, field, replace
-from typing import Final, NamedTuple
+from typing import Final
 
 from btf.btf import Btf
+from btf.enumerators import EnumeratorValue, enumerators_of
 from btf.errors import BtfError
-from btf.kinds import Kind
 from btf.layout import PathError, fields, find_field
-from btf.types import Array, Enum, Enum64, Ptr, Struct, TypeTag
+from btf.types import Array, Ptr, Struct, TypeTag
 from btf.walk import size_of, strip
 from probes.functions.fetcharg_types import unwrap
 from probes.sources.number_place import PathStep
@@ -24,13 +24,6 @@ class PathRefused(Exception):
     def __init__(self, reason: str, nearest: tuple[str, ...] = ()) -> None:
         super().__init__(reason)
         self.nearest = nearest
-
-
-class EnumeratorValue(NamedTuple):
-    """Value of an enumerator, with the name of its enum; empty: it has none."""
-
-    value: int
-    enum: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,23 +145,9 @@ def number_type(place: NumberPath) -> tuple[str, int] | None:
     return f"{'s' if signed else 'u'}{size * 8}", place.type_id
 
 
-def enumerators(btf: Btf | None, name: str) -> list[EnumeratorValue]:
+def enumerators(btf: Btf | None, name: str) -> tuple[EnumeratorValue, ...]:
     """Return the values of an enumerator in all enums, by its name or that in capital letters; empty: none has it."""
     if btf is None:
-        return []
-    names = [one for one in dict.fromkeys((name, name.upper())) if _is_named(btf, one)]
-    if not names:
-        return []
-    kinds = (int(Kind.ENUM), int(Kind.ENUM64))
-    found: dict[str, list[EnumeratorValue]] = {one: [] for one in names}
-    for type_id in range(1, btf.end_id):
-        if btf.kind(type_id) in kinds:
-            enum = btf.type(type_id)
-            for one in enum.values if isinstance(enum, Enum | Enum64) else ():
-                if one.name in found:
-                    found[one.name].append(EnumeratorValue(one.value, enum.name))
-    return next((values for values in found.values() if values), [])
-
-
-def _is_named(btf: Btf, name: str) -> bool:
-    return btf.has_name(name) or (btf.base is not None and _is_named(btf.base, name))
+        return ()
+    known = enumerators_of(btf)
+    return known.get(name) or known.get(name.upper()) or ()

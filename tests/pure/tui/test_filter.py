@@ -295,7 +295,7 @@ def test_names_of_an_enum_are_offered_before_a_value_was_seen(signed, wanted):
     column = SimpleNamespace(name="state", btf_type=99)
     known = SimpleNamespace(
         plans=[SimpleNamespace(events=[SimpleNamespace(columns=(column,))])],
-        namer=lambda: SimpleNamespace(enumerators=lambda kind: names if kind == 99 else ()),
+        namer=lambda: SimpleNamespace(enumerators=lambda kind, _: names if kind == 99 else ()),
     )
     store = SimpleNamespace(decoder=SimpleNamespace(formats={1: fmt}), next_seq=0, first_seq=0)
     found = values_seen(SimpleNamespace(event_fields=known), store, "state")
