@@ -28,6 +28,7 @@ def _names_of_values(event: PlannedEvent, btf: Btf | None) -> tuple[Hashable, ..
             column.functions,
             column.is_retval,
             column.is_call,
+            column.naming,
             namer.words(column.btf_type) != [],
             namer.enumerators(column.btf_type),
         )

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from events.decode import Value
 from events.format import PROBE_FIELDS, EventFormat, Field
 from events.names.event_names import exported_name, regrouped_path
 from events.names.number_format import NumberFormat
@@ -113,14 +115,7 @@ class EventFields:
             if name in PROBE_FIELDS or (event, name) in self._frames:
                 continue
             column, namer = columns.get(name, _UNKNOWN), self.namer(record.boot)
-            if column.functions and isinstance(value, int):
-                values.append((name, namer.function(value, column.functions)))
-                continue
-            if column.names and isinstance(value, int):
-                values.append((name, column.name_of(value)))
-                continue
-            kind, is_retval = column.btf_type, column.is_retval
-            values.append((name, namer.text(value, kind, is_retval, fields.get(name), is_call=column.is_call)))
+            values.append((name, value_text(value, fields.get(name), column, namer)))
         return values
 
     def type_of(self, event: str, field: str) -> int | None:
@@ -144,6 +139,7 @@ class EventFields:
             return NumberFormat(names=lambda address: namer.function(address, column.functions))
         if column.names:
             return NumberFormat(names=column.name_of)
+        field = _with_naming(field, column)
         return namer.reading(column.btf_type, column.is_retval, field, is_call=column.is_call)
 
     def wants_symbols(self, armed: Armed) -> bool:
@@ -156,3 +152,25 @@ class EventFields:
         return any(
             self.namer().names_addresses(columns.get(field.name, _UNKNOWN).btf_type, field) for field in fmt.arguments
         )
+
+
+def value_text(value: Value, field: Field | None, column: PlanColumn, namer: Namer) -> str:
+    """Return the name of a value if it has one, else the value.
+
+    Args:
+        value: from a record.
+        field: of the record's format; None: unknown.
+        column: of the plan of the event.
+        namer: names in the boot of the record.
+    """
+    if column.functions and isinstance(value, int):
+        return namer.function(value, column.functions)
+    if column.names and isinstance(value, int):
+        return column.name_of(value)
+    field = _with_naming(field, column) if field is not None else None
+    return namer.text(value, column.btf_type, column.is_retval, field, is_call=column.is_call)
+
+
+def _with_naming(field: Field, column: PlanColumn) -> Field:
+    """Return a field with the names that another event prints for its numbers, where it was recorded from there."""
+    return replace(field, naming=column.naming) if column.naming else field

@@ -194,5 +194,7 @@ def _plan_fields(plan: Plan, scope: Scope) -> tuple[_Field, ...]:
             column = labels.get(argument.name)
             if column is not None and not argument.elements:
                 label = column.label if column.label != argument.name else ""
-                fields[argument.name] = _Field(argument.name, argument.type, label, column.btf_type, column.is_retval)
+                fields[argument.name] = _Field(
+                    argument.name, argument.type, label, column.btf_type, column.is_retval, naming=column.naming
+                )
     return tuple(fields.values())

@@ -49,7 +49,8 @@ class EventWriter:
         plain = field is not None and "[" not in (arg.type or "") and arg.type not in ("string", "ustring", "symbol")
         type_id = btf_type(self.site.btf, field) if field is not None and plain else None
         is_call = field is not None and plain and is_call_number(self.group, field.name)
-        return PlanColumn(name, str(arg.expression), type_id, is_call=is_call)
+        naming = field.naming if field is not None and plain else ""
+        return PlanColumn(name, str(arg.expression), type_id, is_call=is_call, naming=naming)
 
     def _field(self, arg: FetchArg) -> StaticEventField | None:
         if isinstance(arg.expression, FieldValue) and self.site.fields is not None:

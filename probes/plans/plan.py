@@ -63,6 +63,8 @@ class PlanColumn:
     """Names of numbers that the target's BTF does not have: `0=IDLE,1=BUSY`."""
     functions: str = ""
     """Pattern of the probed functions, for the field with the one that a record is from; empty: another field."""
+    naming: str = ""
+    """Argument of `print fmt` that names the numbers, of a field of another event (`events.names.print_names`)."""
 
     def name_of(self, number: int) -> str:
         """Return the name that a number has by `names`, or its digits."""

@@ -15,6 +15,7 @@ from events.search.condition_parser import free_word, function_clause, quote_val
 from events.store.outage_mark import task_text
 from events.text import UNNAMED
 from foreign.count_text import counted
+from kernel.watch.event_fields import value_text
 from kernel.watch.watch import Watch
 from probes.plans.plan import PlanColumn
 from tui.present.value_text import ValueStyle, time_of
@@ -180,12 +181,7 @@ class ValueNames:
         """Return the name, with the number if it differs; `exact`: all digits of a time."""
         if self.measured and not exact and (time := time_of(value)):
             return time
-        column = self._column
-        if column.functions and isinstance(value, int):
-            return self._namer.function(value, column.functions)
-        if column.names and isinstance(value, int):
-            return column.name_of(value)
-        return self._namer.text(value, column.btf_type, column.is_retval, field, is_call=column.is_call)
+        return value_text(value, field, self._column, self._namer)
 
     def times(self, counted: Iterable[TopValue]) -> list[SummaryValue]:
         """Merge times that have the same text into one row."""

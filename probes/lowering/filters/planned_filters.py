@@ -14,7 +14,7 @@ from probes.functions.function_index import index_of
 from probes.hist.trigger import read_trigger
 from probes.kernel_verdict import parse_existing
 from probes.lowering.filters.field_names import renamed
-from probes.lowering.filters.filter_words import Names, enum_names, kernel_filter
+from probes.lowering.filters.filter_words import Names, kernel_filter, number_names
 from probes.objects.request import ObjectProbe
 from probes.plans.plan import Plan, PlannedEvent
 from probes.rules.events.fields import find_event
@@ -82,7 +82,9 @@ def _in_kernel_words(event: PlannedEvent, context: RuleContext) -> PlannedEvent:
 def _lowered(event: PlannedEvent, text: str, context: RuleContext) -> str:
     if event.function_field:
         text = renamed(text, event.function_field, f"{event.function_address}.function")
-    names: Names = {column.name: enum_names(context.btf, column.btf_type) for column in event.columns}
+    names: Names = {
+        column.name: number_names(context.btf, column.btf_type, column.naming) for column in event.columns
+    }
     return kernel_filter(text, _fields(event, context), names, event.group)
 
 
