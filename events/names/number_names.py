@@ -8,16 +8,26 @@ from typing import NamedTuple
 
 
 class NamedNumber(NamedTuple):
-    """Number with its name, or flag; a flag of several bits is set where all of them are."""
+    """Number with its name; among flags, bits that are set where it is said."""
 
     number: int
     name: str
+    mask: int = 0
+    """Bits of a set of flags that are this number where it is said, as the access mode of `O_RDONLY`; 0: those of the
+    number."""
 
 
 class NumberNames:
     """Names of the numbers of a field."""
 
-    def __init__(self, named: tuple[NamedNumber, ...], *, are_flags: bool = False, fallback: str = "") -> None:
+    def __init__(
+        self,
+        named: tuple[NamedNumber, ...],
+        *,
+        are_flags: bool = False,
+        fallback: str = "",
+        rest_octal: bool = False,
+    ) -> None:
         """Take the names.
 
         Args:
@@ -25,36 +35,47 @@ class NumberNames:
                 first that is set is said.
             are_flags: True if a number is a set of them.
             fallback: name of 0 among flags that have none for it.
+            rest_octal: True if bits without a name are said in octal, as permissions are.
         """
         self.named = named
         self.are_flags = are_flags
         self._none = fallback
+        self._rest_octal = rest_octal
 
     @cached_property
     def _by_number(self) -> Mapping[int, str]:
-        return dict(reversed(self.named))
+        return {_as_int(one.number): one.name for one in reversed(self.named)}
 
     @cached_property
     def numbers(self) -> Mapping[str, int]:
         """Number of each name."""
         found: dict[str, int] = {}
-        for number, name in self.named:
-            found.setdefault(name, number)
+        for one in self.named:
+            found.setdefault(one.name, one.number)
         return found
 
     def text(self, value: int) -> str | None:
-        """Return the name of a number, of flags all that are set: `FILE|IMMED|0x40`; None: it has none.
+        """Return the name of a number, of flags all that are set: `O_RDWR|O_CREAT|0x4000000`; None: it has none.
 
         Args:
-            value: number, of which flags are looked up as if it were unsigned.
+            value: number; an `int` that was recorded in more bits or as unsigned is found, too.
         """
         if not self.are_flags:
-            return self._by_number.get(value)
-        if not value:
-            return self._by_number.get(0, self._none) or None
+            return self._by_number.get(_as_int(value))
+        if not value and (none := self._by_number.get(0, self._none)):
+            return none
         names, left = list[str](), value
-        for number, name in self.named:
-            if number and left & number == number:
+        for number, name, mask in self.named:
+            mask = mask or number
+            if mask and left & mask == number:
                 names.append(name)
-                left &= ~number
+                left &= ~mask
+        if self._rest_octal and (left or not names):
+            return "|".join([*names, f"0{left:o}" if left else "0"])
         return "|".join([*names, *([hex(left)] if left else [])]) if names else None
+
+
+def _as_int(value: int) -> int:
+    """Return the `int` whose 32 bits a register has with its sign or zeros above; another number as it is."""
+    low, high = value & 0xFFFF_FFFF, value >> 32 & 0xFFFF_FFFF
+    return (low ^ 1 << 31) - (1 << 31) if high in (0, 0xFFFF_FFFF) else value

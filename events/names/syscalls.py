@@ -12,7 +12,8 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-_ALIASES = {"i386": "i686", "i486": "i686", "i586": "i686"}
+MACHINE_ALIASES = {"i386": "i686", "i486": "i686", "i586": "i686"}
+"""Other names of architectures, as `uname -m` has them."""
 
 
 class _Table(NamedTuple):
@@ -58,7 +59,7 @@ def _rows() -> tuple[list[str], ...]:
 @cache
 def _table(machine: str) -> _Table:
     """Return both mappings; empty if the architecture is unknown."""
-    rows, machine = _rows(), _ALIASES.get(machine, machine)
+    rows, machine = _rows(), MACHINE_ALIASES.get(machine, machine)
     if machine not in rows[0][1:]:
         return _Table({}, {})
     column = rows[0].index(machine)

@@ -14,11 +14,11 @@ from btf.values import enum_name
 from btf.walk import strip
 from events.decode import Scalar, Value
 from events.format import NAME_ONLY, PROBE_FIELDS, Field, FieldKind
+from events.names.constants import names_of
 from events.names.errnos import errno_name
 from events.names.kallsyms import Symbols
 from events.names.number_format import NumberFormat
 from events.names.number_names import NumberNames
-from events.names.print_names import parse_names
 from events.names.syscalls import call_name
 from events.text import show
 
@@ -141,9 +141,10 @@ class Namer:
         return NumberFormat(_is_hex(kind, field), text if is_retval else None, is_retval)
 
     def _read_names(self, naming: str) -> NumberNames | None:
-        """Return the names in an argument of a print format; enumerators that it has are those of BTF."""
+        """Return the names that a field's numbers have; enumerators in a print format are those of BTF."""
         btf = self._btf
-        return parse_names(naming, (lambda name: enumerator_value(btf, name)) if btf is not None else lambda _: None)
+        constant = (lambda name: enumerator_value(btf, name)) if btf is not None else lambda _: None
+        return names_of(naming, self._machine, constant)
 
     def _error(self, value: int, kind: str, field: Field | None) -> str | None:
         """Return `-EAGAIN` etc. for a negative number, also for a pointer (ERR_PTR) or a number recorded as

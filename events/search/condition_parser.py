@@ -24,6 +24,7 @@ from events.search.comparison import (
 from events.search.condition import COMMON_FIELDS, BinaryCondition, Condition, Negation, Term
 from events.search.field_kinds import ValueKind
 from events.search.function_comparison import FUNC, FunctionComparison, FunctionSource
+from events.search.named_number import NamedNumberComparison, NoNumbers, NumberSource
 from events.store.cgroups import Cgroups
 
 _TOKEN: Final = re.compile(
@@ -43,6 +44,7 @@ _MAX_DEPTH: Final = 50
 _MAX_HINTS: Final = 3
 _MAX_TOKENS: Final = 400
 """Maximum number of tokens."""
+_NO_NUMBERS: Final = NoNumbers()
 _BITS: Final = range(-(1 << 63), 1 << 64)
 
 
@@ -86,6 +88,7 @@ class _Reader:
     cgroups: Cgroups | None
     symbols: SymbolSource
     function_of: FunctionSource
+    numbers: NumberSource
     place: int = 0
     depth: int = field(default=0)
 
@@ -149,12 +152,15 @@ class _Reader:
             if sign.text == "&" and number not in _BITS:
                 raise ConditionError(f"{value.text} has more than 64 bits", value.at)
             return self.number_comparison(name.text, sign.text, number, value.text, sort)
+        if sign.text in NUMERIC and value.kind == "word" and self._names_number(name.text, value.text, sort):
+            return NamedNumberComparison(name.text, sign.text, value.text, self.numbers)
         if sort is ValueKind.SYMBOL:
             if sign.text not in _TEXT_OPERATORS:
                 raise ValueRefused(f"{name.text} is {sort.value}: == != ~ compare names", sign.at)
             return SymbolComparison(name.text, sign.text, _unquoted(value), self.symbols)
         if sort is ValueKind.NUMBER:
-            raise ValueRefused(f"{name.text} is a number, {value.text} is none{_errno_hint(value.text)}", value.at)
+            hint = _errno_hint(value.text) or _similar_names_hint(value.text, self.numbers.names(name.text))
+            raise ValueRefused(f"{name.text} is a number, {value.text} is none{hint}", value.at)
         if sign.text not in _TEXT_OPERATORS:
             why = f"{name.text} is a text: == != ~" if sort is ValueKind.TEXT else f"{value.text} is no number"
             raise ValueRefused(why, sign.at if sort is ValueKind.TEXT else value.at)
@@ -162,6 +168,10 @@ class _Reader:
         if name.text in CGROUP and name.text not in self.fields:
             return InCgroup(name.text, sign.text, text, self.cgroups if self.cgroups is not None else Cgroups())
         return self.name_comparison(name.text, sign.text, text, sort)
+
+    def _names_number(self, field: str, text: str, kind: ValueKind) -> bool:
+        """Return whether a text is the name of a number of a field."""
+        return kind not in (ValueKind.TEXT, ValueKind.SYMBOL) and text in self.numbers.names(field)
 
     def number_comparison(self, field: str, sign: str, number: int, text: str, kind: ValueKind) -> Term:
         """Return a comparison with a number, and with its text where the field of some events is a text."""
@@ -207,6 +217,7 @@ def parse_condition(
     cgroups: Cgroups | None = None,
     symbols: SymbolSource = lambda _: None,
     function_of: FunctionSource = lambda _: "",
+    numbers: NumberSource = _NO_NUMBERS,
 ) -> Condition:
     """Parse a condition.
 
@@ -219,11 +230,12 @@ def parse_condition(
         cgroups: cgroups of tasks; None: all unknown.
         symbols: names of functions, for fields with an address in code.
         function_of: probed function by path, of events on one function, which no field names.
+        numbers: named numbers of fields.
 
     Raises:
         ConditionError: the text is no condition; the error has the reason and the column.
     """
-    reader = _Reader(_tokens(text), fields, cgroups, symbols, function_of)
+    reader = _Reader(_tokens(text), fields, cgroups, symbols, function_of, numbers)
     term = reader.either()
     rest = reader.take()
     if rest.kind != "end":
@@ -231,11 +243,11 @@ def parse_condition(
     return Condition(text, term, comm)
 
 
-def condition_error(text: str, fields: Mapping[str, ValueKind]) -> str:
+def condition_error(text: str, fields: Mapping[str, ValueKind], numbers: NumberSource = _NO_NUMBERS) -> str:
     """Return the error of a text that looks like a condition; empty for a valid condition, or a plain text."""
     if _CONDITION_START.match(text):
         try:
-            parse_condition(text, fields, str)
+            parse_condition(text, fields, str, numbers=numbers)
         except ConditionError as error:
             return str(error)
     return ""

@@ -19,6 +19,7 @@ from kernel.errors import FileRefused
 from kernel.target import Target, TargetKind
 from kernel.tracefs import decode, parse_dynamic_events
 from probes.facts.lookups import Environment, StaticEventField, SymbolCount
+from probes.functions.known_numbers import CALL_EVENT, call_argument
 from probes.programs.program import Program, SymbolNotPlaced
 
 MAX_PROGRAM = 64 << 20
@@ -27,6 +28,8 @@ _KALLSYMS = "/proc/kallsyms"
 _ENDBR64 = 4
 """Size of that instruction in bytes."""
 _NO_FILES = "the files of that machine are not here: give an offset, /path:0x1000, or probe the machine itself"
+_SYSCALLS = "syscalls"
+"""Group of the events of system calls with their arguments (include/linux/syscalls.h)."""
 _PROGRAMS = 8
 """Most cached programs; the symbols of a large one take some ten megabytes."""
 
@@ -141,8 +144,16 @@ class HostEnvironment:
             fields = parse_format(self._text(f"events/{group}/{event}/format"), group).fields
         except FormatError:
             return ()
+        call = event.removeprefix(CALL_EVENT) if group == _SYSCALLS and event.startswith(CALL_EVENT) else ""
         return tuple(
-            StaticEventField(field.name, field.type, field.size, field.signed, field.spec, field.naming)
+            StaticEventField(
+                field.name,
+                field.type,
+                field.size,
+                field.signed,
+                field.spec,
+                (call_argument(call, field.name, field.type) if call else "") or field.naming,
+            )
             for field in fields
         )
 

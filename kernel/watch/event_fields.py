@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -141,6 +141,11 @@ class EventFields:
             return NumberFormat(names=column.name_of)
         field = _with_naming(field, column)
         return namer.reading(column.btf_type, column.is_retval, field, is_call=column.is_call)
+
+    def numbers(self, fmt: EventFormat, field: Field) -> Mapping[str, int]:
+        """Return the numbers of a field of an event by their names; empty: they have none."""
+        column = self._columns.get(exported_name(fmt.path), {}).get(field.name, _UNKNOWN)
+        return dict(self.namer().enumerators(column.btf_type, _with_naming(field, column)))
 
     def wants_symbols(self, armed: Armed) -> bool:
         """Return whether values of a probe are addresses, which only symbols can name."""

@@ -137,7 +137,7 @@ def _values(field: _Field | None, typed: str, end: int, scope: Scope) -> Complet
         )
     if field is not None and field.functions:
         return _function_names(field.functions, typed, end, scope)
-    names = dict(number_names(scope.btf, field.btf_type, field.naming)) if field else {}
+    names = dict(number_names(scope.btf, field.btf_type, field.naming, scope.dialect.machine)) if field else {}
     if typed.startswith("-") or (field and field.is_result and not names):
         names |= {f"-{name}": errno_of(f"-{name}") or 0 for name in errno_names()}
     values = [

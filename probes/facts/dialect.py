@@ -91,6 +91,8 @@ class Dialect:
     stack_longs: int
     """Largest N of `$stackN` and `$argN` (THREAD_SIZE in longs)."""
     bits: int
+    machine: str = ""
+    """`uname -m`, by which constants of system calls have their values."""
 
     @property
     def max_body(self) -> int:
@@ -140,4 +142,5 @@ def _dialect(
         argument_registers=_ARGUMENT_REGISTERS.get(machine, ()),
         stack_longs=_STACK_LONGS.get(machine, 2048),
         bits=long_size * 8,
+        machine=machine,
     )

@@ -41,6 +41,7 @@ def lower_static(event: StaticEvent, btf: Btf | None, facts: TargetFacts, enviro
             btf_type(btf, field),
             is_returned(event.path, field.name),
             is_call=is_call_number(group, field.name),
+            naming=field.naming,
         )
         for field in (fields or {}).values()
         if not _COMMON_FIELD.fullmatch(field.name)

@@ -6,15 +6,16 @@ All live views, their search and their exports use one object, so that they show
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from events.search.comparison import COMM, LATENCY, Comparison, InCgroup, SymbolComparison, TextComparison
 from events.search.condition_parser import ConditionError, FieldUnknown, ValueRefused, parse_condition
 from events.search.field_kinds import ValueKind, common_kind
+from events.search.named_number import NoNumbers
 from foreign.count_text import counted
 from tui.present.status import remark_of, sorts_of_fields
-from tui.present.watched_events import function_source
+from tui.present.watched_events import WatchedNumbers, function_source
 from widgets.number_format import grouped
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ class Filter:
         text = text.strip()
         if text and watch is not None:
             with _explained_by(watch):
-                parse_condition(text, self.sorts(watch), str)
+                parse_condition(text, self.sorts(watch), str, numbers=WatchedNumbers(watch))
         self.text, self.error, self._cached = text, "", ()
         if selected is not None and watch is not None and selected.condition.text == text:
             self._cache(self._updated(selected, watch))
@@ -77,7 +78,8 @@ class Filter:
         with contextlib.ExitStack() as explained:
             if all_watches:
                 explained.enter_context(_explained_by(all_watches[0]))
-            parse_condition(text.strip(), {LATENCY: ValueKind.NUMBER, **self._sorts}, str)
+            sorts = {LATENCY: ValueKind.NUMBER, **self._sorts}
+            parse_condition(text.strip(), sorts, str, numbers=WatchedNumbers(*all_watches))
 
     def with_text(self, text: str) -> Filter:
         """Return another filter that knows the same fields."""
@@ -118,7 +120,8 @@ class Filter:
     @property
     def _condition(self) -> Condition | None:
         """The parsed condition with the kinds of its fields; None: every event passes."""
-        return parse_condition(self.text, {LATENCY: ValueKind.NUMBER, **self._sorts}, str) if self.text else None
+        sorts = {LATENCY: ValueKind.NUMBER, **self._sorts}
+        return parse_condition(self.text, sorts, str, numbers=_AnyNumbers()) if self.text else None
 
     def of(self, watch: Watch, store: Store) -> FilteredRows | None:
         """Return the events of a store that pass, as the same object until the result changes; None: all pass."""
@@ -147,6 +150,7 @@ class Filter:
                 store.cgroups,
                 watch.info.loaded_symbols_of,
                 function_source(watch),
+                WatchedNumbers(watch),
             )
 
     def names_changed(self, watch: Watch) -> None:
@@ -183,6 +187,18 @@ class _AnyFields(dict[str, ValueKind]):
 
     def get(self, name: str, default: object = None) -> ValueKind:  # noqa: ARG002
         return ValueKind.UNKNOWN
+
+
+class _AnyNumbers(NoNumbers):
+    """Names of numbers in a condition that was parsed before: every name is one."""
+
+    def names(self, field: str) -> Collection[str]:  # noqa: ARG002
+        return _AnyName()
+
+
+class _AnyName(frozenset[str]):
+    def __contains__(self, name: object) -> bool:
+        return True
 
 
 def check_form(text: str) -> None:

@@ -4,14 +4,14 @@ printing use it too.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING
 
 from events.stacks.stack import KERNEL_STACKS, USER_STACKS
 
 if TYPE_CHECKING:
-    from events.format import EventFormat
+    from events.format import EventFormat, Field
     from events.search.function_comparison import FunctionSource
     from events.store.store import Store
     from kernel.watch.watch import Watch
@@ -51,6 +51,28 @@ def function_source(watch: Watch) -> FunctionSource:
         return functions.get(path, "")
 
     return function_of
+
+
+class WatchedNumbers:
+    """Names of numbers of the fields of a watch's events (`events.search.named_number.NumberSource`)."""
+
+    def __init__(self, *watches: Watch) -> None:
+        """Take the watches; of several hosts all, for their names alone."""
+        self._watches = watches
+
+    def names(self, field: str) -> Collection[str]:
+        """Return the names that numbers of fields of this name have, in any event."""
+        found: dict[str, None] = {}
+        for watch in self._watches:
+            for fmt in (*chain.from_iterable(one.formats.values() for one in watch.armed.probes), *formats_of(watch)):
+                for one in fmt.fields:
+                    if one.name == field:
+                        found |= dict.fromkeys(watch.event_fields.numbers(fmt, one))
+        return found
+
+    def numbers(self, fmt: EventFormat, field: Field) -> Mapping[str, int]:
+        """Return the numbers of a field of an event by their names; empty: they have none."""
+        return self._watches[0].event_fields.numbers(fmt, field) if self._watches else {}
 
 
 def fields_of(plans: Sequence[Plan], armed: Iterable[Plan], store: Store | None) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from events.search.search import RowSelection, SearchStep, search_rows
 if TYPE_CHECKING:
     from events.search.field_kinds import ValueKind
     from events.search.filtered_rows import FilteredRows
+    from events.search.named_number import NumberSource
     from events.store.store import Store
     from kernel.watch.watch import Watch
     from tui.filter.filter import Filter
@@ -104,6 +105,13 @@ class FilteredTable(Generic[Kind]):
     def sorts(self) -> Mapping[str, ValueKind]:
         """Kind of value of each field, by name."""
         return self.filter.sorts(self._watch)
+
+    @property
+    def numbers(self) -> NumberSource:
+        """Names of the numbers of the fields."""
+        from tui.present.watched_events import WatchedNumbers
+
+        return WatchedNumbers(self._watch)
 
     @property
     def filter_text(self) -> str:

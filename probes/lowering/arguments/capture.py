@@ -25,6 +25,7 @@ from probes.functions.convention import FunctionConvention, has_kernel_position
 from probes.functions.fetcharg_types import default_type, is_byte, own_type, unwrap
 from probes.functions.signature import Signature, dentry_offsets
 from probes.functions.value import Value, ValueUnavailable, locate, nest
+from probes.lowering.arguments.naming import naming_of
 from probes.plans.plan import PlanColumn
 from probes.rules.messages.guesses import guess_name, name_hint, struct_behind, texts_in
 from probes.rules.site import Site
@@ -87,13 +88,19 @@ class Capturer:
             type_id = self.locate(expression).type_id
         elif self.signature is not None and isinstance(expression, Argument):
             pairs = zip(self.signature.params, self.convention.params, strict=False)
-            whole = (p.type_id for p, w in pairs if w.slots == (expression.number,) and not w.by_reference)
-            type_id = next(whole, None)
+            whole = (p for p, w in pairs if w.slots == (expression.number,) and not w.by_reference)
+            if (param := next(whole, None)) is not None:
+                type_id, expression = param.type_id, Variable(param.name)
         valued = arg.type is None or not (arg.type in _UNVALUED or "[" in arg.type)
-        constant = valued and (
+        kept = valued and (
             isinstance(expression, Argument) or (isinstance(expression, Variable) and not expression.path)
         )
-        return PlanColumn(name, str(expression), type_id if valued else None, is_retval, constant)
+        if not valued or type_id is None or self.signature is None:
+            return PlanColumn(name, str(arg.expression), None, is_retval, kept)
+        naming = ""
+        if isinstance(expression, Variable | ReturnValue):
+            naming = naming_of(self.signature, expression, type_id, self.site.environment)
+        return PlanColumn(name, str(arg.expression), type_id, is_retval, kept, naming=naming)
 
     def check_text(self, arg: FetchArg) -> None:
         """Check that a value with a string type is text: other bytes would be shown as a name.

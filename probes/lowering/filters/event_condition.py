@@ -42,7 +42,10 @@ def checked_condition(
 
     Raises CannotLower: the kernel rejects the condition, or would match other events than it says.
     """
-    names = {name: number_names(btf, btf_type(btf, one), one.naming) for name, one in (fields or {}).items()}
+    names = {
+        name: number_names(btf, btf_type(btf, one), one.naming, dialect.machine)
+        for name, one in (fields or {}).items()
+    }
     lowered = kernel_filter(text, fields, names, group)
     try:
         predicates = check_filter(lowered, fields, environment, dialect, cpus)

@@ -10,8 +10,8 @@ from btf.btf import Btf
 from btf.enumerators import enumerator_value
 from btf.types import Enum, Enum64
 from btf.walk import strip
+from events.names.constants import names_of
 from events.names.errnos import errno_of
-from events.names.print_names import parse_names
 from probes.facts.lookups import StaticEventField
 from probes.rules.events.filter_meaning import kernel_pattern
 from probes.rules.events.predicate import COMMON, is_text
@@ -83,15 +83,17 @@ def enum_names(btf: Btf | None, type_id: int | None) -> Mapping[str, int]:
     return {value.name: value.value for value in kind.values} if isinstance(kind, Enum | Enum64) else {}
 
 
-def number_names(btf: Btf | None, type_id: int | None, naming: str) -> Mapping[str, int]:
+def number_names(btf: Btf | None, type_id: int | None, naming: str, machine: str) -> Mapping[str, int]:
     """Return the named values of a field: those that its event prints, else those of its enum; empty: none.
 
     Args:
         btf: types of the target; None: unknown.
         type_id: type of the field; None: unknown.
         naming: as `StaticEventField` has it.
+        machine: `uname -m` of the target.
     """
-    named = parse_names(naming, partial(enumerator_value, btf) if btf is not None else lambda _: None)
+    constant = partial(enumerator_value, btf) if btf is not None else lambda _: None
+    named = names_of(naming, machine, constant) if naming else None
     return named.numbers if named is not None else enum_names(btf, type_id)
 
 

@@ -83,7 +83,8 @@ def _lowered(event: PlannedEvent, text: str, context: RuleContext) -> str:
     if event.function_field:
         text = renamed(text, event.function_field, f"{event.function_address}.function")
     names: Names = {
-        column.name: number_names(context.btf, column.btf_type, column.naming) for column in event.columns
+        column.name: number_names(context.btf, column.btf_type, column.naming, context.dialect.machine)
+        for column in event.columns
     }
     return kernel_filter(text, _fields(event, context), names, event.group)
 

@@ -14,7 +14,7 @@ from events.search.search import SearchStep
 from kernel.watch.watch import Watch
 from tui.filter.filter import Filter
 from tui.present.value_text import ValueStyle
-from tui.present.watched_events import function_source
+from tui.present.watched_events import WatchedNumbers, function_source
 from tui.views.filtered_table import FilteredTable
 from widgets.events.event_rows import Event, EventColumn
 
@@ -103,8 +103,12 @@ class EventItems:
         """Return a condition, or the text if it is none."""
         try:
             fields, store, watch = self._filter.sorts(self._watch), self._store, self._watch
-            symbols, function_of = watch.info.loaded_symbols_of, function_source(watch)
-            return parse_condition(text, fields, store.comm, store.cgroups, symbols, function_of)
+            symbols, function_of, numbers = (
+                watch.info.loaded_symbols_of,
+                function_source(watch),
+                WatchedNumbers(watch),
+            )
+            return parse_condition(text, fields, store.comm, store.cgroups, symbols, function_of, numbers)
         except ConditionError:
             return text
 
