@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import lzma
 import tarfile
 from dataclasses import replace
 from pathlib import Path
@@ -67,6 +68,12 @@ def kernel(name: str) -> Known:
         for r in rows
     )
     return Known(Btf.load(files["btf"]), facts, cases)
+
+
+@functools.cache
+def whole_types() -> Btf:
+    """All types of a kernel, 7.2; those of `kernel` are the few that probes need."""
+    return Btf.load(lzma.decompress((Path(__file__).parent / "data" / "btf-7.2.xz").read_bytes()))
 
 
 @functools.cache

@@ -70,7 +70,7 @@ def lower_function(
         else FunctionConvention()
     )
     check_offset(probe, environment)
-    function = _ProbedFunction(probe, mechanism, btf, facts, signature, convention)
+    function = _ProbedFunction(probe, mechanism, btf, facts, signature, convention, environment)
     fetchargs, notes = typed_results(probe.fetchargs, probe.place.symbol, mechanism.functions, btf)
     fetchargs = _with_raw_result(fetchargs, facts) if mechanism.others or shared is not None else fetchargs
     selection = function.select(fetchargs, signature if shared is None else None)
@@ -109,6 +109,7 @@ class _ProbedFunction:
     facts: TargetFacts
     signature: Signature | None
     convention: FunctionConvention
+    environment: Environment
 
     def select(self, fetchargs: Sequence[FetchArg], all_of: Signature | None) -> CaptureSelection:
         """Return the values to record; `$arg*` stands for the arguments of `all_of`. Raises CannotLower."""
@@ -134,7 +135,9 @@ class _ProbedFunction:
         dialect, by_name = dialect_of(self.facts), self.mechanism.by_name
         at_entry = not at_exit and not self.probe.place.offset
         named = self.signature if by_name else None
-        site = Site(dialect, self.btf, named, at_entry, at_exit, fprobe=self.mechanism.is_fprobe)
+        site = Site(
+            dialect, self.btf, named, at_entry, at_exit, self.mechanism.is_fprobe, environment=self.environment
+        )
         capturer = Capturer(site, self.signature, self.convention, by_name and dialect.btf_args)
         with _explained_by_pattern(self.probe, self.mechanism.functions, self.btf, self.facts, site):
             most = MAX_ARGS - bool(frame)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from events.names.errnos import errno_name, errno_names, errno_of
@@ -139,6 +139,7 @@ def values_seen(watch: Watch, store: Store, field: str) -> tuple[CandidateValue,
         return _values_of_any_event(store, field)
     shown = ValueStyle(watch.event_fields)
     functions = probed_functions(watch.event_fields.plans) if field == FUNC else {}
+    named = _numbers(watch, store, field)
     counts: dict[CandidateValue, int] = {}
     deadline = time.monotonic() + _BUDGET
     for seq in range(store.next_seq - 1, max(store.first_seq, store.next_seq - _ROWS) - 1, -1):
@@ -150,23 +151,27 @@ def values_seen(watch: Watch, store: Store, field: str) -> tuple[CandidateValue,
         if function is not None and function.name == field:  # a condition takes the name, which people know
             name = dict(shown.values(record)).get(field, "").partition(" [")[0]
             value = value if name.startswith("0x") else name or value
-        if value is not None and (one := _value(value, dict(shown.values(record)).get(field, ""))) is not None:
+        text = dict(shown.values(record)).get(field, "")
+        if text in named and isinstance(value, int):
+            one: CandidateValue | None = CandidateValue(text, str(named[text]))
+        else:
+            one = _value(value, text) if value is not None else None
+        if one is not None:
             counts[one] = counts.get(one, 0) + 1
         if time.monotonic() >= deadline:
             break
     seen = sorted(counts, key=lambda one: (-counts[one], one.text))
-    return tuple(dict.fromkeys((*seen, *_enumerators(watch, store, field))))
+    return tuple(dict.fromkeys((*seen, *(CandidateValue(name, str(number)) for name, number in named.items()))))
 
 
-def _enumerators(watch: Watch, store: Store, field: str) -> Iterator[CandidateValue]:
-    """Yield the enumerators of a field's enum, with the numbers that events would have."""
-    fields = [one for fmt in store.decoder.formats.values() for one in fmt.fields if one.name == field]
-    unsigned = 8 * fields[0].width if fields and not fields[0].signed else 0
-    namer = watch.event_fields.namer()
-    columns = (column for plan in watch.event_fields.plans for event in plan.events for column in event.columns)
-    for kind in dict.fromkeys(column.btf_type for column in columns if column.name == field):
-        for name, number in namer.enumerators(kind, fields[0] if fields else None):
-            yield CandidateValue(str(number & ((1 << unsigned) - 1) if unsigned else number), name)
+def _numbers(watch: Watch, store: Store, field: str) -> dict[str, int]:
+    """Return the numbers of fields of this name by their names, in any event of a store."""
+    found: dict[str, int] = {}
+    for fmt in store.decoder.formats.values():
+        for one in fmt.fields:
+            if one.name == field:
+                found |= watch.event_fields.numbers(fmt, one)
+    return found
 
 
 def _values_of_any_event(store: Store, field: str) -> tuple[CandidateValue, ...]:

@@ -60,7 +60,8 @@ def lower_ways_out(
     selection = expand_all_arguments(probe.fetchargs, None, convention, _no_argument_hint(probe))
     fields = name_fields(selection)
     _check_values(probe, fields)
-    site = Site(dialect_of(facts), btf, None, at_exit=probe.when is ProbeEnds.RETURN_INSTRUCTIONS)
+    at_exit = probe.when is ProbeEnds.RETURN_INSTRUCTIONS
+    site = Site(dialect_of(facts), btf, None, at_exit=at_exit, environment=environment)
     capturer = Capturer(site, signature, convention, by_name=False)
     name = unique_field(OFFSET, {field.name for field in fields})
     marks = _offset_words(name, chosen)

@@ -7,7 +7,9 @@ import itertools
 import random
 import re
 import struct
+from collections.abc import Collection, Mapping
 from functools import cache
+from types import MappingProxyType
 
 import numpy as np
 import pytest
@@ -16,9 +18,9 @@ from hypothesis import strategies as st
 
 from events.batch import Batch, Chunk
 from events.decode import Decoder
-from events.format import HeaderPage, parse_format
+from events.format import EventFormat, Field, HeaderPage, parse_format
 from events.record import Record
-from events.search.comparison import TextComparison
+from events.search.comparison import NUMERIC, TextComparison
 from events.search.condition_parser import ConditionError, condition_error, parse_condition, quote_value
 from events.search.field_kinds import ValueKind, value_kinds
 from events.search.filtered_rows import FilteredRows
@@ -121,6 +123,56 @@ def test_what_is_no_condition(text, why, at):
     with pytest.raises(ConditionError, match=re.escape(why)) as caught:
         parse_condition(text, FIELDS, str)
     assert caught.value.at == at
+
+
+@cache
+def named_store() -> Store:
+    """Events whose fields all have one number, in the bits that they are wide."""
+    store = Store(Decoder({700: EV}, HeaderPage()))
+    made = b""
+    for number in (0, 1, 4, 5, 6, 200, -2, -1, 0xFFFF_FFFE):
+        fields = [(number & (1 << 8 * one.width) - 1).to_bytes(one.width, "little") for one in EV.fields]
+        made += event(entry(700, 1, b"".join(fields)), 3)
+    store.feed(Batch((Chunk(0, page(100, made, HeaderPage())),), True))
+    store.flush()
+    return store
+
+
+class Names:
+    """Names of the numbers of every number field: of bits, of no sign, and of a negative `int`."""
+
+    NUMBERS = MappingProxyType({"BIT": 4, "ZERO": 0, "MINUS": -2, "ALL": 0xFFFF_FFFE})
+
+    def names(self, field: str) -> Collection[str]:
+        return self.NUMBERS if field in NUMBERS else ()
+
+    def numbers(self, fmt: EventFormat, field: Field) -> Mapping[str, int]:
+        return self.NUMBERS if field.name in NUMBERS else {}
+
+
+@pytest.mark.parametrize("field", NUMBERS)
+@pytest.mark.parametrize("sign", OPERATORS)
+@pytest.mark.parametrize("name", Names.NUMBERS)
+def test_the_name_of_a_number_is_the_number(field: str, sign: str, name: str) -> None:
+    store = named_store()
+    match = parse_condition(f"{field} {sign} {name}", FIELDS, store.comm, numbers=Names())
+    records = [store.record(seq) for seq in range(len(store))]
+    found = match.candidates(store.columns(0, store.next_seq)).tolist()
+    assert found == [match(record) for record in records]
+    kind = next(one for one in EV.fields if one.name == field)
+    wanted = {Names.NUMBERS[name]}
+    if name == "MINUS" and not kind.signed:
+        wanted = {Names.NUMBERS[name] + (1 << 8 * kind.width)}
+    if name == "MINUS" and kind.width == 8 and sign in ("==", "!="):
+        wanted |= {Names.NUMBERS[name] & 0xFFFF_FFFF}
+    test = NUMERIC[sign]
+    every = all if sign == "!=" else any
+    assert found == [every(test(int(record.values[field]), number) for number in wanted) for record in records]
+
+
+def test_a_name_that_no_number_has_is_refused_with_the_nearest() -> None:
+    with pytest.raises(ConditionError, match=r"f7 is a number, BIIT is none: did you mean BIT\?"):
+        parse_condition("f7 == BIIT", FIELDS, str, numbers=Names())
 
 
 def test_a_number_that_is_too_long():

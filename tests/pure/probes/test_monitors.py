@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
-import lzma
 import struct
 from collections.abc import Mapping
-from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
 
@@ -35,7 +32,7 @@ from probes.refusal import CannotLower
 from probes.sources.number_place import NumberPlace
 from probes.sources.source import parse_source
 from probes.syntax.parse_error import ParseError
-from tests.probes_data import kernel
+from tests.probes_data import kernel, whole_types
 
 AT = 0xFFFF_FFFF_8264_9000
 TASK, CORE = 0xFFFF_FFFF_8280_0000, 0xFFFF_FFFF_8300_0000
@@ -63,16 +60,10 @@ FILES = {
 X86 = kernel("7.2")
 
 
-@functools.cache
-def types() -> Btf:
-    """All types of a kernel; those of `kernel` are the few that probes need."""
-    return Btf.load(lzma.decompress((Path(__file__).parents[2] / "data/btf-7.2.xz").read_bytes()))
-
-
 def field_offset(structure: str, name: str) -> int:
-    found = types().find(structure, Kind.STRUCT)
+    found = whole_types().find(structure, Kind.STRUCT)
     assert found is not None
-    return find_field(types(), found, name).bit_offset // 8
+    return find_field(whole_types(), found, name).bit_offset // 8
 
 
 def around(memory: Mapping[int, int] | None = None, refused: str = "") -> Environment:
@@ -100,7 +91,9 @@ def around(memory: Mapping[int, int] | None = None, refused: str = "") -> Enviro
 
 def plan_of(text: str, environment: Environment | None = None, btf: Btf | None = None, cpus: int = 2) -> Plan:
     facts = dataclasses.replace(X86.facts, cpus=cpus)
-    return lower(parse_armable(text), btf or types(), facts, "g", environment=environment or around(), via=Via.AUTO)
+    return lower(
+        parse_armable(text), btf or whole_types(), facts, "g", environment=environment or around(), via=Via.AUTO
+    )
 
 
 def number_of(text: str, environment: Environment | None = None) -> SampledNumber:
@@ -201,7 +194,7 @@ def test_variables(text: str, bases: list[int], steps: tuple[int, ...], fields: 
 
 
 def test_an_enumerator_is_an_index_in_either_case() -> None:
-    (free,) = {one.value for one in enumerators(types(), "NR_FREE_PAGES")}
+    (free,) = {one.value for one in enumerators(whole_types(), "NR_FREE_PAGES")}
     for text in ("vm_zone_stat[NR_FREE_PAGES]", "vm_zone_stat[nr_free_pages]"):
         assert number_of(text).steps == (8 * free,)
     plan = plan_of("monitor vm_stat nr_free_pages")
@@ -210,7 +203,7 @@ def test_an_enumerator_is_an_index_in_either_case() -> None:
 
 
 def test_per_cpu_variables_are_added_up_or_sampled_each() -> None:
-    (fault,) = {one.value for one in enumerators(types(), "PGFAULT")}
+    (fault,) = {one.value for one in enumerators(whole_types(), "PGFAULT")}
     events = [(cpu, CORE + 0x100 + area & (1 << 64) - 1) for cpu, area in AREAS.items()]
     total = number_of("vm_event_states.event[PGFAULT]")
     assert (total.bases, total.steps, total.is_summed) == (tuple(events), (8 * fault,), True)
@@ -324,5 +317,5 @@ def test_after_a_reboot_its_variable_is_found_again() -> None:
 
 
 def test_the_size_of_what_is_taken_for_a_structure() -> None:
-    found = types().find("task_struct", Kind.STRUCT)
-    assert found is not None and size_of(types(), found) <= 0x4000
+    found = whole_types().find("task_struct", Kind.STRUCT)
+    assert found is not None and size_of(whole_types(), found) <= 0x4000

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import errno
-import functools
-import lzma
 import struct
 from collections.abc import Sequence
 from itertools import pairwise
-from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
 
@@ -17,7 +14,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from btf.btf import Btf
 from btf.kinds import Kind
 from btf.layout import find_field
 from events.bpf_layout import STACK_BYTES
@@ -44,7 +40,7 @@ from probes.plans.plan import Plan, Via
 from probes.refusal import CannotLower
 from probes.sources.memory_place import MemoryPlace
 from tests.bpf_machine import BpfMachine
-from tests.probes_data import kernel
+from tests.probes_data import kernel, whole_types
 
 AT = 0xFFFF_FFFF_8264_9098
 SYMBOLS = {
@@ -62,12 +58,6 @@ X86 = kernel("7.2")
 CONTEXT, CONTROL, COUNTERS, RINGS, RECORD, WATCHED = 0x10000, 0x20000, 0x30000, 0x40000, 0x50000, 0x60000
 IP = 0xFFFF_FFFF_8112_3456
 STRIDE = counter_stride(1)
-
-
-@functools.cache
-def whole_types() -> Btf:
-    """All types of a kernel; those of `kernel` are the few that probes need."""
-    return Btf.load(lzma.decompress((Path(__file__).parents[2] / "data/btf-7.2.xz").read_bytes()))
 
 
 def plan_of(text: str, machine: str = "x86_64", via: Via = Via.TRACEFS) -> Plan:

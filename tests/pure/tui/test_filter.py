@@ -287,21 +287,16 @@ def test_two_stores_have_one_filter():
     assert chosen.of(watch, store) is None
 
 
-@pytest.mark.parametrize(("signed", "wanted"), [(True, ("-1", "0", "7")), (False, ("4294967295", "0", "7"))])
-def test_names_of_an_enum_are_offered_before_a_value_was_seen(signed, wanted):
-    """With the number that an event has, which may be recorded without its sign."""
-    names = (("GONE", -1), ("IDLE", 0), ("BUSY", 7))
-    fmt = EventFormat(1, "g", "ev", (Field("state", "u32", 8, 4, signed, FieldKind.INT, 4),))
-    column = SimpleNamespace(name="state", btf_type=99)
+def test_names_of_numbers_are_offered_before_a_value_was_seen():
+    fmt = EventFormat(1, "g", "ev", (Field("state", "u32", 8, 4, False, FieldKind.INT, 4),))
     known = SimpleNamespace(
-        plans=[SimpleNamespace(events=[SimpleNamespace(columns=(column,))])],
-        namer=lambda: SimpleNamespace(enumerators=lambda kind, _: names if kind == 99 else ()),
+        plans=[], numbers=lambda _, field: {"GONE": -1, "BUSY": 7} if field.name == "state" else {}
     )
     store = SimpleNamespace(decoder=SimpleNamespace(formats={1: fmt}), next_seq=0, first_seq=0)
     found = values_seen(SimpleNamespace(event_fields=known), store, "state")
-    assert found == tuple(CandidateValue(text, name) for text, (name, _) in zip(wanted, names, strict=True))
+    assert found == (CandidateValue("GONE", "-1"), CandidateValue("BUSY", "7"))
     offered_ = complete_filter("state == bu", 11, {"state": ValueKind.NUMBER}, lambda _: found)
-    assert [(item.text, item.description) for item in offered_.items] == [("7", "BUSY")]
+    assert [(item.text, item.description) for item in offered_.items] == [("BUSY", "7")]
 
 
 def test_the_function_of_probes_on_one_function_is_known():
