@@ -11,12 +11,13 @@ from probes.facts.dialect import dialect_of
 from probes.facts.facts import TargetFacts
 from probes.facts.lookups import Environment
 from probes.kernel_verdict import kernel_verdict, parse_existing
-from probes.lowering.filters.filter_words import written_column
-from probes.lowering.filters.planned_filters import kernel_trigger, misread_filter, misread_trigger
+from probes.lowering.filters.filter_words import similar_values, word_column, written_column
+from probes.lowering.filters.planned_filters import kernel_trigger, misread_filter, misread_trigger, named_values
 from probes.objects.request import ObjectProbe
 from probes.plans.plan import Plan, PlannedEvent
 from probes.refusal import CannotLower
 from probes.rules.events.fields import find_event
+from probes.rules.messages.hints import hint_for
 from probes.rules.readers import RuleContext
 from probes.verdict import Refusal
 
@@ -36,7 +37,7 @@ def check_planned(plan: Plan, btf: Btf | None, facts: TargetFacts, environment: 
             continue
         refusal = _refusal(event, "filter", event.filter, written, btf, facts, environment) if event.filter else None
         if refusal is not None:
-            column = None if refusal.column is None else _place(event.filter, refusal.column, refusal.token)
+            column = None if refusal.column is None else word_column(event.filter, refusal.column, refusal.token)
             raise CannotLower(replace(refusal, column=_in_probe(plan, event.filter, column)))
         for trigger in event.triggers:
             refusal = _refusal(event, "trigger", trigger, written, btf, facts, environment)
@@ -73,7 +74,7 @@ def trigger_refusal(
         return error
     # For an error in a trigger's filter the kernel shows the filter alone, and counts from the filter's beginning.
     start = len(text) - len(verdict.command)
-    return replace(error, column=start + _place(verdict.command, error.column, error.token)) if start else error
+    return replace(error, column=start + word_column(verdict.command, error.column, error.token)) if start else error
 
 
 def lowered_trigger(
@@ -81,14 +82,6 @@ def lowered_trigger(
 ) -> str:
     """Return a trigger as written for an event: its filter has numbers for names of errors and enum values."""
     return kernel_trigger(event, text, RuleContext(dialect_of(facts, btf), btf, facts, environment))
-
-
-def _place(text: str, column: int, token: str) -> int:
-    """Return where a filter's wrong word begins: the kernel's caret is one column after that, or after the word."""
-    if token and text.startswith(token, column - 1):
-        return column - 1
-    start = text.rfind(token, 0, column + 1) if token else -1
-    return start if start >= 0 and start + len(token) >= column - 1 else min(column, len(text))
 
 
 def _has_known_fields(event: PlannedEvent, btf: Btf | None, facts: TargetFacts, environment: Environment) -> bool:
@@ -107,7 +100,10 @@ def _refusal(
     environment: Environment,
 ) -> Refusal | None:
     error = kernel_verdict(text, btf, facts, written, f"events/{event.path}/{file}", environment).error
-    if error is not None:
-        return error
     context = RuleContext(dialect_of(facts, btf), btf, facts, environment)
+    if error is not None:
+        word = error.token.partition(" ")[0]  # The kernel tells the rest of the filter.
+        meant = similar_values(error.code, word, named_values(event, context))
+        hint, nearest = hint_for(error.code, word, (), error.hint, meant)
+        return replace(error, token=word, hint=hint, nearest=nearest) if meant else error
     return misread_filter(event, text, context) if file == "filter" else misread_trigger(event, text, context)

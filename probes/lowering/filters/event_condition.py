@@ -9,7 +9,14 @@ from probes.facts.dialect import Dialect
 from probes.facts.errors_table import message_of
 from probes.facts.lookups import Environment, StaticEventField, symbol_count
 from probes.lowering.arguments.field_types import btf_type
-from probes.lowering.filters.filter_words import kernel_filter, number_names, written_column
+from probes.lowering.filters.filter_words import (
+    NO_VALUE,
+    kernel_filter,
+    number_names,
+    similar_values,
+    word_column,
+    written_column,
+)
 from probes.refusal import CannotLower
 from probes.rules.events.filter import check_filter
 from probes.rules.events.filter_meaning import misread
@@ -51,10 +58,12 @@ def checked_condition(
         predicates = check_filter(lowered, fields, environment, dialect, cpus)
     except RefusedWord as error:
         refused = error.refused
-        hint, nearest = hint_for(refused.code, refused.token, refused.names, refused.hint)
-        column = start + written_column(text, lowered, refused.offset)
+        word = refused.token.partition(" ")[0] if refused.code == NO_VALUE else refused.token
+        meant = similar_values(refused.code, word, names)
+        hint, nearest = hint_for(refused.code, word, refused.names, refused.hint, meant)
+        column = start + written_column(text, lowered, word_column(lowered, refused.offset, refused.token))
         message = message_of(refused.code) or refused.code
-        raise CannotLower(Refusal(refused.code, message, column, refused.token, hint, nearest)) from None
+        raise CannotLower(Refusal(refused.code, message, column, word, hint, nearest)) from None
     refusal = misread(predicates, dialect.function_filters, lambda name: symbol_count(name, environment))
     if refusal is not None and refusal.column is not None:
         column = start + written_column(text, lowered, refusal.column)

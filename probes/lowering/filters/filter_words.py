@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Mapping
 from functools import partial
@@ -24,11 +25,16 @@ _PREDICATE = re.compile(
     re.VERBOSE,
 )
 _WORD = re.compile(rf"{_QUOTED}|-?\w+(?:\.\w+)?|\S")
+NO_VALUE = "INVALID_VALUE"
+"""Error of the kernel for a word in place of a value."""
+_LEAST_SIMILARITY = 0.75
 _BIT_OPERATORS = ("==", "!=", "&")
 """Operators for which a number means the bits of the field."""
 _UNSIGNED_ERRORS = (4, 8)
 """Widths in bytes of unsigned fields that may hold an error: a pointer or a `u32` from one."""
 _SYSCALLS = "syscalls"
+_INTS = ("int", "unsigned int")
+_INT_SIZE = 4
 
 Names = Mapping[str, Mapping[str, int]]
 """Named values by field."""
@@ -65,6 +71,14 @@ def kernel_filter(text: str, fields: Mapping[str, StaticEventField] | None, name
     return _PREDICATE.sub(lower, text)
 
 
+def word_column(text: str, column: int, token: str) -> int:
+    """Return the column where a filter's wrong word begins: the kernel's caret is one column later, or behind it."""
+    if token and text.startswith(token, column - 1):
+        return column - 1
+    start = text.rfind(token, 0, column + 1) if token else -1
+    return start if start >= 0 and start + len(token) >= column - 1 else min(column, len(text))
+
+
 def written_column(written: str, lowered: str, column: int) -> int:
     """Return the column in the filter as written for a column in the lowered filter: each word has a counterpart."""
     if written == lowered:
@@ -97,6 +111,12 @@ def number_names(btf: Btf | None, type_id: int | None, naming: str, machine: str
     return named.numbers if named is not None else enum_names(btf, type_id)
 
 
+def similar_values(refusal_code: str, word: str, names: Names) -> list[str]:
+    """Return the named value that a refused word of a filter is most similar to; empty: none, or it is no value."""
+    known = {name for values in names.values() for name in values}
+    return difflib.get_close_matches(word, known - {word}, 1, _LEAST_SIMILARITY) if refusal_code == NO_VALUE else []
+
+
 def _number(field: StaticEventField, operator: str, word: str, names: Mapping[str, int]) -> str:
     number = names.get(word, errno_of(word))
     if number is None or is_text(field) or operator == "~":
@@ -105,6 +125,8 @@ def _number(field: StaticEventField, operator: str, word: str, names: Mapping[st
     if field.type and field.signed and bits and operator in _BIT_OPERATORS and number >> bits - 1 == 1:
         number -= 1 << bits
     elif field.type and not field.signed and number < 0:
+        if word in names and field.type in _INTS and field.size > _INT_SIZE:
+            return word  # A program's compiler decides what is above its 32 bits, so that no one number is this.
         if operator not in _BIT_OPERATORS[:2] or field.size not in _UNSIGNED_ERRORS:
             return word
         number += 1 << bits

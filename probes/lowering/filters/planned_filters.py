@@ -82,11 +82,15 @@ def _in_kernel_words(event: PlannedEvent, context: RuleContext) -> PlannedEvent:
 def _lowered(event: PlannedEvent, text: str, context: RuleContext) -> str:
     if event.function_field:
         text = renamed(text, event.function_field, f"{event.function_address}.function")
-    names: Names = {
+    return kernel_filter(text, _fields(event, context), named_values(event, context), event.group)
+
+
+def named_values(event: PlannedEvent, context: RuleContext) -> Names:
+    """Return the named values of the fields of a planned event."""
+    return {
         column.name: number_names(context.btf, column.btf_type, column.naming, context.dialect.machine)
         for column in event.columns
     }
-    return kernel_filter(text, _fields(event, context), names, event.group)
 
 
 def _fields(event: PlannedEvent, context: RuleContext) -> Mapping[str, StaticEventField] | None:

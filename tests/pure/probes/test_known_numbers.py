@@ -11,10 +11,13 @@ from btf.kinds import Kind
 from btf.layout import fields
 from events.names.constants import set_names
 from probes.command import parse_armable
+from probes.facts.lookups import UNKNOWN, StaticEventField
 from probes.functions import known_numbers
 from probes.functions.signature import signature_of
 from probes.lowering.lower import lower
+from probes.plans.plan import Plan
 from probes.probe import Probe
+from probes.refusal import CannotLower
 from tests.probes_data import environment, kernel, whole_types
 
 KERNELS = ("6.1", "6.12", "7.2", "arm64")
@@ -82,3 +85,40 @@ def test_arguments_of_system_calls() -> None:
         call("kill", "sig", "int") == "signal" and call("clock_gettime", "which_clock", "const clockid_t") == "clock"
     )
     assert call("read", "count", "size_t") == "" and call("nosuch", "flags", "int") == ""
+
+
+FIELDS = (StaticEventField("dfd", "int", 8, naming="directory"), StaticEventField("flags", "int", 8, naming="open"))
+
+
+def lowered(spec: str, name: str) -> Plan:
+    facts = replace(kernel(name).facts, functions=("do_sys_openat2",))
+    around = replace(UNKNOWN, event=lambda *_: FIELDS)
+    return lower(parse_armable(spec), whole_types(), facts, "g", environment=around)
+
+
+@pytest.mark.parametrize("name", KERNELS)
+@pytest.mark.parametrize(
+    ("spec", "numbers"),
+    [
+        ("p do_sys_openat2 dfd how->flags if flags & O_DIRECTORY && dfd == AT_FDCWD", "flags & {} && dfd == -100"),
+        ("on syscalls/sys_enter_openat if flags & O_DIRECTORY", "flags & {}"),
+    ],
+)
+def test_filters_take_the_names(spec: str, numbers: str, name: str) -> None:
+    number = 0x4000 if name == "arm64" else 0x10000
+    assert lowered(spec, name).events[0].filter == numbers.format(number)
+
+
+@pytest.mark.parametrize("start", ["p do_sys_openat2 dfd how->flags if ", "on syscalls/sys_enter_openat if "])
+def test_a_slip_in_a_name_is_told_with_the_right_one(start: str) -> None:
+    with pytest.raises(CannotLower) as refused:
+        lowered(f"{start}flags & O_CRAT && dfd > 3", "7.2")
+    refusal = refused.value.refusal
+    assert (refusal.column, refusal.nearest) == (len(start) + len("flags & "), ("O_CREAT",))
+    assert "did you mean O_CREAT?" in refusal.hint
+
+
+def test_no_one_number_is_a_negative_argument_of_a_system_call() -> None:
+    with pytest.raises(CannotLower) as refused:
+        lowered("on syscalls/sys_enter_openat if dfd == AT_FDCWD", "7.2")
+    assert refused.value.refusal.token == "AT_FDCWD"
