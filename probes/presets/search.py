@@ -44,6 +44,32 @@ def matches(name: str, preset: Preset | None, text: str, tags: Sequence[str] = (
     return all(word in searched for word in words if not word.startswith("#"))
 
 
+def ranked(presets: Sequence[tuple[str, Preset | None]], text: str, tags: Sequence[str] = ()) -> list[int]:
+    """Return the indices of the presets that match a query, those first that have its words in more telling places.
+
+    A word is worth more in the name than in question and title, there more than in tags, and there more than in the
+    description or the probes; at the beginning of a word more than inside. Equal ones keep their order.
+
+    Args:
+        presets: names of files with their presets; None where one can't be read.
+        text: as of `matches`.
+        tags: as of `matches`.
+    """
+    words = [word for word in words_of(text) if not word.startswith("#")]
+    found = [n for n, (name, preset) in enumerate(presets) if matches(name, preset, text, tags)]
+    return sorted(found, key=lambda n: sum(_distance(word, *presets[n]) for word in words))
+
+
+def _distance(word: str, name: str, preset: Preset | None) -> int:
+    """Return how far from the name a word stands, from 0."""
+    asked = f"{preset.question} {preset.title}" if preset else ""
+    places = (name, asked, " ".join(preset.tags) if preset else "")
+    for number, place in enumerate(places):
+        if word in place.lower():
+            return 2 * number + (re.search(rf"\b{re.escape(word)}", place.lower()) is None)
+    return 2 * len(places)
+
+
 def nearest(word: str, presets: Iterable[tuple[str, Preset | None]]) -> list[str]:
     """Return up to three names of presets similar to a misspelled word, else similar words in presets."""
     entries = list(presets)

@@ -290,3 +290,31 @@ async def test_one_that_comes_along_is_copied_before_it_is_edited_and_read_again
         await until(lambda: "My mutex hold time" in text(app) and "[user]" in text(app), pilot)
         assert edited == [folders / "mutex-hold.toml"]
         assert read_preset(edited[0].read_text()).title == "My mutex hold time"
+
+
+async def test_those_that_the_target_cannot_answer_say_so_in_the_list(recording):
+    app = application(recording)
+    async with app.run_test(size=(120, 40)) as pilot:
+        chooser = await open_presets(app, pilot)
+        rows = len(decisions.listed())
+        await until(lambda: sum("✗" in line for line in screen_text(app)) >= rows - 1, pilot)
+        lines = screen_text(app)
+        (kills,) = (line for line in lines if "oom-kills" in line)
+        assert "✗ oom-kills" in kills and "and whom?  this recording does not hold it" in kills
+        await pilot.press("down", "down")
+        moved = chooser.current
+        await pilot.press(*"drop")
+        await until(lambda: chooser.current and chooser.current.name == "packet-drops", pilot)
+        assert moved is not None and moved.name != "packet-drops"
+
+
+async def test_the_best_match_is_under_the_cursor_as_one_types(kernel_only):
+    app = application(kernel_only)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await open_compose(app, pilot)
+        chooser = await open_presets(app, pilot)
+        await pilot.press("down", *"t")
+        await pilot.press(*"cp")
+        await until(lambda: chooser.current and chooser.current.name == "tcp-retransmits", pilot)
+        await pilot.press(*" drop")
+        await until(lambda: chooser.current and chooser.current.name == "packet-drops", pilot)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import subprocess
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -126,6 +127,26 @@ def _tcp_retransmits(run: Run) -> None:
     for event in again:
         assert list(event["saddr"]) == list(event["daddr"]) == [127, 0, 0, 1]
         assert event["state"] == 2  # TCP_SYN_SENT: nobody has answered
+
+
+@case(
+    "packet-drops",
+    """
+import os, socket
+closed = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); closed.bind(("127.0.0.1", 0))
+port = closed.getsockname()[1]; closed.close()
+sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+for _ in range(5):
+    sender.sendto(b"nobody listens", ("127.0.0.1", port))
+print({"pid": os.getpid()})
+""",
+    protocol="2048",
+)
+def _packet_drops(run: Run) -> None:
+    dropped = [event for event in run.events if event["pid"] == run.told["pid"]]
+    assert len(dropped) >= 5 and {event["protocol"] for event in dropped} == {2048}
+    (most, times) = Counter((event["reason"], event["location"]) for event in dropped).most_common(1)[0]
+    assert times >= 5 and most[0] > 0  # each datagram to the closed port, in one place for one reason
 
 
 @case(

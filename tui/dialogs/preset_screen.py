@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping
+import threading
+from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar, NamedTuple
 
 from textual import on, work
 from textual.app import ComposeResult, SuspendNotSupported
 from textual.binding import Binding, BindingType
 from textual.screen import ModalScreen
+from textual.worker import get_current_worker
 
 from kernel.connection.planner import Planner
 from probes.command import Armable
@@ -63,6 +65,8 @@ class PresetScreen(ModalScreen[PickedPreset | None]):
         self._planner = planner()
         self._chooser = PresetChooser()
         self._looked: dict[ListedPreset, PresetCheck] = {}
+        self._one_at_a_time = threading.Lock()
+        """Held while the target is asked: the preset under the cursor is not asked about twice."""
 
     def compose(self) -> ComposeResult:
         yield self._chooser
@@ -70,10 +74,15 @@ class PresetScreen(ModalScreen[PickedPreset | None]):
 
     def on_mount(self) -> None:
         self._chooser.focus_search()
-        self._chooser.show(preset_model.listed())
+        self._show_presets()
         for told in preset_model.passed_over():
             self.notify(told, title="presets", severity="warning", markup=False)
         self.set_interval(_LOOK_EVERY, self._follow_target)
+
+    def _show_presets(self) -> None:
+        presets = preset_model.listed()
+        self._chooser.show(presets)
+        self._look_at_all(presets)
 
     # -- what the target says --------------------------------------------------------------------------------------
 
@@ -84,8 +93,10 @@ class PresetScreen(ModalScreen[PickedPreset | None]):
             return
         self._planner = planner
         self._looked.clear()
+        self._chooser.forget_checks()
         if (one := self._chooser.current) is not None:
             self._ask(one)
+        self._look_at_all(preset_model.listed())
 
     @on(PresetChooser.Highlighted)
     def _highlighted(self, event: PresetChooser.Highlighted) -> None:
@@ -106,8 +117,29 @@ class PresetScreen(ModalScreen[PickedPreset | None]):
 
     @work(thread=True, group="look", exclusive=True)
     def _look(self, planner: Planner, one: ListedPreset, preset: Preset) -> None:
-        looked, _ = preset_model.look(planner, preset, {})
-        self.app.call_from_thread(self._show, planner, one, looked)
+        self._look_at(planner, one, preset)
+
+    def _look_at_all(self, presets: Sequence[ListedPreset]) -> None:
+        """Ask about every preset, for the rows of those that the target can't answer."""
+        if self._planner is not None:
+            self._look_at_each(self._planner, presets)
+
+    @work(thread=True, group="look at all", exclusive=True)
+    def _look_at_each(self, planner: Planner, presets: Sequence[ListedPreset]) -> None:
+        asked = get_current_worker()
+        for one in presets:
+            if asked.is_cancelled or planner is not self._planner:
+                return
+            if one.preset is not None:
+                self._look_at(planner, one, one.preset)
+
+    def _look_at(self, planner: Planner, one: ListedPreset, preset: Preset) -> None:
+        """Ask the target about a preset, if nobody has; in a thread."""
+        with self._one_at_a_time:
+            if one in self._looked:
+                return
+            looked, _ = preset_model.look(planner, preset, {})
+            self.app.call_from_thread(self._show, planner, one, looked)
 
     def _show(self, planner: Planner, one: ListedPreset, looked: PresetCheck) -> None:
         if planner is not self._planner:  # another one is asked
@@ -166,5 +198,6 @@ class PresetScreen(ModalScreen[PickedPreset | None]):
         except SuspendNotSupported:
             self.app.notify(f"this terminal can't be given to an editor: edit {path}", severity="error", markup=False)
         self._looked.clear()
+        self._chooser.forget_checks()
         with contextlib.suppress(OSError):
-            self._chooser.show(preset_model.listed())
+            self._show_presets()

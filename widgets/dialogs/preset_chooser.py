@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -15,7 +15,7 @@ from textual.message import Message
 from textual.widgets import Input, Label, Static
 
 from probes.presets.schema import Preset
-from probes.presets.search import matches, nearest, words_of
+from probes.presets.search import matches, nearest, ranked, words_of
 from widgets.lists.line_list import LineList
 from widgets.rows import Piece
 from widgets.safe_text import cut, fit, safe, width
@@ -47,22 +47,35 @@ class PresetCheck:
     losses: tuple[str, ...] = ()
 
 
+_LEAST_REASON = 16
+"""Columns below which a reason is left out of a row."""
+
+
 class _Rows:
+    """Rows of presets: the question of each, and why the target can't answer it."""
+
     first = 0
 
-    def __init__(self, presets: Sequence[ListedPreset]) -> None:
+    def __init__(self, presets: Sequence[ListedPreset], checks: Mapping[ListedPreset, PresetCheck]) -> None:
         self.presets = tuple(presets)
         self.next = len(self.presets)
+        self._checks = checks
 
     def pieces(self, row: int, columns: int) -> Iterable[Piece]:
         one = self.presets[row]
         named = min(max((width(safe(other.name)) for other in self.presets), default=0), columns // 2)
-        yield Piece(fit(safe(one.name), named), "name" if one.preset else "dim")
-        title = one.preset.title if one.preset else f"can't be used: {one.error}"
+        checked = self._checks.get(one)
+        refused = one.preset is None or (checked is not None and not checked.accepted)
+        yield Piece("✗ " if refused else "  ", "bad")
+        yield Piece(fit(safe(one.name), named), "dim" if refused else "name")
+        asked = one.preset.question or one.preset.title if one.preset else f"can't be used: {one.error}"
         own = f"  [{one.origin}]" if one.origin != "shipped" else ""
-        room = max(0, columns - named - 2 - width(own))
-        yield Piece("  " + cut(safe(title), room), "" if one.preset else "bad")
+        asked = cut(safe(asked), max(0, columns - named - 4 - width(own)))
+        yield Piece(f"  {asked}", ("dim" if refused else "") if one.preset else "bad")
         yield Piece(own, "dim")
+        room = columns - named - 4 - width(asked) - width(own) - 2
+        if checked is not None and refused and room >= _LEAST_REASON:
+            yield Piece("  " + cut(safe(checked.verdict), room), "bad")
 
 
 class _Search(SearchLine):
@@ -112,7 +125,8 @@ class PresetChooser(Vertical):
         self._moved = False
         """True if a key chose a row since the text was typed."""
         self._search = _Search("words, #tag")
-        self._list = LineList(_Rows(()))
+        self._checks: dict[ListedPreset, PresetCheck] = {}
+        self._list = LineList(_Rows((), self._checks))
         self._list.can_focus = False
         self._about = Static("", markup=False)
         self._scroll = VerticalScroll(self._about, can_focus=False)
@@ -138,9 +152,16 @@ class PresetChooser(Vertical):
         self._search_for(self._search.value, name)
 
     def say(self, one: ListedPreset, looked: PresetCheck) -> None:
-        """Show the result of a check, if its preset is still current."""
+        """Show the result of a check: in the preset's row, and below if it is still current."""
+        self._checks[one] = looked
+        self._list.rows_changed()
         if self.current == one:
             self._about.update(about(one, looked))
+
+    def forget_checks(self) -> None:
+        """Drop the results of all checks, as another target is open."""
+        self._checks.clear()
+        self._list.rows_changed()
 
     def focus_search(self) -> None:
         """Focus the search line."""
@@ -152,8 +173,8 @@ class PresetChooser(Vertical):
         return rows.presets if isinstance(rows, _Rows) else ()
 
     def _search_for(self, text: str, name: str) -> None:
-        found = [one for one in self._all if matches(one.name, one.preset, text)]
-        self._list.rows = _Rows(found)
+        found = [self._all[n] for n in ranked([(one.name, one.preset) for one in self._all], text)]
+        self._list.rows = _Rows(found, self._checks)
         self._list.move_to(next((row for row, one in enumerate(found) if one.name == name), 0))
         self.border_subtitle = f"{len(found)} of {len(self._all)}"
         if not found:
@@ -190,7 +211,7 @@ class PresetChooser(Vertical):
     def _typed(self, event: Input.Changed) -> None:
         event.stop()
         self._moved = False
-        self._search_for(event.value, self.current.name if self.current else "")
+        self._search_for(event.value, "")
 
     @on(Input.Submitted)
     def _submitted(self, event: Input.Submitted) -> None:
@@ -232,6 +253,8 @@ def about(one: ListedPreset, looked: PresetCheck) -> Content:
     if preset is None:
         return Content.assemble(("✗ ", "bold $text-error"), safe(one.error), "\n", (safe(one.path), "dim"))
     lines = [Content.assemble((safe(preset.question or preset.title), "bold"))]
+    if preset.question:
+        lines.append(Content(safe(preset.title)))
     if looked.verdict:
         sign = ("✓ ", "$text-success") if looked.accepted else ("✗ ", "bold $text-error")
         lines.append(Content.assemble(sign, safe(looked.verdict)))

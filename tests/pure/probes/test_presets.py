@@ -17,7 +17,7 @@ from probes.presets.errors import PresetError
 from probes.presets.lines import line_of
 from probes.presets.read import read_preset
 from probes.presets.schema import Parameter, ParameterType, Preset, PresetView
-from probes.presets.search import matches, nearest, words_of
+from probes.presets.search import matches, nearest, ranked, words_of
 from probes.presets.substitute import least_latency, substitute
 from probes.presets.values import value_text
 from probes.presets.write import edited, new_text
@@ -452,3 +452,28 @@ def test_an_editor_that_cannot_be_meant_is_told(monkeypatch, tmp_path):
         with pytest.raises(PresetError, match=told):
             run_editor(file)
     assert not seen.exists()  # a preset is no program
+
+
+@pytest.mark.parametrize(
+    ("text", "first"),
+    [
+        ("tcp", "tcp-retransmits"),
+        ("tcp drop", "packet-drops"),
+        ("drops", "packet-drops"),
+        ("signals", "who-kills"),
+        ("opens", "slow-opens"),
+        ("", "block-latency"),
+        ("#locks", "mutex-hold"),
+    ],
+)
+def test_the_preset_that_is_named_so_comes_first(text: str, first: str) -> None:
+    presets = [(one.name, one.preset) for one in listed()]
+    found = ranked(presets, text)
+    assert presets[found[0]][0] == first
+    assert sorted(found) == [n for n, (name, preset) in enumerate(presets) if matches(name, preset, text)]
+
+
+@given(st.permutations([(one.name, one.preset) for one in listed()]), st.text("aelors- #", max_size=8))
+def test_those_that_match_are_ranked_and_no_others(presets: list[tuple[str, Preset | None]], text: str) -> None:
+    found = ranked(presets, text)
+    assert sorted(found) == [n for n, (name, preset) in enumerate(presets) if matches(name, preset, text)]

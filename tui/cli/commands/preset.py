@@ -12,7 +12,7 @@ from kernel.preset_files import Origin, PresetFile, Presets, read_text
 from probes.presets.diff import difference
 from probes.presets.judge import ProbeJudgement, judge
 from probes.presets.schema import Preset
-from probes.presets.search import matches
+from probes.presets.search import ranked
 from probes.presets.write import new_text
 from probes.syntax.text import collapsed
 from tui.cli.console.output import connect, emit, plain
@@ -30,13 +30,14 @@ def run(arguments: argparse.Namespace) -> int:
 def _list(arguments: argparse.Namespace) -> int:
     tags = [tag.strip() for tag in arguments.tags.split(",") if tag.strip()]
     words = " ".join(arguments.names)
-    entries = [entry for entry in Presets().all() if matches(entry.name, entry.preset, words, tags)]
+    every = Presets().all()
+    entries = [every[n] for n in ranked([(entry.name, entry.preset) for entry in every], words, tags)]
     width = max((len(entry.name) for entry in entries), default=0)
     for entry in entries:
         if arguments.json:
             emit(_entry(entry))
             continue
-        what = entry.preset.title if entry.preset else f"can't be used: {entry.error}"
+        what = entry.preset.question or entry.preset.title if entry.preset else f"can't be used: {entry.error}"
         origin = "" if entry.origin is Origin.SHIPPED else f"  [{entry.origin}]"
         hidden = "  (another of this name is taken)" if entry.shadowed else ""
         hidden += "  (instead of the one that comes along)" if entry.replaces_shipped else ""
