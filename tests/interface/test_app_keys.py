@@ -156,17 +156,17 @@ async def test_a_recording_is_begun_once_and_its_beginning_is_told(recording, mo
         await until(lambda: "• recording to b.pwr" in screen_text(app), pilot)
 
 
-async def test_how_many_pairs_there_are_is_said_while_following(recording):
+async def test_how_many_pairs_there_are_is_said_of_a_recording(recording):
     app = application(recording)
     async with app.run_test(size=(120, 40)) as pilot:
         await until(lambda: app.current_watch and app.current_watch.ended and app.places.live, pilot)
         await pilot.press("x")
-        await until(lambda: " pairs" in screen_text(app)[1] and "● following" in screen_text(app)[1], pilot)
+        await until(lambda: " pairs" in screen_text(app)[1] and "■ recorded" in screen_text(app)[1], pilot)
         source = CallTexts(app.current_watch, app.current_watch.store)
         while source.calls.backlog:
             source.tick()
         await until(lambda: f" {source.calls.paired} pairs" in screen_text(app)[1], pilot)
-        assert "● following" in screen_text(app)[1]
+        assert "■ recorded" in screen_text(app)[1]
 
 
 async def test_what_is_true_no_more_is_said_no_more(recording):

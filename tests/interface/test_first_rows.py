@@ -18,6 +18,7 @@ from tui.app.app import Probewright
 from tui.opening import Opening
 from tui.present.first_row import Preview
 from tui.present.first_rows import first_rows
+from tui.present.ways_out import BUILD_PROBE
 from tui.preview import PreviewReader
 from widgets.events.status_bar import LiveLine, TopLine
 from widgets.lists.tail_table import TailTable
@@ -112,8 +113,8 @@ async def test_the_rows_stand_before_the_recording_is_open_and_stay(preview):
         )
         assert app.planner is None and app.current_watch is None
         before = screen_text(app)
-        assert before[0].startswith(" probewright  default.pwr · Linux 7.2") and "armed 4  lost 0" in before[0]
-        assert "shown 790" in before[1] and "this is all that was recorded" in before[1]
+        assert before[0].startswith(" probewright  default.pwr · Linux 7.2") and "4 probes  lost 0" in before[0]
+        assert "shown 790" in before[1] and "■ recorded" in before[1] and str(BUILD_PROBE) in before[1]
         await let_go(app, pilot, opening)
         assert app.planner is not None
         assert screen_text(app) == before

@@ -29,9 +29,10 @@ from tests.interface.test_app import SIZE, application, kernel_only, open_compos
 from tests.interface.test_guards import ask_for, living
 from tests.interface.test_hosts import ReturningHost, lan, running
 from tests.interface.test_reconnect import Side, keys, live
-from tests.interface.widget_host import until
+from tests.interface.widget_host import screen_text, until
 from tui import kernel_jobs
 from tui.app.typed_ahead import PAUSE
+from tui.compose.screen import ComposeScreen
 from tui.dialogs import dialogs
 from tui.dialogs.preset_screen import PresetScreen
 from tui.dialogs.target_screen import TargetScreen
@@ -172,6 +173,18 @@ async def test_a_recording_offers_what_can_be_done_there(recording):
         await pilot.pause(PAUSE + 0.05)
         await take(pilot, ways_out.SUM_UP)
         await until(lambda: app.places.live.views.current.name == "summary", pilot)
+
+
+@pytest.mark.parametrize("name", ["BUILD_PROBE", "OPEN_KERNEL"])
+async def test_a_recording_says_what_to_do_next(recording, name):
+    app, way = application(recording), WAYS[name]
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(lambda: "■ recorded" in screen_text(app)[1] and str(way) in screen_text(app)[1], pilot)
+        await until(lambda: app.places.live is not None and app.current_watch and app.current_watch.ended, pilot)
+        assert str(way) in screen_text(app)[1] and "armed" not in screen_text(app)[0]
+        await take(pilot, way)
+        wanted = TargetScreen if name == "OPEN_KERNEL" else ComposeScreen
+        await until(lambda: isinstance(app.screen, wanted), pilot)
 
 
 async def test_what_a_view_lacks_is_read_whole_on_a_narrow_screen(living):
@@ -583,7 +596,16 @@ async def test_where_the_filter_hides_all_that_comes_of_a_probe(recording):
 
 
 def test_each_way_is_taken_somewhere():
-    assert set(WAYS) == {*OF_RECORDING, *OF_KERNEL, *OF_LINE, *OF_HOSTS, "NO_FILTER", "SUM_UP"}
+    assert set(WAYS) == {
+        *OF_RECORDING,
+        *OF_KERNEL,
+        *OF_LINE,
+        *OF_HOSTS,
+        "NO_FILTER",
+        "SUM_UP",
+        "BUILD_PROBE",
+        "OPEN_KERNEL",
+    }
 
 
 def test_no_other_message_names_a_key():

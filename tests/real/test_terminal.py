@@ -98,11 +98,11 @@ def test_ending_while_the_guest_boots() -> None:
 
 def test_a_recording() -> None:
     with Tmux([*PROBEWRIGHT, str(TOP / "tui/default.pwr")]) as terminal:
-        terminal.wait(lambda screen: "all that was recorded" in screen and ROW.search(screen))
+        terminal.wait(lambda screen: "■ recorded" in screen and ROW.search(screen))
         terminal.press("F2")
         terminal.wait(lambda screen: "part of a name" in screen)
         pick(terminal)
-        screen = terminal.wait(lambda screen: "all that was recorded" in screen and ROW.search(screen))
+        screen = terminal.wait(lambda screen: "■ recorded" in screen and ROW.search(screen))
         assert "f_pos" in screen
         below = descendants(terminal.pid)
         terminal.press("C-q")

@@ -60,7 +60,7 @@ class StatusLines:
         watching = self._views.watch
         store = watching.store if watching else None
         if self.preview is not None:
-            self.line.state = self._state(note_of_preview(self.preview[1]))
+            self.line.state = replace(self._state(note_of_preview(self.preview[1])), is_recording=True)
             return
         if watching is None or store is None:
             hosts = self._bench.hosts.note if self._bench.hosts is not None else ""
@@ -80,6 +80,7 @@ class StatusLines:
             losses=self.losses(watching),
             urgent=watching.error is not None or bool(lacking),
             no_events_text=mark_of(watching),
+            is_recording=watching.info.target.recording is not None,
         )
 
     def _state(self, note: str) -> LiveState:

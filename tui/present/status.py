@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from foreign.count_text import counted
 from tui.present import watched_events
 from tui.present.loss_totals import losses_of
-from tui.present.ways_out import ARM_ONE
+from tui.present.ways_out import ARM_ONE, BUILD_PROBE, OPEN_KERNEL
 from widgets.events.values import Status
 
 # The first rows must not wait for imports that only a later key needs.
@@ -72,6 +72,7 @@ def status_of(info: KernelInfo, watch: Watch | None, counts: LossCounts | None, 
         is_disconnected=bool(watch and watch.error is not None),
         tracing=tracing,
         overdue_text=silence_of(info, live=tracing or (watch is not None and watch.live)),
+        is_recording=info.target.recording is not None and info.holds_events,
     )
 
 
@@ -87,7 +88,7 @@ def silence_of(info: KernelInfo, *, live: bool) -> str:
 
 def status_of_preview(preview: Preview, rows: FirstRows) -> Status:
     """Return the status of a recording that is not open yet."""
-    return Status(preview.target, preview.kernel, len(preview.names), rows.armed, rows.losses)
+    return Status(preview.target, preview.kernel, len(preview.names), rows.armed, rows.losses, is_recording=True)
 
 
 def note_of_gap(watch: Watch) -> str:
@@ -113,8 +114,10 @@ def note_of(watch: Watch) -> str:
 
 
 def note_of_end(*, cut_short: bool) -> str:
-    """Return the note of a recording whose events are all read."""
-    return "the recording is cut short here: its end is missing" if cut_short else "this is all that was recorded"
+    """Return the note of a recording whose events are all read: what is missing, or what can be done next."""
+    if cut_short:
+        return "the recording is cut short here: its end is missing"
+    return f"{BUILD_PROBE}, {OPEN_KERNEL}"
 
 
 def note_of_preview(rows: FirstRows) -> str:

@@ -105,6 +105,8 @@ def live_line(state: LiveState, columns: int) -> Content:
 
 def _marks(state: LiveState) -> list[Run]:
     """Return words for following or paused, in a long and a short form."""
+    if state.is_recording:
+        return [("■ recorded", "bold")]
     if state.following and state.overdue_text:
         return [(f"✗ {state.overdue_text}", "bold $text-error")]
     if state.no_events_text:
@@ -128,6 +130,8 @@ def _note(state: LiveState) -> Run:
 
 def _right(status: Status, quiet: bool) -> list[Run]:
     armed: Run = (f"armed {status.armed}", "bold $text-success" if status.armed else "dim")
+    if status.is_recording:
+        armed = (counted(status.armed, "probe"), "")
     recording: list[Run] = [("● rec  ", "bold $text-error")] if status.recording else []
     connection_note = "disconnected" if status.is_disconnected else status.overdue_text
     line: list[Run] = [(f"✗ {connection_note}  ", "bold $text-error")] if connection_note else []

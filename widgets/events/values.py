@@ -42,6 +42,8 @@ class Status:
     """Text `last heard 5 s ago`, while an answer is overdue; empty: none is."""
     tracing: bool = False
     """True while calls are traced."""
+    is_recording: bool = False
+    """True for a recording: its probes were armed then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +67,8 @@ class LiveState:
     """Note, as `3 probes armed`, `recording to x.pwr`, `the recording has ended`."""
     urgent: bool = False
     """True if the note must be shown in full, before the names of other views."""
+    is_recording: bool = False
+    """True if the events are those of a recording: nothing is followed."""
     no_events_text: str = ""
     """Words in place of "following" if no event can arrive; empty: it may."""
     views: tuple[str, ...] = ()
