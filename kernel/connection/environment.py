@@ -12,14 +12,14 @@ import re
 from dataclasses import replace
 from functools import cached_property
 
-from events.format import FormatError, parse_format
+from events.format import Field, FormatError, parse_format
 from foreign.text import encode_text
 from kernel.cleanup.owner import GROUP_PREFIX
 from kernel.errors import FileRefused
 from kernel.target import Target, TargetKind
 from kernel.tracefs import decode, parse_dynamic_events
 from probes.facts.lookups import Environment, StaticEventField, SymbolCount
-from probes.functions.known_numbers import CALL_EVENT, call_argument
+from probes.functions.known_numbers import CALL_EVENT, call_argument, event_field
 from probes.programs.program import Program, SymbolNotPlaced
 
 MAX_PROGRAM = 64 << 20
@@ -32,6 +32,13 @@ _SYSCALLS = "syscalls"
 """Group of the events of system calls with their arguments (include/linux/syscalls.h)."""
 _PROGRAMS = 8
 """Most cached programs; the symbols of a large one take some ten megabytes."""
+
+
+def _naming(call: str, field: Field) -> str:
+    """Return how the numbers of an event's field are named; `call`: the system call of the event, empty: none."""
+    if call:
+        return call_argument(call, field.name, field.type) or field.naming
+    return field.naming or event_field(field.name, field.type)
 
 
 class HostEnvironment:
@@ -152,7 +159,7 @@ class HostEnvironment:
                 field.size,
                 field.signed,
                 field.spec,
-                (call_argument(call, field.name, field.type) if call else "") or field.naming,
+                _naming(call, field),
             )
             for field in fields
         )

@@ -176,6 +176,16 @@ def call_argument(call: str, parameter: str, types: str = "") -> str:
     return found or _TYPEDEFS.get(types.removeprefix("const "), "") or _parameter(call, parameter, types)
 
 
+def event_field(name: str, types: str) -> str:
+    """Return the set of constants of a field of an event that is no system call's; empty: its numbers have no names.
+
+    Args:
+        name: `sig`.
+        types: its type of C, as the format file has it: `int`.
+    """
+    return _TYPEDEFS.get(types.removeprefix("const "), "") or _parameter("", name, types)
+
+
 def function_parameter(btf: Btf, function: str, parameter: str, type_id: int) -> str:
     """Return the set of constants of a function's parameter; empty: its numbers have no names."""
     if not _is_number(btf, type_id):
@@ -213,7 +223,12 @@ def _is_number(btf: Btf, type_id: int) -> bool:
     return isinstance(found, Int) and not found.is_bool
 
 
-_WRITTEN = {"unsigned long": "long unsigned int", "long": "long int", "unsigned": "unsigned int"}
+_WRITTEN = {
+    "unsigned long": "long unsigned int",
+    "long": "long int",
+    "unsigned": "unsigned int",
+    "u64": "long long unsigned int",
+}
 """Names of types in BTF by those in format files."""
 
 

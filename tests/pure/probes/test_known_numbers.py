@@ -87,6 +87,14 @@ def test_arguments_of_system_calls() -> None:
     assert call("read", "count", "size_t") == "" and call("nosuch", "flags", "int") == ""
 
 
+def test_fields_of_events() -> None:
+    """Types as format files have them: signal/signal_generate, task/task_newtask, timer/hrtimer_setup."""
+    field = known_numbers.event_field
+    assert field("sig", "int") == "signal" and field("clockid", "clockid_t") == "clock"
+    assert field("clone_flags", "unsigned long") == field("clone_flags", "u64") == "clone"
+    assert field("flags", "unsigned int") == field("type", "int") == field("sig", "u32") == ""
+
+
 FIELDS = (StaticEventField("dfd", "int", 8, naming="directory"), StaticEventField("flags", "int", 8, naming="open"))
 
 
