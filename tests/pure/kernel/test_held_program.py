@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kernel.connection.held_program import HeldProgram
+from kernel.commands.held_program import HeldProgram
 from kernel.errors import TargetUnusable
 from kernel.local.target import LocalTarget
 from tests.fake_target import FakeTarget

@@ -6,8 +6,9 @@ Without a command the application starts; a lone argument that is no command is 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from tui.cli.args import argument_types as types
@@ -34,6 +35,7 @@ from tui.cli.args.options import (
     is_aggregate,
 )
 from tui.cli.args.suggestions import unknown_arguments_message
+from tui.cli.status import USAGE
 
 if TYPE_CHECKING:
     from _typeshed import SupportsWrite
@@ -57,6 +59,10 @@ _TARGETS = f"""targets:
   FILE.pwr, FOLDER, FILE.tar.xz   a recording, or saved facts of a kernel
 
 {_STATUS}"""
+_RUNNING = ("run", "record", "errors", "refs")
+"""Commands that run another command, behind `--`."""
+_OWN_FAILURE = 125
+"""`tui.cli.follow.command_run.OWN_FAILURE`; here as that module is slow to import."""
 _OF_SEVERAL = ("app", "run")
 """Commands that accept several targets, and groups of hosts."""
 _OF_THIS_MACHINE = ("doctor", "clean", "write", "boot")
@@ -68,8 +74,28 @@ def parse(argv: list[str]) -> argparse.Namespace:
     first = _first_word(argv)
     parser = _commands() if first in COMMANDS else _application()
     program: list[str] = []
-    if first in ("errors", "refs") and "--" in argv:  # argparse would take the program's words for functions
+    has_program = first in _RUNNING and "--" in argv
+    if has_program:  # argparse would take the program's words for functions
         argv, program = argv[: argv.index("--")], argv[argv.index("--") + 1 :]
+    if has_program and first in ("run", "record"):
+        with _own_status():
+            return _parsed(parser, argv, first, program)
+    return _parsed(parser, argv, first, program)
+
+
+@contextlib.contextmanager
+def _own_status() -> Iterator[None]:
+    """Change the exit status of a usage error: where a command is run, 2 may be the status of that command."""
+    try:
+        yield
+    except SystemExit as error:
+        if error.code == USAGE:
+            raise SystemExit(_OWN_FAILURE) from None
+        raise
+
+
+def _parsed(parser: argparse.ArgumentParser, argv: list[str], first: str, program: list[str]) -> argparse.Namespace:
+    """Parse what is before `--`; `program`: the words behind it."""
     arguments, unknown = parser.parse_known_args(argv)
     arguments.program = tuple(program)
     if unknown:
@@ -77,6 +103,14 @@ def parse(argv: list[str]) -> argparse.Namespace:
     arguments.targets = getattr(arguments, "targets", ())
     if len(arguments.targets) > 1 and arguments.command not in _OF_SEVERAL:
         parser.error(f"{arguments.command} takes one --target; `run` and the application take several")
+    if program and (len(arguments.targets) > 1 or getattr(arguments, "groups", None)):
+        parser.error("a command behind -- runs on one target: its end and its status are one, too")
+    if program and getattr(arguments, "count_only", False):
+        parser.error("--count-only counts the calls of all tasks; without it only those of the command are recorded")
+    if program and getattr(arguments, "hist", False) and (not is_aggregate(arguments) or arguments.via == "tracefs"):
+        parser.error(
+            "--hist: hist triggers count the calls of all tasks; with --by programs count those of the command"
+        )
     recording = getattr(arguments, "recording", None) if arguments.command == "app" else None
     if recording and len(arguments.targets) == 1 and not arguments.groups:
         parser.error(f"two targets, {recording} and {arguments.targets[0]}; name each of several hosts with --target")

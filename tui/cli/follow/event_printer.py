@@ -18,6 +18,7 @@ from tui.cli.follow.signals import signals_deferred
 
 if TYPE_CHECKING:
     from events.store.store import Store
+    from tui.cli.follow.command_run import CommandRun
     from tui.filter.filter import Filter
 
 _NAMES_AFTER = 0.25
@@ -44,6 +45,7 @@ class EventPrinter:
         passing: ExportFilter | None = None,
         chosen: Filter | None = None,
         number: Callable[[], int] | None = None,
+        command: CommandRun | None = None,
     ) -> None:
         """Set what to print.
 
@@ -56,7 +58,9 @@ class EventPrinter:
             passing: filter, which counts the events that pass; None: there is no filter.
             number: returns the number that `most` limits; None: the events that passed.
             chosen: condition of the filter, which may need names or cgroups.
+            command: command whose output is printed between the events; None: there is none.
         """
+        self.command = command
         self.number = 0
         self._passing = passing or ExportFilter()
         self._number = number or (lambda: self._passing.number)
@@ -74,6 +78,11 @@ class EventPrinter:
         """Time at which the first unnamed event began to wait, by time.monotonic(); None: none waits."""
         self._nameless: set[int] = set()
         """Tasks whose names the kernel did not know when asked: their events wait no more."""
+
+    @property
+    def _limited(self) -> bool:
+        """True if one command is recorded alone: stacks without an event are of other tasks."""
+        return self.command is not None and self.command.limits_tasks
 
     @property
     def has_reached_count(self) -> bool:
@@ -190,10 +199,12 @@ class EventPrinter:
                 break
             record = store.record(seq)
             self._next_seq = seq + 1
+            if self.command is not None:
+                self.command.print_before(record.ts)
             # A mark for missing events is printed whatever was requested; a stack may come without its event.
             if record.event in self._events or is_mark(record):
                 if self._passing.gives(record):
                     self._show(record)
                 self.number = self._number()
-            elif is_stack(record) and self._passing.shows(record):
+            elif is_stack(record) and self._passing.shows(record) and not self._limited:
                 self._show(record)
