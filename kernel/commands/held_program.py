@@ -36,7 +36,7 @@ _ENDING: Final = 6.0
 """Seconds for a command to be ended; the runner kills it after two."""
 _LAST: Final = 2.0
 """Seconds for the last output of a command that has ended."""
-_MOST_WAITING: Final = 1 << 20
+_MOST_WAITING: Final = 4 << 20
 """Bytes of output that wait to be taken; the command is held up by more, as by any pipe that nobody reads."""
 _STREAMS: Final = {b"1": "stdout", b"2": "stderr"}
 
@@ -207,17 +207,19 @@ class HeldProgram:
 
     def _read_answers(self) -> None:
         """Take the answers until the command has ended; in a thread."""
+        latest = 0
         with contextlib.suppress(OSError, ValueError, IndexError):  # a malformed answer ends it, too
             while (answer := self._answer())[0]:
                 op, fields = answer
                 if op == runner.OUTPUT:
-                    self._put(self._splitters[fields[0]].split(number(fields[1]), fields[2]))
+                    latest = number(fields[1])
+                    self._put(self._splitters[fields[0]].split(latest, fields[2]))
                 elif op == runner.FAILED:
                     self.failure = self.failure or self._not_started(number(fields[0]))
                 elif op == runner.ENDED:
                     self.exit_code = -number(fields[1]) if fields[0] else number(fields[1])
         for splitter in self._splitters.values():
-            self._put(splitter.finish())
+            self._put(splitter.finish(latest))
         self._ended.set()
 
     def _put(self, lines: list[OutputLine]) -> None:

@@ -1,4 +1,4 @@
-"""Split the output of a command into lines of bounded length, each with the time at which its first byte was read."""
+"""Split the output of a command into lines of bounded length, each with the time at which its end was read."""
 
 from __future__ import annotations
 
@@ -32,8 +32,6 @@ class LineSplitter:
     def __init__(self, stream: str) -> None:
         self._stream = stream
         self._rest = b""
-        self._since = 0
-        """Time of the first byte of the rest."""
 
     def split(self, ts: int, data: bytes) -> list[OutputLine]:
         """Return the lines that end in some more bytes; `ts`: their time."""
@@ -45,22 +43,19 @@ class LineSplitter:
         found += self._pieces(ts, rest)
         return found
 
-    def finish(self) -> list[OutputLine]:
-        """Return the last line if it has no end."""
-        return [self._line(self._since)] if self._rest else []
+    def finish(self, ts: int) -> list[OutputLine]:
+        """Return the last line if it has no end; `ts`: time of the end."""
+        return [self._line(ts)] if self._rest else []
 
     def _pieces(self, ts: int, part: bytes) -> list[OutputLine]:
         """Add bytes to the line that has begun; return the pieces for which it is too long."""
-        if not self._rest:
-            self._since = ts
         self._rest += part
         found = []
         while len(self._rest) > MOST_BYTES:
-            found.append(OutputLine(self._since, self._stream, self._rest[:MOST_BYTES], goes_on=True))
-            self._rest, self._since = self._rest[MOST_BYTES:], ts
+            found.append(OutputLine(ts, self._stream, self._rest[:MOST_BYTES], goes_on=True))
+            self._rest = self._rest[MOST_BYTES:]
         return found
 
     def _line(self, ts: int) -> OutputLine:
-        line = OutputLine(self._since if self._rest else ts, self._stream, self._rest)
-        self._rest = b""
+        line, self._rest = OutputLine(ts, self._stream, self._rest), b""
         return line
