@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 START, RELEASE, SIGNAL, END = range(1, 5)
 """Requests: START (file of standard input, words…), RELEASE, SIGNAL (number), END."""
 HELD, FAILED, OUTPUT, ENDED = range(64, 68)
-"""Answers: HELD (process, ours), FAILED (errno), OUTPUT (stream, nanoseconds, bytes), ENDED (`-` if by a signal, number).
-Nanoseconds are those of CLOCK_MONOTONIC, as of the trace clock `mono`.
+"""Answers: HELD (process, ours), FAILED (errno), OUTPUT (stream, nanoseconds, bytes), ENDED (`-` if by a signal,
+number). Nanoseconds are those of CLOCK_MONOTONIC, as of the trace clock `mono`.
 """
 _GRACE = 2.0
 """Seconds from SIGTERM to SIGKILL."""
@@ -58,8 +58,7 @@ def load_prctl() -> "Callable[[int, int], object] | None":
     try:
         import ctypes
 
-        prctl = ctypes.CDLL(None).prctl
-        return lambda option, value: prctl(option, value)
+        return ctypes.CDLL(None).prctl
     except Exception:  # a python3 built without it
         return None
 
