@@ -17,7 +17,7 @@ from kernel.agent.frames import HEAD, MAX_REQUEST, frame, number, unpack
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
 START, RELEASE, SIGNAL, END = range(1, 5)
 """Requests: START (file of standard input, words…), RELEASE, SIGNAL (number), END."""
@@ -32,8 +32,6 @@ _LAST_PARTS = 64
 """Parts of output that are read once the command has ended; processes that it left may write on."""
 _OWN = ("SIGINT", "SIGQUIT", "SIGHUP", "SIGTSTP", "SIGTTOU", "SIGPIPE")
 """Signals that we ignore and that the command gets as they were."""
-_PR_SET_PDEATHSIG = 1
-"""prctl(2): the command is killed when this process is."""
 
 
 def find_program(word: str, environment: "Mapping[str, str]") -> str:
@@ -53,16 +51,6 @@ def find_program(word: str, environment: "Mapping[str, str]") -> str:
     raise OSError(reason, os.strerror(reason))
 
 
-def load_prctl() -> "Callable[[int, int], object] | None":
-    """Return prctl(2); None: there is none."""
-    try:
-        import ctypes
-
-        return ctypes.CDLL(None).prctl
-    except Exception:  # a python3 built without it
-        return None
-
-
 def write_whole(data: bytes) -> None:
     """Write to the client; waits while it does not read. Raises OSError."""
     while data:
@@ -80,7 +68,7 @@ class Runner:
         self.has_client = True
         self.kill_at = 0.0
         """Time by time.monotonic() at which the process group is killed; 0: it is not to end."""
-        self.gate = self.failure = -1
+        self.gate = self.failure = self.guard = -1
         self.outputs = {}  # type: dict[int, bytes]
         self.terminal = -1
         """File of the terminal that the command gets as its foreground group; -1: none."""
@@ -110,13 +98,10 @@ class Runner:
         self.failure, failed = os.pipe()
         out, out_end = os.pipe()
         err, err_end = os.pipe()
-        prctl = load_prctl()
         self.pid = os.fork()
         if not self.pid:
             try:
                 os.setpgid(0, 0)
-                if prctl is not None:
-                    prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL))
                 self.become(path, words, (source, out_end, err_end), gate)
             except OSError as error:
                 os.write(failed, b"%d" % (error.errno or 0))
@@ -131,9 +116,30 @@ class Runner:
         for end, stream in ((out, b"1"), (err, b"2")):
             os.set_blocking(end, False)
             self.outputs[end] = stream
+        self.start_guard()
         if source >= 0:
             self.find_terminal(source)
         self.send(HELD, b"%d" % self.pid, b"%d" % os.getpid())
+
+    def start_guard(self) -> None:
+        """Start a process that ends the command if this one is killed."""
+        guarded, self.guard = os.pipe()
+        if os.fork():
+            os.close(guarded)
+            return
+        try:
+            os.setsid()
+            os.close(self.guard)
+            signal.set_wakeup_fd(-1)
+            for fd in (0, 1, 2, self.gate, *self.outputs):
+                os.close(fd)
+            if not os.read(guarded, 1):
+                self.signal(signal.SIGTERM)
+                self.signal(signal.SIGCONT)
+                time.sleep(_GRACE)
+                self.signal(signal.SIGKILL)
+        finally:
+            os._exit(0)
 
     def become(self, path: str, words: "tuple[bytes, ...]", files: "tuple[int, int, int]", gate: int) -> None:
         """Wait for the release, then execute the command in this process; ends it if none comes. Raises OSError."""
@@ -219,6 +225,7 @@ class Runner:
                     break
             by_signal = os.WIFSIGNALED(status)
             code = os.WTERMSIG(status) if by_signal else os.WEXITSTATUS(status)
+            os.write(self.guard, b"\n")  # what it left may stay
             self.send(ENDED, b"-" if by_signal else b"", b"%d" % code)
 
     def copy(self, ready: "list[int]") -> bool:

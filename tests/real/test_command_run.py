@@ -15,7 +15,7 @@ import pytest
 from kernel.lab.guest import Guest
 from tests.real import command
 from tests.real.command import Done, address, finish, ssh_to, start
-from tests.real.processes import sshs, until
+from tests.real.processes import descendants, until
 from tests.real.test_ssh_guest import is_clean, left
 
 READ = 777
@@ -197,19 +197,17 @@ def test_kill_9_leaves_neither_command_nor_probes(guest: Guest, env: dict[str, s
     finish(process)
     assert is_clean(guest), left(guest)
 
-    process = _begun(guest, env, STAYS)
-    for pid in sshs(process.pid):
-        os.kill(pid, signal.SIGKILL)
-    assert finish(process).status == 125
-    assert is_clean(guest), left(guest)
+    for which in (min, max):  # the connection, and the session of the command
+        process = _begun(guest, env, STAYS)
+        os.kill(which(pid for pid, name in descendants(process.pid).items() if name == "ssh"), signal.SIGKILL)
+        done = finish(process)
+        assert done.status == 125, done
+        assert is_clean(guest), left(guest)
 
     for victim in ("agent", "runner"):
         process = _begun(guest, env, STAYS)
-        mark = "while len" if victim == "runner" else "sys.stdin.buffer.read"
-        pids = guest.run(f"grep -lF '{mark}' /proc/[0-9]*/cmdline 2>/dev/null || true").decode()
-        numbers = [path.split("/")[2] for path in pids.split() if "python3" in _comm(guest, path)]
-        assert numbers, victim
-        guest.run(f"kill -9 {' '.join(numbers)}")
+        number = _served_by(guest, has_child=victim == "runner")
+        guest.run(f"kill -9 {number}")
         assert finish(process).status in (125, 128 + signal.SIGKILL), victim
         # A killed agent leaves its probes to the next start, as ever; the command is gone.
         assert until(lambda: "sleep" not in left(guest)), left(guest)
@@ -217,5 +215,10 @@ def test_kill_9_leaves_neither_command_nor_probes(guest: Guest, env: dict[str, s
         assert is_clean(guest), left(guest)
 
 
-def _comm(guest: Guest, path: str) -> str:
-    return guest.run(f"cat {path.replace('cmdline', 'comm')} 2>/dev/null || true").decode()
+def _served_by(guest: Guest, *, has_child: bool) -> str:
+    """Process on the guest that runs the command, or else the agent."""
+    show = "p=${p%/comm}; echo ${p#/proc/} $(cat $p/task/*/children)"
+    script = f"for p in $(grep -l '^python3$' /proc/[0-9]*/comm); do {show}; done"
+    rows = [row.split() for row in guest.run(script).decode().splitlines()]
+    (found,) = [row[0] for row in rows if (len(row) > 1) is has_child]
+    return found
