@@ -19,11 +19,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-START, RELEASE, SIGNAL, END = range(1, 5)
-"""Requests: START (file of standard input, words…), RELEASE, SIGNAL (number), END."""
-HELD, FAILED, OUTPUT, ENDED = range(64, 68)
+START, RELEASE, SIGNAL, END, ASK_TIME = range(1, 6)
+"""Requests: START (file of standard input, words…), RELEASE, SIGNAL (number), END, ASK_TIME."""
+HELD, FAILED, OUTPUT, ENDED, TIME = range(64, 69)
 """Answers: HELD (process, ours), FAILED (errno), OUTPUT (stream, nanoseconds, bytes), ENDED (`-` if by a signal,
-number). Nanoseconds are those of CLOCK_MONOTONIC, as of the trace clock `mono`.
+number), TIME (nanoseconds: no output comes with an earlier one). Nanoseconds are those of CLOCK_MONOTONIC, as of the trace clock `mono`.
 """
 _GRACE = 2.0
 """Seconds from SIGTERM to SIGKILL."""
@@ -49,6 +49,11 @@ def find_program(word: str, environment: "Mapping[str, str]") -> str:
             return path
         reason = errno.EACCES
     raise OSError(reason, os.strerror(reason))
+
+
+def now() -> bytes:
+    """Return the time in nanoseconds."""
+    return b"%d" % int(time.monotonic() * 1e9)
 
 
 def write_whole(data: bytes) -> None:
@@ -240,7 +245,7 @@ class Runner:
                 continue
             if data:
                 found = True
-                self.send(OUTPUT, self.outputs[fd], b"%d" % int(time.monotonic() * 1e9), data)
+                self.send(OUTPUT, self.outputs[fd], now(), data)
             else:
                 del self.outputs[fd]
                 os.close(fd)
@@ -273,6 +278,8 @@ class Runner:
             self.signal(number(fields[0]))
         elif op == END:
             self.end()
+        elif op == ASK_TIME:
+            self.send(TIME, now())
 
     def serve(self) -> None:
         """Serve until the command has ended, or could not be started, or the client is gone and it was ended."""

@@ -67,6 +67,10 @@ class HeldProgram:
         """Exit status of the command; below 0: the signal that ended it. None: it has not ended, or nobody knows."""
         self.failure: CommandNotStarted | None = None
         """Error of its execution, after the release."""
+        self.read_until = 0
+        """Nanoseconds of CLOCK_MONOTONIC over there: no output comes any more with an earlier time."""
+        self._asked = False
+        """True while the runner owes an answer about its time."""
         self._ended = threading.Event()
         self._waiting: deque[OutputLine] = deque()
         self._waiting_bytes = 0
@@ -134,6 +138,12 @@ class HeldProgram:
     def release(self) -> None:
         """Let the command run."""
         self._request(runner.RELEASE)
+
+    def ask_time(self) -> None:
+        """Let `read_until` be brought up to now, soon."""
+        if not self._asked:
+            self._asked = True
+            self._request(runner.ASK_TIME)
 
     def send_signal(self, sign: int) -> None:
         """Send a signal to the command and its process group."""
@@ -207,19 +217,22 @@ class HeldProgram:
 
     def _read_answers(self) -> None:
         """Take the answers until the command has ended; in a thread."""
-        latest = 0
         with contextlib.suppress(OSError, ValueError, IndexError):  # a malformed answer ends it, too
             while (answer := self._answer())[0]:
                 op, fields = answer
                 if op == runner.OUTPUT:
-                    latest = number(fields[1])
-                    self._put(self._splitters[fields[0]].split(latest, fields[2]))
+                    ts = number(fields[1])
+                    self._put(self._splitters[fields[0]].split(ts, fields[2]))
+                    self.read_until = ts
+                elif op == runner.TIME:
+                    self.read_until, self._asked = number(fields[0]), False
                 elif op == runner.FAILED:
                     self.failure = self.failure or self._not_started(number(fields[0]))
                 elif op == runner.ENDED:
                     self.exit_code = -number(fields[1]) if fields[0] else number(fields[1])
         for splitter in self._splitters.values():
-            self._put(splitter.finish(latest))
+            self._put(splitter.finish(self.read_until))
+        self.read_until = sys.maxsize
         self._ended.set()
 
     def _put(self, lines: list[OutputLine]) -> None:

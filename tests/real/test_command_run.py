@@ -220,5 +220,6 @@ def _served_by(guest: Guest, *, has_child: bool) -> str:
     show = "p=${p%/comm}; echo ${p#/proc/} $(cat $p/task/*/children)"
     script = f"for p in $(grep -l '^python3$' /proc/[0-9]*/comm); do {show}; done"
     rows = [row.split() for row in guest.run(script).decode().splitlines()]
-    (found,) = [row[0] for row in rows if (len(row) > 1) is has_child]
-    return found
+    (runner,) = [row for row in rows if len(row) > 1]
+    (agent,) = [row[0] for row in rows if row[0] not in runner]  # a child of the runner guards it
+    return runner[0] if has_child else agent

@@ -63,6 +63,7 @@ _RUNNING = ("run", "record", "errors", "refs")
 """Commands that run another command, behind `--`."""
 _OWN_FAILURE = 125
 """`tui.cli.follow.command_run.OWN_FAILURE`; here as that module is slow to import."""
+_COMMAND = "With -- COMMAND it runs on the target meanwhile: it and its children are recorded alone, its exit status is ours."
 _OF_SEVERAL = ("app", "run")
 """Commands that accept several targets, and groups of hosts."""
 _OF_THIS_MACHINE = ("doctor", "clean", "write", "boot")
@@ -300,7 +301,8 @@ def _about_the_kernel(printing: Callable[[str, str], argparse.ArgumentParser]) -
 
 
 def _arming(printing: Callable[[str, str], argparse.ArgumentParser]) -> None:
-    sub = printing("run", "Arm probes, print their events, and take the probes away again.")
+    sub = printing("run", f"Arm probes, print their events, and take the probes away again. {_COMMAND}")
+    sub.usage = "%(prog)s [-h] [options] SPEC|PRESET ... [-- COMMAND ...]"
     add_hosts(sub)
     add_specs(sub, preset=True)
     add_objects(sub, maps=True)
@@ -316,7 +318,8 @@ def _arming(printing: Callable[[str, str], argparse.ArgumentParser]) -> None:
     add_limits(sub)
     add_via(sub)
     add_line(sub)
-    sub = printing("record", "Arm probes and write everything to a recording.")
+    sub = printing("record", f"Arm probes and write everything to a recording. {_COMMAND}")
+    sub.usage = "%(prog)s [-h] [options] -o FILE.pwr SPEC|PRESET ... [-- COMMAND ...]"
     add_specs(sub, preset=True)
     add_objects(sub)
     add_bounds(sub, "stop after N events, else with Ctrl+C; the file holds whole pages, and so a few more")

@@ -114,6 +114,13 @@ class CommandRun:
                 self.end()
         self.print_all()
 
+    def holds_back(self, ts: int) -> bool:
+        """Return whether an older line than an event may still come, which is to be printed before it."""
+        if not self.is_beside_rows or not self.has_begun or ts <= self._program.read_until:
+            return False
+        self._program.ask_time()
+        return True
+
     def waiting(self) -> int:
         """Return the number of lines that are not printed yet."""
         self._waiting.extend(self._program.take_output())

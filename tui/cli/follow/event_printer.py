@@ -61,6 +61,8 @@ class EventPrinter:
             command: command whose output is printed between the events; None: there is none.
         """
         self.command = command
+        self.awaits_output = False
+        """True while events wait for older output of the command, which may be on its way."""
         self.number = 0
         self._passing = passing or ExportFilter()
         self._number = number or (lambda: self._passing.number)
@@ -94,6 +96,11 @@ class EventPrinter:
         return self._since is not None
 
     @property
+    def is_held_back(self) -> bool:
+        """True while events wait for names, or for older output of a command: then tick again soon."""
+        return self.waiting or self.awaits_output
+
+    @property
     def wants_names(self) -> bool:
         """True if events have waited long enough: the kernel is to be asked for names."""
         return self._since is not None and time.monotonic() - self._since >= _NAMES_AFTER
@@ -123,13 +130,13 @@ class EventPrinter:
         while True:
             with signals_deferred():
                 self._watch.tick(0.0)
-                self._print_new()
+                self._print_new(is_last=True)
             if self.has_reached_count or not self._watch.intake.has_backlog:
                 break
         with signals_deferred():
             if self._watch.store is not None:
                 self._watch.store.flush()
-            self._print_new()
+            self._print_new(is_last=True)
 
     @property
     def _can_learn_names(self) -> bool:
@@ -184,7 +191,8 @@ class EventPrinter:
         records = map(store.record, range(max(self._next_seq, store.first_seq), store.next_seq))
         self._nameless.update(record.pid for record in records if self._is_unknown(store, record))
 
-    def _print_new(self) -> None:
+    def _print_new(self, *, is_last: bool = False) -> None:
+        """Print events that have their row; `is_last`: those, too, before which output of a command may come."""
         store = self._watch.store
         if store is None:
             return
@@ -194,13 +202,18 @@ class EventPrinter:
         if self._next_seq < store.first_seq:
             self._watch.evicted += store.first_seq - self._next_seq
             self._next_seq = store.first_seq
+        self.awaits_output, many = False, self.command is not None and self._are_too_many(store)
         for seq in range(self._next_seq, store.next_seq):
             if self.has_reached_count:
                 break
             record = store.record(seq)
-            self._next_seq = seq + 1
             if self.command is not None:
+                self.awaits_output = not is_last and self.command.holds_back(record.ts) and not many
+                if self.awaits_output:
+                    break
+                self.command.waiting()
                 self.command.print_before(record.ts)
+            self._next_seq = seq + 1
             # A mark for missing events is printed whatever was requested; a stack may come without its event.
             if record.event in self._events or is_mark(record):
                 if self._passing.gives(record):

@@ -256,7 +256,7 @@ def _until_over(
     asked_at, pause = 0.0, _PATIENCE
     while (now := time.monotonic()) < end:
         # Events may be held back until no other CPU can have older ones: then check again soon.
-        pause = _SOON if has_data.wait(min(pause, end - now)) or printer.waiting else _PATIENCE
+        pause = _SOON if has_data.wait(min(pause, end - now)) or printer.is_held_back else _PATIENCE
         has_data.clear()
         if due := now - asked_at >= _NAMES_EVERY:
             with contextlib.suppress(TargetLost):  # the pump reports a lost connection
