@@ -23,7 +23,8 @@ START, RELEASE, SIGNAL, END, ASK_TIME = range(1, 6)
 """Requests: START (file of standard input, words…), RELEASE, SIGNAL (number), END, ASK_TIME."""
 HELD, FAILED, OUTPUT, ENDED, TIME = range(64, 69)
 """Answers: HELD (process, ours), FAILED (errno), OUTPUT (stream, nanoseconds, bytes), ENDED (`-` if by a signal,
-number), TIME (nanoseconds: no output comes with an earlier one). Nanoseconds are those of CLOCK_MONOTONIC, as of the trace clock `mono`.
+number), TIME (nanoseconds: no output comes with an earlier one). Nanoseconds are those of CLOCK_MONOTONIC, as of the
+trace clock `mono`.
 """
 _GRACE = 2.0
 """Seconds from SIGTERM to SIGKILL."""

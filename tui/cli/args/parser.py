@@ -63,7 +63,10 @@ _RUNNING = ("run", "record", "errors", "refs")
 """Commands that run another command, behind `--`."""
 _OWN_FAILURE = 125
 """`tui.cli.follow.command_run.OWN_FAILURE`; here as that module is slow to import."""
-_COMMAND = "With -- COMMAND it runs on the target meanwhile: it and its children are recorded alone, its exit status is ours."
+_COMMAND = (
+    "With -- COMMAND it runs on the target meanwhile: it and its children are recorded alone, "
+    "and its exit status is ours."
+)
 _OF_SEVERAL = ("app", "run")
 """Commands that accept several targets, and groups of hosts."""
 _OF_THIS_MACHINE = ("doctor", "clean", "write", "boot")

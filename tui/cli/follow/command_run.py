@@ -51,6 +51,8 @@ class CommandRun:
         self._program = program
         self._show = show
         self._waiting: deque[OutputLine] = deque()
+        self._collected_until = 0
+        """Time of the trace clock, in nanoseconds: all older output waits here, or was printed."""
         self._was_ended = False
         self._ended_at = 0.0
         """Time by time.monotonic() at which the end was seen; 0: it was not."""
@@ -116,7 +118,12 @@ class CommandRun:
 
     def holds_back(self, ts: int) -> bool:
         """Return whether an older line than an event may still come, which is to be printed before it."""
-        if not self.is_beside_rows or not self.has_begun or ts <= self._program.read_until:
+        if not self.is_beside_rows or not self.has_begun or ts <= self._collected_until:
+            return False
+        until = self._program.read_until
+        self.waiting()  # behind that time: what came until then is there
+        self._collected_until = until
+        if ts <= until:
             return False
         self._program.ask_time()
         return True

@@ -208,10 +208,9 @@ class EventPrinter:
                 break
             record = store.record(seq)
             if self.command is not None:
-                self.awaits_output = not is_last and self.command.holds_back(record.ts) and not many
+                self.awaits_output = self.command.holds_back(record.ts) and not (is_last or many)
                 if self.awaits_output:
                     break
-                self.command.waiting()
                 self.command.print_before(record.ts)
             self._next_seq = seq + 1
             # A mark for missing events is printed whatever was requested; a stack may come without its event.
