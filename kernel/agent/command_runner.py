@@ -160,10 +160,10 @@ class Runner:
         for name in ("SIGTERM", "SIGCHLD"):
             signal.signal(getattr(signal, name), signal.SIG_DFL)
         for name, handler in self.inherited.items():
-            if name != "SIGPIPE":  # Python itself ignores it
-                kept = signal.SIG_IGN if handler == signal.SIG_IGN else signal.SIG_DFL
-                signal.signal(getattr(signal, name), kept)
-        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+            kept = signal.SIG_IGN if handler == signal.SIG_IGN else signal.SIG_DFL
+            signal.signal(getattr(signal, name), kept)
+        for name in ("SIGPIPE", "SIGXFSZ"):  # Python itself ignores them
+            signal.signal(getattr(signal, name), signal.SIG_DFL)
         if not os.read(gate, 1):
             os._exit(1)
         try:

@@ -7,23 +7,21 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import importlib.util
 import os
-import re
 import select
 import subprocess
 import sys
 import threading
 from collections import deque
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Final
 
 from kernel.agent import command_runner as runner
 from kernel.agent.frames import HEAD, frame, number, unpack
 from kernel.agent.ring_reader import write_all
 from kernel.commands.output_lines import LineSplitter, OutputLine
-from kernel.errors import CommandNotStarted, KernelError, TargetUnusable
+from kernel.errors import CommandNotStarted, TargetUnusable
+from kernel.remote.bootstrap import agent_source
 from kernel.target import Target, TargetKind
 
 _BOOT: Final = (
@@ -39,17 +37,6 @@ _LAST: Final = 2.0
 _MOST_WAITING: Final = 4 << 20
 """Bytes of output that wait to be taken; the command is held up by more, as by any pipe that nobody reads."""
 _STREAMS: Final = {b"1": "stdout", b"2": "stderr"}
-
-
-def _source() -> bytes:
-    """Return the runner as one file, without imports of its parts."""
-    parts = []
-    for name in _PARTS:
-        spec = importlib.util.find_spec(f"kernel.agent.{name}")
-        if spec is None or spec.origin is None:
-            raise KernelError("the application's own files are not complete", "install it again")
-        parts.append(re.sub(r"(?m)^from kernel\.agent\.\w+ import .*$", "", Path(spec.origin).read_text()))
-    return "\n".join(parts).encode()
 
 
 class HeldProgram:
@@ -103,7 +90,7 @@ class HeldProgram:
         start = getattr(target, "start", None)
         if start is None:
             raise TargetUnusable(f"{target.name}: no program can be started there")
-        source = _source()
+        source = agent_source(_PARTS)
         words = [python, "-I", "-S", "-c", _BOOT.format(size=len(source))]
         try:
             process: subprocess.Popen[bytes] = start(words, *([passed] if passed >= 0 else []))

@@ -83,7 +83,7 @@ def parse(argv: list[str]) -> argparse.Namespace:
         argv, program = argv[: argv.index("--")], argv[argv.index("--") + 1 :]
     if has_program and first in ("run", "record"):
         with _own_status():
-            return _parsed(parser, argv, first, program)
+            return _parsed(parser, argv, first, program, has_program=True)
     return _parsed(parser, argv, first, program)
 
 
@@ -98,10 +98,14 @@ def _own_status() -> Iterator[None]:
         raise
 
 
-def _parsed(parser: argparse.ArgumentParser, argv: list[str], first: str, program: list[str]) -> argparse.Namespace:
-    """Parse what is before `--`; `program`: the words behind it."""
+def _parsed(
+    parser: argparse.ArgumentParser, argv: list[str], first: str, program: list[str], *, has_program: bool = False
+) -> argparse.Namespace:
+    """Parse what is before `--`; `program`: the words behind it, `has_program`: there have to be some."""
     arguments, unknown = parser.parse_known_args(argv)
     arguments.program = tuple(program)
+    if has_program and not program:
+        parser.error("say a command behind --")
     if unknown:
         parser.error(unknown_arguments_message(parser, arguments, first, unknown))
     arguments.targets = getattr(arguments, "targets", ())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import os
 import signal
 import sys
 import time
@@ -94,7 +95,8 @@ class CommandRun:
         """Let the command run; a terminal that it got is its own until it ends."""
         if not self.has_begun:
             self.has_begun = True
-            signal.signal(signal.SIGTTOU, signal.SIG_IGN)  # we print to it all the same
+            if os.isatty(0):
+                signal.signal(signal.SIGTTOU, signal.SIG_IGN)  # we print to it all the same
             self._program.release()
 
     def forward(self, sign: int) -> None:
@@ -149,7 +151,7 @@ class CommandRun:
 
     @property
     def end_text(self) -> str:
-        """How the command ended, in a line; empty: with status 0, or it never ran."""
+        """Text about the end of the command, in a line; empty: with status 0, or it never ran."""
         name, code = self._program.words[0], self._program.exit_code
         if self._program.failure is not None:
             return str(self._program.failure)
