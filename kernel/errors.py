@@ -5,6 +5,7 @@ KernelError
 │   ├── SingleTargetOnly  the target was named with others, and can be used alone only
 │   ├── HostUnreachable   ssh failed to connect, or was disconnected before the agent or shell ran
 │   ├── PasswordNeeded    ssh would have to prompt, and is not allowed to
+│   ├── CommandNotStarted the file of a command is not there, or can't be executed
 │   └── ConnectionGone    no reconnect is possible (guest ended, another kernel runs there)
 ├── TargetLost            the connection was lost, or the guest ended
 │   └── StreamClosed      the stream has been closed by us
@@ -67,6 +68,14 @@ class PasswordNeeded(TargetUnusable):
 
 class ConnectionGone(TargetUnusable):
     """The machine or kernel at the lost connection no longer exists: retrying is useless."""
+
+
+class CommandNotStarted(TargetUnusable):
+    """A command could not be executed; `errno`: the reason."""
+
+    def __init__(self, target: str, command: str, errno: int) -> None:
+        super().__init__(f"{target}: {command}: {os.strerror(errno)}")
+        self.errno = errno
 
 
 class TargetLost(KernelError):

@@ -9,20 +9,19 @@ from kernel.bpf import calls
 from kernel.bpf.calls import BpfRefused, MapType
 from kernel.bpf.loaded import COUNTERS, ProgramCounts, control_value
 from kernel.bpf.rings import Cpus, make_rings
+from kernel.bpf.task_set import TaskSet
 from kernel.target import RingMap, Target
 from probes.bpf.instructions import Instruction, MapRole, encode
 from probes.bpf.program import CONTROL_BYTES, AttachPoint, ProgramMode
 from probes.bpf.registers import SavedRegisters
-from probes.bpf.tracing.call_tracer import SIZE, SessionFunctions, follow_forks, trace_calls
+from probes.bpf.tracing.call_tracer import SIZE, SessionFunctions, trace_calls
 
 PATH: Final = "ftrace/funcgraph_exit"
 """Name of the counts of all programs."""
-_MOST_TASKS: Final = 1 << 15
 _MOST_TRACES: Final = 1 << 13
 """Tasks that are in a root at one time."""
 _MOST_REFUSALS: Final = 64
 """Attempts to attach that may fail before the functions that are refused are not looked for any more."""
-_FORK: Final = "wake_up_new_task"
 
 
 class TracerPlan(NamedTuple):
@@ -60,6 +59,8 @@ class LoadedTracer:
         self._links: list[tuple[int, int]] = []
         """Program and link, the roots last."""
         self._control = self._counters = -1
+        self._tasks: TaskSet | None = None
+        """Tasks to which tracing is limited; None: it is not."""
         try:
             self._load(plan)
         except BaseException:
@@ -82,6 +83,8 @@ class LoadedTracer:
         files, self._files = self._files, []
         if links or files:
             self._target.close_bpf([*links, *reversed(files)])
+        if self._tasks is not None:
+            self._tasks.close()
 
     def _load(self, plan: TracerPlan) -> None:
         rings, self.rings = make_rings(self._target, self._cpus, self._files)
@@ -93,13 +96,10 @@ class LoadedTracer:
             MapRole.CONTROL: self._control,
             MapRole.COUNTERS: self._counters,
             MapRole.DEPTHS: self._map(MapType.HASH, 8, _MOST_TRACES, "pw_depths"),
-            MapRole.TASKS: self._map(MapType.HASH, 8, _MOST_TASKS, "pw_tasks"),
         }
         if plan.tasks:
-            for task in plan.tasks:
-                calls.write_element(self._target, maps[MapRole.TASKS], task, bytes(8))
-            forks = self._program(follow_forks(plan.registers, plan.pid_offset), maps, "pw_forks", AttachPoint.ENTRY)
-            self._links.append((forks, calls.attach(self._target, forks, (_FORK,))))
+            self._tasks = TaskSet(self._target, plan.registers, plan.pid_offset, plan.tasks)
+            maps[MapRole.TASKS] = self._tasks.file
         own = tuple(self._target.our_pids())
         inside, roots = (
             self._program(

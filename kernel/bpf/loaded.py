@@ -106,6 +106,7 @@ class LoadedPrograms:
         ids: Sequence[int],
         cpus: Cpus,
         begin: Callable[[str], object] = lambda _: None,
+        tasks: int = 0,
     ) -> None:
         """Load and attach the programs.
 
@@ -115,6 +116,7 @@ class LoadedPrograms:
             ids: id for each of its events.
             cpus: of the target.
             begin: gets each step in words, and may raise what ends it.
+            tasks: file of the map of the tasks that are recorded (`kernel.bpf.task_set`); 0: all are.
 
         Raises BpfRefused, FileRefused, TargetLost: nothing is left of it.
         """
@@ -132,6 +134,8 @@ class LoadedPrograms:
         """File of the map of counters."""
         self._shared: dict[MapRole, int] = {}
         """Files of other maps that all programs share."""
+        if tasks:
+            self._shared[MapRole.TASKS] = tasks
         try:
             self._load(plan, ids)
         except BaseException:
@@ -264,7 +268,8 @@ class LoadedPrograms:
 
     def _load_program(self, program: BpfProgram, own: Sequence[int], maps: Mapping[MapRole, int]) -> int:
         """Load a program; return its file."""
-        code = encode(assembled(program, own, self._cpus.possible, self._stride), maps)
+        limited = MapRole.TASKS in maps
+        code = encode(assembled(program, own, self._cpus.possible, self._stride, limited=limited), maps)
         try:
             fd = calls.load_program(self._target, code, "pw_probe", program.point, program.target)
         except BpfRefused:

@@ -8,13 +8,11 @@ from types import MappingProxyType
 from typing import ClassVar
 
 from btf.btf import Btf
-from btf.errors import BtfError
-from btf.kinds import Kind
-from btf.layout import PathError, find_field
 from events.format import EventFormat, parse_format
 from foreign.count_text import counted
 from kernel.bpf.call_tracer import TracerPlan
 from kernel.bpf.calls import BpfRefused
+from kernel.bpf.task_set import pid_offset
 from kernel.connection.kernel_info import KernelInfo
 from kernel.errors import FileRefused, KernelError, TargetUnusable
 from kernel.session.session import Session
@@ -107,18 +105,10 @@ class ProgramSource:
         lone += [name for name in chosen if modules[name] and len(symbols.named(name)) == 1]
         inside = traced_functions(facts, btf, frozenset(roots), lone)
         registers, levels = SAVED_REGISTERS[facts.machine], self._plan.max_depth
-        return TracerPlan(registers, roots, inside, kfuncs, _pid_offset(btf), levels, self._plan.pids)
+        return TracerPlan(registers, roots, inside, kfuncs, pid_offset(btf), levels, self._plan.pids)
 
 
 def _session_functions(btf: Btf) -> SessionFunctions | None:
     """Return the kfuncs of programs at both ends of functions; None: the kernel has none."""
     is_return, cookie = btf.function(IS_RETURN), btf.function(COOKIE)
     return SessionFunctions(is_return.id, cookie.id) if is_return is not None and cookie is not None else None
-
-
-def _pid_offset(btf: Btf) -> int:
-    """Return the bytes before `pid` in struct task_struct. Raises TargetUnusable."""
-    try:
-        return find_field(btf, btf.find("task_struct", Kind.STRUCT) or 0, "pid").bit_offset // 8
-    except (PathError, BtfError):
-        raise TargetUnusable("the kernel's types have no task_struct.pid") from None

@@ -235,6 +235,8 @@ class LocalTarget:
         self._streams: list[LocalStream] = []
         self._bpf = local_calls()
         self._events = RegisteredEvents()
+        self.helpers: list[int] = []
+        """Processes of ours that run commands."""
 
     def facts(self) -> TargetFacts:
         if self._facts is None:
@@ -299,11 +301,12 @@ class LocalTarget:
 
     def our_pids(self) -> Sequence[int]:
         """Return all threads of this process: the kernel filters by thread, not by process."""
-        return sorted(int(name) for name in files.list_folder("/proc/self/task"))
+        return [*sorted(int(name) for name in files.list_folder("/proc/self/task")), *self.helpers]
 
-    def start(self, words: Sequence[str]) -> subprocess.Popen[bytes]:
-        """Start a program, with pipes. Raises OSError."""
-        return subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
+    def start(self, words: Sequence[str], *passed: int) -> subprocess.Popen[bytes]:
+        """Start a program in a process group of its own, with pipes, and with files of ours. Raises OSError."""
+        pipe = subprocess.PIPE
+        return subprocess.Popen(words, stdin=pipe, stdout=pipe, bufsize=0, pass_fds=passed, process_group=0)
 
     def bpf(self, command: int, attributes: bytes, parts: Sequence[BpfPart] = ()) -> BpfAnswer:
         pointers = [(part.offset, part.kind, part.data) for part in parts]

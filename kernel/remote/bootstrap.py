@@ -13,7 +13,7 @@ import select
 import subprocess
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -55,10 +55,10 @@ _AGENT_PARTS = (
 """Modules of the agent, each behind those that it needs."""
 
 
-def agent_source() -> bytes:
+def agent_source(names: Sequence[str] = _AGENT_PARTS) -> bytes:
     """Return the agent as one file: its modules, from codec to server, without imports of each other."""
     parts = []
-    for name in _AGENT_PARTS:
+    for name in names:
         spec = importlib.util.find_spec(f"kernel.agent.{name}")
         if spec is None or spec.origin is None:
             raise KernelError("the application's own files are not complete", "install it again")

@@ -90,6 +90,8 @@ class RemoteTarget:
         self._owner: str | None = None
         self._facts: TargetFacts | None = None
         self._own_pids: tuple[int, ...] | None = None
+        self.helpers: list[int] = []
+        """Processes of ours that run commands there."""
         self._ahead: Mapping[str, bytes | FileRefused] = {}
         self._closed = False
         self._ends = float("inf")
@@ -287,7 +289,7 @@ class RemoteTarget:
     def our_pids(self) -> Sequence[int]:
         if self._own_pids is None:
             self._own_pids = own_processes.own_chain(_Files(self.read, self._dialect.links), self._dialect.pid)
-        return (*self._own_pids, *self._dialect.stream_pids())
+        return (*self._own_pids, *self._dialect.stream_pids(), *self.helpers)
 
     def start(self, words: Sequence[str]) -> subprocess.Popen[bytes]:
         """Start a program over there, with pipes. Raises TargetUnusable."""

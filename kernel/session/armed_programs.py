@@ -23,6 +23,7 @@ from kernel.bpf.objects.tables import MapTable
 from kernel.bpf.refusals import refusal_of
 from kernel.bpf.ring_stream import ConvertedStream
 from kernel.bpf.rings import Cpus
+from kernel.bpf.task_set import TaskSet
 from kernel.bpf.watchpoints import slots_obstacle
 from kernel.errors import FileRefused, KernelError, TargetUnusable
 from kernel.guards.arm_progress import MEASURING, ArmProgress
@@ -41,6 +42,8 @@ FIRST_ID = 0x8000
 _LAST_ID = 0xFFFF
 _MODES = {Mode.RECORD: ProgramMode.RECORD, Mode.COUNT: ProgramMode.COUNT, Mode.OFF: ProgramMode.OFF}
 _NO_PYTHON = f"the remote host needs python3 for BPF programs; {BY_TRACEFS}"
+
+_OBJECT_OF_ALL = "programs that were compiled elsewhere record all tasks: they can't be limited to a command"
 
 
 @dataclass(slots=True)
@@ -63,6 +66,9 @@ class ArmedPrograms:
         self._rings = itertools.count(1)
         self._cpus: Cpus | None = None
         self._held = False
+        self._make_tasks: Callable[[], TaskSet] | None = None
+        self._tasks: TaskSet | None = None
+        """Tasks that are recorded; None: all are, or no program needs them yet."""
         self._tracer: _Entry | None = None
         """Programs that trace calls; None: there are none."""
         self._removed: dict[str, ProgramCounts] = {}
@@ -93,6 +99,8 @@ class ArmedPrograms:
         progress = progress or ArmProgress()
         if reason := slots_obstacle(plan, [one.plan for one in self._entries], self._target.facts().machine):
             raise TargetUnusable(f"{plan.probe.subject}: {reason}")
+        if self._make_tasks is not None and plan.object is not None:
+            raise TargetUnusable(f"{plan.probe.subject}: {_OBJECT_OF_ALL}")
         ids = [next(self._ids) for _ in plan.events]
         has_stacks = any(program.has_stack for program in plan.programs)
         stacks = next(self._ids) if has_stacks else 0
@@ -102,7 +110,7 @@ class ArmedPrograms:
             if plan.sampled is not None:
                 loaded = LoadedMonitor(self._stream, plan, ids[0], self._rings)
             elif plan.object is None:
-                loaded = LoadedPrograms(self._target, plan, ids, cpus, progress.begin)
+                loaded = LoadedPrograms(self._target, plan, ids, cpus, progress.begin, self._task_file())
             else:
                 loaded = LoadedObject(self._target, plan, ids, cpus)
         except BpfRefused as error:
@@ -130,6 +138,16 @@ class ArmedPrograms:
         armed = Armed(plan, MappingProxyType(_formats(plan, ids, stacks)), measured, key or object())
         self._entries[armed] = _Entry(loaded, tuple(rings), mode)
         return armed
+
+    def limit_tasks(self, make: Callable[[], TaskSet]) -> None:
+        """Record of probes that are armed from now on a set of tasks alone, which is made when it is needed."""
+        self._make_tasks = make
+
+    def _task_file(self) -> int:
+        """Return the file of the map of the recorded tasks; 0: all are. Raises TargetUnusable, BpfRefused."""
+        if self._make_tasks is not None and self._tasks is None:
+            self._tasks = self._make_tasks()
+        return self._tasks.file if self._tasks is not None else 0
 
     def hold(self) -> None:
         """Let what is armed from now on record nothing until `release`."""
@@ -269,6 +287,10 @@ class ArmedPrograms:
         tracer, self._tracer = self._tracer, None
         if tracer is not None:
             self._drop(tracer)
+        tasks, self._tasks = self._tasks, None
+        if tasks is not None:
+            with contextlib.suppress(KernelError):
+                tasks.close()
 
     def _measure(
         self, plan: Plan, loaded: LoadedPrograms, limits: Limits, progress: ArmProgress

@@ -7,15 +7,19 @@ told from what a living one holds (`kernel.cleanup.leftovers`).
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import partial
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 from events.format import HeaderPage
 from events.loss_counts import LossCounts
 from kernel.bpf.call_tracer import LoadedTracer, TracerPlan
 from kernel.bpf.ring_stream import ConvertedStream
+from kernel.bpf.task_set import TaskSet, pid_offset
 from kernel.cleanup.owner import GROUP_PREFIX, INSTANCE_PREFIX
 from kernel.cleanup.undo import UndoFailure, UndoList
+from kernel.errors import FileRefused, TargetUnusable
 from kernel.guards.loss_counts import LossCounter
 from kernel.pump import Pump
 from kernel.session.armed_probes import ArmedProbes
@@ -24,6 +28,11 @@ from kernel.session.pause_tracing import TracingPause
 from kernel.session.session_probes import SessionProbes
 from kernel.target import Target
 from kernel.tracefs import Instance, Tracefs
+from probes.bpf.registers import SAVED_REGISTERS
+from probes.remedies import BY_TRACEFS
+
+if TYPE_CHECKING:
+    from btf.btf import Btf
 
 
 class Session:
@@ -80,6 +89,22 @@ class Session:
         with self.probes.lock:
             return self.probes.programs.add_tracer(partial(LoadedTracer, self.target, plan))
 
+    def limit_tasks(self, tasks: Sequence[int], btf: Btf | None) -> None:
+        """Record some tasks and those that they make alone (thread ids), with the probes that are armed from now on.
+
+        Hist triggers and the counts of events are of all tasks (`__trace_trigger_soft_disabled`,
+        kernel/trace/trace_events_trigger.c). Raises TargetUnusable: the kernel can't; TargetLost.
+        """
+        with self.probes.lock:
+            follows = self.probes.events.follows_forks
+            try:
+                self.target.perform(self.instance.write("set_event_pid", " ".join(map(str, tasks))))
+            except FileRefused as error:
+                raise TargetUnusable(f"{self.target.name}: events can't be limited to a command ({error})") from None
+            if not follows:
+                raise TargetUnusable(f"{self.target.name}: the kernel does not follow forks (option event-fork)")
+            self.probes.programs.limit_tasks(partial(_task_set, self.target, btf, tuple(tasks)))
+
     def cmdlines(self) -> dict[int, str]:
         """Return the names of tasks by thread id, as far as the kernel remembers them, and those that programs have
         recorded. Raises FileRefused, TargetLost.
@@ -108,3 +133,11 @@ class Session:
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _task_set(target: Target, btf: Btf | None, tasks: tuple[int, ...]) -> TaskSet:
+    """Return the tasks that programs record. Raises TargetUnusable, BpfRefused, FileRefused, TargetLost."""
+    registers = SAVED_REGISTERS.get(target.facts().machine)
+    if btf is None or registers is None:
+        raise TargetUnusable(f"{target.name}: BPF programs can't be limited to a command there", BY_TRACEFS)
+    return TaskSet(target, registers, pid_offset(btf), tasks)

@@ -79,6 +79,16 @@ class ArmedSet:
                 session.pause.begin()
                 session.probes.programs.hold()
 
+    def limit_tasks(self, tasks: Sequence[int]) -> None:
+        """Record some tasks and those that they make alone (thread ids), with the probes that are armed from now on.
+
+        Raises TargetUnusable: the kernel can't; TargetLost.
+        """
+        with self._queue.lock:
+            session = self._queue.open()
+            if isinstance(session, Session):
+                session.limit_tasks(tasks, self._planner.info.btf)
+
     def record_together(self) -> None:
         """Record all that is armed, from one time on; where that is so already do nothing. Raises TargetLost."""
         with self._queue.lock:

@@ -95,7 +95,7 @@ class MapRole(enum.IntEnum):
     DEPTHS = 5
     """Hash by thread id: u64, number of calls that are traced and run (`probes.bpf.tracing.call_tracer`)."""
     TASKS = 6
-    """Hash by thread id: those that are traced."""
+    """Hash by thread id: those that are traced, or recorded."""
     OBJECTS = 7
     """Hash of the objects that are tracked: address, u64 -> the same (`probes.bpf.program.ObjectRole`)."""
     GROUPS = 8

@@ -20,7 +20,9 @@ _LARGEST_ERRNO = 4095
 """Pointers that are no smaller than the negative number are errors (MAX_ERRNO, include/linux/err.h)."""
 
 
-def assembled(program: BpfProgram, own_processes: Sequence[int], cpus: int, stride: int) -> tuple[Instruction, ...]:
+def assembled(
+    program: BpfProgram, own_processes: Sequence[int], cpus: int, stride: int, *, limited: bool = False
+) -> tuple[Instruction, ...]:
     """Return the instructions of a program.
 
     Args:
@@ -28,18 +30,20 @@ def assembled(program: BpfProgram, own_processes: Sequence[int], cpus: int, stri
         own_processes: ids of thread groups of which it records nothing: our own.
         cpus: number of CPUs that have counters.
         stride: bytes of the counters of a CPU (`counter_stride`).
+        limited: it records the tasks of `MapRole.TASKS` alone.
 
     Raises:
         NotCompiled: no program computes one of the values, or the filter.
     """
-    return _ProgramWriter(program, own_processes).write(cpus, stride)
+    return _ProgramWriter(program, own_processes, limited=limited).write(cpus, stride)
 
 
 class _ProgramWriter:
     """Writer of one program."""
 
-    def __init__(self, program: BpfProgram, own_processes: Sequence[int]) -> None:
+    def __init__(self, program: BpfProgram, own_processes: Sequence[int], *, limited: bool) -> None:
         self._program = program
+        self._limited = limited
         self._own = sorted(set(own_processes))
         self._out = Assembler()
         self._fetch = FetchCompiler(self._out, program.context, program.loads)
@@ -57,7 +61,7 @@ class _ProgramWriter:
         out.jump_if(JumpCondition.EQ, 1, ProgramMode.OFF, done)
         is_last = condition is not None or tracked
         if not is_last:
-            self._leave_out_own(done)
+            self._leave_out_others(done)
         self._counters.find(cpus, stride, done)
         self._counters.add(Counter.HITS)
         out.constant(FAULT_BITS, 0)
@@ -70,7 +74,7 @@ class _ProgramWriter:
             self._compared.load([tracked])
             self._jump_unless_object(done)
         if is_last:
-            self._leave_out_own(done)
+            self._leave_out_others(done)
         self._counters.add(Counter.PASSED)
         if self._program.role is ObjectRole.BEGIN:
             self._begin_tracking(full)
@@ -96,12 +100,17 @@ class _ProgramWriter:
         else:
             RecordWriter(program, out, self._fetch, self._counters, self._compared).write(done, full)
 
-    def _leave_out_own(self, done: JumpLabel) -> None:
-        """Do nothing in our own processes, and note the number of the thread."""
+    def _leave_out_others(self, done: JumpLabel) -> None:
+        """Do nothing in our own processes, nor in tasks that are not recorded, and note the number of the thread."""
         out = self._out
         self._fetch.ids(PID_PLACE)
         for process in self._own:
             out.jump_if(JumpCondition.EQ, 0, process, done)
+        if self._limited:
+            out.stack_address(2, PID_PLACE)
+            out.map(1, MapRole.TASKS)
+            out.call(Helper.MAP_LOOKUP_ELEM)
+            out.jump_if(JumpCondition.EQ, 0, 0, done)
 
     def _jump_unless_object(self, done: JumpLabel) -> None:
         """Continue at a label where a pointer is none to an object, or to one that is not tracked."""

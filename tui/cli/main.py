@@ -9,7 +9,7 @@ import signal
 import sys
 from typing import TYPE_CHECKING
 
-from kernel.errors import KernelError, ProbeRefused, SingleTargetOnly
+from kernel.errors import CommandNotStarted, KernelError, ProbeRefused, SingleTargetOnly
 from kernel.guards.limits import TooFast
 from probes.presets.errors import PresetError
 from tui.cli.console.early import opening_early
@@ -44,9 +44,14 @@ def _end(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - as `si
 def run(arguments: argparse.Namespace | SimpleNamespace) -> int:
     """Run the command; messages go to standard error, also for an unexpected error."""
     try:
-        return _run(arguments)
+        status = _run(arguments)
     except Exception as error:
-        return print_unexpected_error(error)
+        status = print_unexpected_error(error)
+    if not getattr(arguments, "program", ()):
+        return status
+    from tui.cli.follow.command_run import exit_status
+
+    return exit_status(arguments, status)
 
 
 def _run(arguments: argparse.Namespace | SimpleNamespace) -> int:
@@ -82,6 +87,10 @@ def _run(arguments: argparse.Namespace | SimpleNamespace) -> int:
         return print_error(error, REFUSED)
     except SingleTargetOnly as error:
         return print_error(error, USAGE)
+    except CommandNotStarted as error:
+        from kernel.commands.held_program import start_failure_status
+
+        return print_error(error, start_failure_status(error.errno))
     except KernelError as error:
         return print_error(error, UNUSABLE)
     except KeyboardInterrupt:

@@ -11,6 +11,11 @@ STATUS = (
     ("2", "usage; also a preset that is wrong, or not there"),
     ("3", "the target can't be used"),
     ("4", "of several hosts, only some did it"),
+    (
+        "that of COMMAND",
+        "run and record with -- COMMAND; then 124 where it was ended by us, 125 for all failures of ours, "
+        "126 and 127 where it can't be executed or is not there",
+    ),
     ("130", "Ctrl+C or a signal came first; run, record and graph end with 0 by it from where they begin to arm"),
 )
 TARGETS = (

@@ -1,18 +1,39 @@
-"""A program that is held until it is let go: its process is known before it does anything."""
+"""A command that is held until it is let go: its process is known before it does anything, and it ends with us."""
 
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
+import sys
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from kernel.connection.held_program import HeldProgram
-from kernel.errors import TargetUnusable
+from kernel.commands.held_program import HeldProgram, shell_status
+from kernel.commands.output_lines import MOST_BYTES, LineSplitter
+from kernel.errors import CommandNotStarted, TargetUnusable
 from kernel.local.target import LocalTarget
 from tests.fake_target import FakeTarget
+from tests.real.processes import children, ended, until
+
+
+def run(*words: str, takes_input: bool = False) -> HeldProgram:
+    """Return a command that has ended."""
+    program = HeldProgram(LocalTarget(), words, takes_input=takes_input)
+    program.release()
+    assert program.wait(60)
+    program.close()
+    return program
+
+
+def output(program: HeldProgram) -> list[tuple[str, bytes]]:
+    return [(line.stream, line.data) for line in program.take_output()]
 
 
 def test_a_program_waits_and_then_runs_in_the_process_that_was_told(tmp_path: Path) -> None:
@@ -22,9 +43,9 @@ def test_a_program_waits_and_then_runs_in_the_process_that_was_told(tmp_path: Pa
     assert not file.exists()
     assert not program.has_ended
     program.release()
-    while not program.has_ended:
-        time.sleep(0.01)
+    assert program.wait(60)
     assert int(file.read_text()) == program.pid
+    assert program.exit_code == 0
     program.close()
 
 
@@ -36,13 +57,105 @@ def test_a_program_that_was_never_let_go_does_nothing(tmp_path: Path) -> None:
     assert not file.exists()
 
 
-def test_a_program_that_runs_on_is_ended() -> None:
-    program = HeldProgram(LocalTarget(), ["sleep", "1000"])
+def test_output_comes_in_order_with_its_stream_and_time() -> None:
+    before = time.monotonic_ns()
+    program = run("sh", "-c", "echo one; sleep 0.1; echo two >&2; sleep 0.1; printf three; exit 5")
+    lines = program.take_output()
+    assert [(one.stream, one.data) for one in lines] == [("stdout", b"one"), ("stderr", b"two"), ("stdout", b"three")]
+    assert before < lines[0].ts < lines[1].ts < lines[2].ts < time.monotonic_ns()
+    assert program.exit_code == 5
+
+
+def test_a_signal_is_told() -> None:
+    assert shell_status(run("sh", "-c", "kill -KILL $$").exit_code or 0) == 137
+
+
+def test_a_program_has_no_input_unless_it_takes_ours() -> None:
+    assert output(run("cat")) == []
+    words = "import tests.pure.kernel.test_held_program as t; print(t.output(t.run('cat', takes_input=True)))"
+    done = subprocess.run([sys.executable, "-c", words], input=b"ours\n", capture_output=True)
+    assert done.stdout == b"[('stdout', b'ours')]\n", done.stderr
+
+
+def test_a_program_gets_signals_as_they_were_and_no_file_of_ours() -> None:
+    program = run("sh", "-c", "ls -l /proc/self/fd | wc -l; grep SigIgn /proc/self/status")
+    files, ignored = (line.split() for _, line in output(program))
+    assert int(files[0]) == 5  # a line of the sum, 0 to 2, and the folder
+    assert not int(ignored[1], 16) & sum(1 << one - 1 for one in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGTTOU))
+
+
+def test_what_cannot_be_executed_is_told_before_anything_runs(tmp_path: Path) -> None:
+    script = tmp_path / "script"
+    script.write_text("#!/no/such/interpreter\n")
+    script.chmod(0o644)
+    for word, reason in (("no-such-command", 2), ("", 2), (str(script), 13), ("/etc", 13)):
+        with pytest.raises(CommandNotStarted) as caught:
+            HeldProgram(LocalTarget(), [word])
+        assert caught.value.errno == reason
+    script.chmod(0o755)
+    program = run(str(script))
+    assert program.failure is not None and program.failure.errno == 2
+    script.write_text("echo no interpreter is named; exit 4\n")
+    program = run(str(script))
+    assert (program.exit_code, output(program)) == (4, [("stdout", b"no interpreter is named")])
+
+
+def test_a_program_that_stops_goes_on() -> None:
+    assert output(run("sh", "-c", "kill -TSTP $$; echo on")) == [("stdout", b"on")]
+
+
+def test_output_that_nobody_takes_holds_the_program_up() -> None:
+    program = HeldProgram(LocalTarget(), ["sh", "-c", "yes | head -c 30000000; echo end >&2"])
     program.release()
+    taken: list[int] = []
+    assert not program.wait(1)
+    while not program.has_ended or taken[-1:] != [0]:
+        lines = program.take_output()
+        assert sum(len(line.data) + 64 for line in lines) < 16 << 20
+        taken.append(len(lines))
+    assert sum(taken) == 15_000_001
+    program.close()
+
+
+@pytest.mark.parametrize("script", ["sleep 1000", 'trap "" TERM; sleep 1000; sleep 1000'])
+def test_a_program_that_runs_on_is_ended(script: str) -> None:
+    program = HeldProgram(LocalTarget(), ["sh", "-c", f"({script}) & echo $!; {script}"])
+    program.release()
+    (line,) = _first_lines(program)
     program.close()
     assert program.has_ended
-    with pytest.raises(ProcessLookupError):
-        os.kill(program.pid, 0)
+    for pid in (program.pid, int(line)):
+        assert until(partial(ended, pid), 60)
+
+
+def _first_lines(program: HeldProgram) -> list[bytes]:
+    lines: list[bytes] = []
+
+    def take() -> bool:
+        lines.extend(one.data for one in program.take_output())
+        return bool(lines)
+
+    assert until(take, 60)
+    return lines
+
+
+@pytest.mark.parametrize("victim", ["client", "runner"])
+def test_a_program_ends_with_whoever_is_killed(victim: str) -> None:
+    words = (
+        "import time, tests.pure.kernel.test_held_program as t\n"
+        "program = t.HeldProgram(t.LocalTarget(), ['sh', '-c', 'sleep 1000 & echo $!; sleep 1000'])\n"
+        "program.release()\n"
+        "print(program.pid, int(t._first_lines(program)[0]), flush=True)\ntime.sleep(1000)"
+    )
+    client = subprocess.Popen([sys.executable, "-c", words], stdout=subprocess.PIPE, text=True)
+    assert client.stdout is not None
+    pids = [int(word) for word in client.stdout.readline().split()]
+    (runner,) = children(client.pid)
+    os.kill(client.pid if victim == "client" else runner, signal.SIGKILL)
+    gone: Callable[[], bool] = lambda: all(map(ended, [runner, *pids]))  # noqa: E731
+    assert until(gone, 60)
+    client.kill()
+    client.communicate()
 
 
 def test_where_no_program_can_be_started_it_is_said() -> None:
@@ -50,10 +163,22 @@ def test_where_no_program_can_be_started_it_is_said() -> None:
         HeldProgram(FakeTarget(), ["true"])
 
 
-def test_a_shell_that_says_nothing_is_no_program() -> None:
+def test_a_python_that_says_nothing_is_no_runner() -> None:
     class Mute(FakeTarget):
         def start(self, words: list[str]) -> subprocess.Popen[bytes]:
             return subprocess.Popen(["true"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
 
-    with pytest.raises(TargetUnusable, match="no program can be started there"):
+    with pytest.raises(TargetUnusable, match="no program can be started there") as caught:
         HeldProgram(Mute(), ["true"])
+    assert "python3" in caught.value.remedy
+
+
+@given(st.lists(st.binary(max_size=3 * MOST_BYTES).map(lambda data: data.replace(b"a", b"\n")), max_size=5))
+def test_lines_hold_all_bytes_in_any_pieces(parts: list[bytes]) -> None:
+    splitter = LineSplitter("stdout")
+    found = [line for ts, part in enumerate(parts) for line in splitter.split(ts, part)] + splitter.finish(len(parts))
+    assert all(len(line.data) <= MOST_BYTES for line in found)
+    assert [line.ts for line in found] == sorted(line.ts for line in found)
+    whole = b"".join(line.data + b"\n" * (not line.goes_on) for line in found)
+    data = b"".join(parts)
+    assert whole == (data if data.endswith(b"\n") or not data else data + b"\n")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from types import SimpleNamespace
 
 import pytest
 
@@ -17,7 +16,6 @@ from tests.json_reader import read_line
 from tests.reference_recording import LEAKED, OPEN, USED, reference_recording
 from tui.__main__ import main
 from tui.cli.args.parser import parse
-from tui.cli.commands import refs
 from tui.views.references.model import ReferenceModel
 
 
@@ -87,26 +85,3 @@ def test_nothing_is_proven_of_the_time_before_the_last_probe(tmp_path):
     assert (model.states()[State.LEAKED], model.states()[State.UNPROVEN]) == (0, 2)
     watch.close()
     watch.info.close()
-
-
-def test_a_program_runs_once_its_calls_are_recorded(monkeypatch):
-    """One that ends at once may have ended before the first event would be recorded."""
-    done: list[str] = []
-    watch = SimpleNamespace(
-        set_deadline=lambda _: None, armed=SimpleNamespace(record_together=lambda: done.append("recorded"))
-    )
-    printer = SimpleNamespace(take=lambda: 0, finish=lambda: None, dropped=0, nothing_message="", faults=0)
-    program = SimpleNamespace(release=lambda: done.append("released"), has_ended=True)
-    for name, fake in {
-        "Watch": lambda *_: watch,
-        "ReferencePrinter": lambda *_: printer,
-        "limits_of": lambda _: None,
-        "_arm": lambda *_: done.append("armed"),
-        "measure_clock": lambda *_: None,
-        "follow": lambda *_, **__: done.append("followed"),
-        "print_losses": lambda *_: None,
-        "disarm_all": lambda _: [],
-    }.items():
-        monkeypatch.setattr(refs, name, fake)
-    assert refs._track(None, ["p fget"], parse(["refs", "file", "--", "true"]), None, program) == 0
-    assert done == ["armed", "recorded", "released", "followed"]

@@ -6,8 +6,9 @@ Without a command the application starts; a lone argument that is no command is 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from tui.cli.args import argument_types as types
@@ -34,6 +35,7 @@ from tui.cli.args.options import (
     is_aggregate,
 )
 from tui.cli.args.suggestions import unknown_arguments_message
+from tui.cli.status import USAGE
 
 if TYPE_CHECKING:
     from _typeshed import SupportsWrite
@@ -57,6 +59,14 @@ _TARGETS = f"""targets:
   FILE.pwr, FOLDER, FILE.tar.xz   a recording, or saved facts of a kernel
 
 {_STATUS}"""
+_RUNNING = ("run", "record", "errors", "refs")
+"""Commands that run another command, behind `--`."""
+_OWN_FAILURE = 125
+"""`tui.cli.follow.command_run.OWN_FAILURE`; here as that module is slow to import."""
+_COMMAND = (
+    "With -- COMMAND it runs on the target meanwhile: it and its children are recorded alone, "
+    "and its exit status is ours."
+)
 _OF_SEVERAL = ("app", "run")
 """Commands that accept several targets, and groups of hosts."""
 _OF_THIS_MACHINE = ("doctor", "clean", "write", "boot")
@@ -68,15 +78,47 @@ def parse(argv: list[str]) -> argparse.Namespace:
     first = _first_word(argv)
     parser = _commands() if first in COMMANDS else _application()
     program: list[str] = []
-    if first in ("errors", "refs") and "--" in argv:  # argparse would take the program's words for functions
+    has_program = first in _RUNNING and "--" in argv
+    if has_program:  # argparse would take the program's words for functions
         argv, program = argv[: argv.index("--")], argv[argv.index("--") + 1 :]
+    if has_program and first in ("run", "record"):
+        with _own_status():
+            return _parsed(parser, argv, first, program, has_program=True)
+    return _parsed(parser, argv, first, program)
+
+
+@contextlib.contextmanager
+def _own_status() -> Iterator[None]:
+    """Change the exit status of a usage error: where a command is run, 2 may be the status of that command."""
+    try:
+        yield
+    except SystemExit as error:
+        if error.code == USAGE:
+            raise SystemExit(_OWN_FAILURE) from None
+        raise
+
+
+def _parsed(
+    parser: argparse.ArgumentParser, argv: list[str], first: str, program: list[str], *, has_program: bool = False
+) -> argparse.Namespace:
+    """Parse what is before `--`; `program`: the words behind it, `has_program`: there have to be some."""
     arguments, unknown = parser.parse_known_args(argv)
     arguments.program = tuple(program)
+    if has_program and not program:
+        parser.error("say a command behind --")
     if unknown:
         parser.error(unknown_arguments_message(parser, arguments, first, unknown))
     arguments.targets = getattr(arguments, "targets", ())
     if len(arguments.targets) > 1 and arguments.command not in _OF_SEVERAL:
         parser.error(f"{arguments.command} takes one --target; `run` and the application take several")
+    if program and (len(arguments.targets) > 1 or getattr(arguments, "groups", None)):
+        parser.error("a command behind -- runs on one target: its end and its status are one, too")
+    if program and getattr(arguments, "count_only", False):
+        parser.error("--count-only counts the calls of all tasks; without it only those of the command are recorded")
+    if program and getattr(arguments, "hist", False) and (not is_aggregate(arguments) or arguments.via == "tracefs"):
+        parser.error(
+            "--hist: hist triggers count the calls of all tasks; with --by programs count those of the command"
+        )
     recording = getattr(arguments, "recording", None) if arguments.command == "app" else None
     if recording and len(arguments.targets) == 1 and not arguments.groups:
         parser.error(f"two targets, {recording} and {arguments.targets[0]}; name each of several hosts with --target")
@@ -266,7 +308,8 @@ def _about_the_kernel(printing: Callable[[str, str], argparse.ArgumentParser]) -
 
 
 def _arming(printing: Callable[[str, str], argparse.ArgumentParser]) -> None:
-    sub = printing("run", "Arm probes, print their events, and take the probes away again.")
+    sub = printing("run", f"Arm probes, print their events, and take the probes away again. {_COMMAND}")
+    sub.usage = "%(prog)s [-h] [options] SPEC|PRESET ... [-- COMMAND ...]"
     add_hosts(sub)
     add_specs(sub, preset=True)
     add_objects(sub, maps=True)
@@ -282,7 +325,8 @@ def _arming(printing: Callable[[str, str], argparse.ArgumentParser]) -> None:
     add_limits(sub)
     add_via(sub)
     add_line(sub)
-    sub = printing("record", "Arm probes and write everything to a recording.")
+    sub = printing("record", f"Arm probes and write everything to a recording. {_COMMAND}")
+    sub.usage = "%(prog)s [-h] [options] -o FILE.pwr SPEC|PRESET ... [-- COMMAND ...]"
     add_specs(sub, preset=True)
     add_objects(sub)
     add_bounds(sub, "stop after N events, else with Ctrl+C; the file holds whole pages, and so a few more")

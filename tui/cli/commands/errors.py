@@ -19,6 +19,7 @@ from kernel.watch.watch import Watch
 from tui.cli.console.output import connect, plain, usage_error
 from tui.cli.console.waiting import print_line, waiting
 from tui.cli.follow.clock import face_of, measure_clock
+from tui.cli.follow.command_run import CommandRun, command_of
 from tui.cli.follow.follow import disarm_all, print_losses, start_imports
 from tui.cli.follow.graph_follow import GraphFollow, NameReader, start_tracer, try_recording
 from tui.cli.follow.signals import STOPPED_EARLY, stoppable
@@ -28,7 +29,6 @@ from tui.output.export_file import ExportRefused, require_free
 
 if TYPE_CHECKING:
     from events.store.store import Store
-    from kernel.connection.held_program import HeldProgram
     from kernel.connection.kernel_info import KernelInfo
     from kernel.graph.watch import FailureWatch
     from tui.views.failures.model import FailureModel
@@ -53,14 +53,12 @@ def run(arguments: argparse.Namespace) -> int:
         return usage_error(why)
     with contextlib.ExitStack() as ends:
         ends.callback(info.close)
-        program = _held_program(info, arguments)
-        if program is not None:
-            ends.callback(program.close)
+        command = ends.enter_context(command_of(info.target, arguments, limits_tasks=False))
         with waiting("reading symbols"):
             info.load_symbols(by_name=False)
-        watching = _watch(planner, arguments, program)
+        watching = _watch(planner, arguments, command)
         imported.join()  # while waiting for the import, many calls would arrive
-        return _follow(watching, arguments, path, program)
+        return _follow(watching, arguments, path, command)
 
 
 def _usage_error(info: KernelInfo, arguments: argparse.Namespace) -> str:
@@ -74,15 +72,7 @@ def _usage_error(info: KernelInfo, arguments: argparse.Namespace) -> str:
     return ""
 
 
-def _held_program(info: KernelInfo, arguments: argparse.Namespace) -> HeldProgram | None:
-    if not arguments.program:
-        return None
-    from kernel.connection.held_program import HeldProgram
-
-    return HeldProgram(info.target, arguments.program)
-
-
-def _watch(planner: Planner, arguments: argparse.Namespace, program: HeldProgram | None) -> FailureWatch:
+def _watch(planner: Planner, arguments: argparse.Namespace, command: CommandRun | None) -> FailureWatch:
     """Return the watch of the calls. Raises TargetUnusable, TargetLost."""
     from kernel.graph.watch import FailureWatch, failure_watch
 
@@ -94,7 +84,7 @@ def _watch(planner: Planner, arguments: argparse.Namespace, program: HeldProgram
     from probes.plans.graph_plan import GraphPlan
 
     roots = tuple(name for word in arguments.functions for name in _functions(info, word))
-    pids = (program.pid,) if program is not None else tuple(_threads(info, arguments.pids))
+    pids = (command.pid,) if command is not None else tuple(_threads(info, arguments.pids))
     plan = GraphPlan(roots, max_depth=arguments.depth, pids=pids, irqs=False, returns=True)
     return failure_watch(planner, plan, HEADLESS_GRAPH)
 
@@ -123,7 +113,7 @@ def _threads(info: KernelInfo, pids: list[int]) -> Iterator[int]:
 
 
 def _follow(
-    watching: FailureWatch, arguments: argparse.Namespace, path: Path | None, program: HeldProgram | None
+    watching: FailureWatch, arguments: argparse.Namespace, path: Path | None, command: CommandRun | None
 ) -> int:
     watch = watching.watch
     follower = _Follower(watching, arguments)
@@ -137,11 +127,7 @@ def _follow(
                 if note := watching.note():
                     print_line(note)
                 measure_clock(watch, arguments)
-                if program is not None:
-                    program.release()
-                GraphFollow(
-                    watch, arguments, follower.print_new, lambda: program is not None and program.has_ended
-                ).run()
+                GraphFollow(watch, arguments, follower.print_new, command).run()
         lost = watch.connection_error if isinstance(watch.connection_error, TargetLost) else None
         if path is not None:
             failed = failed or try_recording(path, watch.stop_recording) or watch.recording.error

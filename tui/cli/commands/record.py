@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from events.record import Record
 from foreign.count_text import counted
@@ -15,6 +18,7 @@ from kernel.local.allocator import give_back_memory
 from kernel.watch.watch import Watch
 from probes.plans.plan import Via
 from tui.cli.console.output import connect, emit, plain, size_of, usage_error
+from tui.cli.follow.command_run import command_of, keep_status
 from tui.cli.follow.follow import (
     arm,
     arm_options_of,
@@ -30,6 +34,9 @@ from tui.cli.follow.signals import SignalStop, stoppable
 from tui.cli.specs.preset_specs import expand, requested_probes
 from tui.cli.status import DONE, REFUSED
 from tui.output.export_file import ExportRefused, require_free
+
+if TYPE_CHECKING:
+    from probes.presets.schema import PresetChoice
 
 
 def _ignore_record(record: Record) -> None:
@@ -76,6 +83,16 @@ def run(arguments: argparse.Namespace) -> int:
     requested = requested_probes(arguments)
     start_imports()
     planner = Planner(connect(arguments.target, arming=True, patience=arguments.reconnect), Via(arguments.via))
+    with contextlib.closing(planner.info), command_of(planner.info.target, arguments, limits_tasks=True) as command:
+        status = _record(planner, arguments, requested, path)
+        keep_status(arguments, command)
+    return status
+
+
+def _record(
+    planner: Planner, arguments: argparse.Namespace, requested: Sequence[PresetChoice | str], path: Path
+) -> int:
+    """Arm the requested probes, write their events to the recording, and disarm; return the exit status."""
     watch = Watch(planner, HEADLESS, limits_of(arguments))
     if arguments.count:
         watch.intake.at_once = 1  # events received while the file is begun exceed the request
@@ -102,7 +119,6 @@ def run(arguments: argparse.Namespace) -> int:
         return REFUSED
     finally:
         left = disarm_all(watch)
-        planner.info.close()
     if watch.recording.error:
         print(f"probewright: {plain(watch.recording.error)}", file=sys.stderr)
         return REFUSED

@@ -5,9 +5,8 @@ from __future__ import annotations
 import argparse
 import contextlib
 import sys
-import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from kernel.connection.planner import Planner
 from kernel.errors import TargetLost, TargetUnusable
@@ -18,6 +17,7 @@ from probes.command import parse_armable
 from tui.cli.console.output import connect, plain, usage_error
 from tui.cli.console.waiting import print_line, show_progress, waiting
 from tui.cli.follow.clock import measure_clock
+from tui.cli.follow.command_run import command_of
 from tui.cli.follow.follow import (
     ArmOptions,
     arm,
@@ -29,16 +29,11 @@ from tui.cli.follow.follow import (
     start_imports,
 )
 from tui.cli.follow.reconnect import retry_after_reconnect
-from tui.cli.follow.signals import STOPPED_EARLY, SignalStop, stoppable
+from tui.cli.follow.signals import STOPPED_EARLY, stoppable
 from tui.cli.status import DONE, REFUSED
 from tui.cli.tables.reference_printer import ReferencePrinter
 from tui.output.export_file import ExportRefused, require_free
 
-if TYPE_CHECKING:
-    from kernel.connection.held_program import HeldProgram
-
-_SETTLES: Final = 1.0
-"""Seconds after the end of a program in which the kernel drops what it drops later: by task work, RCU and workers."""
 _STACKS: Final = ("stacktrace",)
 _TASK_ENDS: Final = "on sched/sched_process_exit"
 
@@ -63,16 +58,11 @@ def run(arguments: argparse.Namespace) -> int:
     with contextlib.ExitStack() as ends:
         ends.callback(info.close)
         specs = [] if info.holds_events else _specs(planner, arguments)
-        program = None
-        if arguments.program:
-            from kernel.connection.held_program import HeldProgram
-
-            program = HeldProgram(info.target, arguments.program)
-            ends.callback(program.close)
+        ends.enter_context(command_of(info.target, arguments, limits_tasks=False))
         with waiting("reading symbols"):
             info.load_symbols(by_name=False)
         imported.join()
-        return _track(planner, specs, arguments, path, program)
+        return _track(planner, specs, arguments, path)
 
 
 def _specs(planner: Planner, arguments: argparse.Namespace) -> list[str]:
@@ -92,9 +82,7 @@ def _specs(planner: Planner, arguments: argparse.Namespace) -> list[str]:
     return specs
 
 
-def _track(
-    planner: Planner, specs: list[str], arguments: argparse.Namespace, path: Path | None, program: HeldProgram | None
-) -> int:
+def _track(planner: Planner, specs: list[str], arguments: argparse.Namespace, path: Path | None) -> int:
     """Arm, follow and disarm; return the exit status."""
     watch = Watch(planner, HEADLESS, limits_of(arguments))
     printer = ReferencePrinter(watch, arguments)
@@ -109,12 +97,8 @@ def _track(
                 watch.begin()
             has_begun = True
             measure_clock(watch, arguments)
-            if program is not None:
-                retry_after_reconnect(watch, arguments, watch.armed.record_together)  # it may end at once
-                program.release()
-            end = _EndOfProgram(program)
             try:
-                follow(watch, arguments, (), lambda _: None, printer.take, idle=lambda: _idle(printer, end))
+                follow(watch, arguments, (), lambda _: None, printer.take, idle=lambda: _idle(printer))
             except TargetLost as error:  # what came before is printed all the same
                 lost = error
         if path is not None:
@@ -148,25 +132,7 @@ def _arm(watch: Watch, specs: list[str], arguments: argparse.Namespace, path: Pa
         watch.record_to(path)
 
 
-class _EndOfProgram:
-    """End of a program, some time later."""
-
-    def __init__(self, program: HeldProgram | None) -> None:
-        self._program = program
-        self._ended: float | None = None
-
-    @property
-    def is_over(self) -> bool:
-        """True once the program has ended, and what the kernel drops after it is dropped."""
-        if self._program is None or not self._program.has_ended:
-            return False
-        self._ended = self._ended or time.monotonic()
-        return time.monotonic() - self._ended >= _SETTLES
-
-
-def _idle(printer: ReferencePrinter, end: _EndOfProgram) -> None:
-    """Show the numbers on a terminal; raise SignalStop at the end."""
+def _idle(printer: ReferencePrinter) -> None:
+    """Show the numbers on a terminal."""
     if sys.stderr.isatty():
         show_progress(printer.progress)
-    if end.is_over:
-        raise SignalStop

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import sys
 from collections.abc import Container, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from events.export.formats.json_lines import json_object
@@ -30,6 +32,7 @@ from tui.cli.exports.export_options import (
 )
 from tui.cli.exports.open_export import REFUSALS, opened_watch_export, print_export_error, print_refusal
 from tui.cli.follow.clock import face_of, measure_clock
+from tui.cli.follow.command_run import command_of, command_run_of, keep_status, print_between_rows
 from tui.cli.follow.filter import (
     OptionRefused,
     check_words,
@@ -92,11 +95,16 @@ def run(arguments: argparse.Namespace) -> int:
         return USAGE
     requested = requested_probes(arguments)
     start_imports()
-    planner = Planner(connect(arguments.target, arming=True, patience=arguments.reconnect), Via(arguments.via))
+    # Hist triggers count the calls of all tasks, programs those of the command.
+    via = Via.BPF if arguments.program and arguments.hist else Via(arguments.via)
+    planner = Planner(connect(arguments.target, arming=True, patience=arguments.reconnect), via)
     if arguments.view and planner.info.holds_events:
         planner.info.close()
         return print_refusal("--view: a recording gives its tables out by itself: probewright FILE.pwr --view", USAGE)
-    return _arm_and_follow(planner, arguments, requested, export_request, aggregate_request)
+    with contextlib.closing(planner.info), command_of(planner.info.target, arguments, limits_tasks=True) as command:
+        status = _arm_and_follow(planner, arguments, requested, export_request, aggregate_request)
+        keep_status(arguments, command)
+    return status
 
 
 def _arm_and_follow(
@@ -151,7 +159,6 @@ def _arm_and_follow(
         broken_pipe = error
     finally:
         left = disarm_all(watch)
-        planner.info.close()
     if broken_pipe is not None and not left:
         raise broken_pipe
     return REFUSED if left else status
@@ -177,6 +184,8 @@ def _print(
             for text in stack_lines(watch, record):
                 print(line(text))
 
+    if (command := command_run_of(arguments)) is not None:
+        command.place_beside_rows(partial(print_between_rows, watch, as_json=arguments.json, face=face))
     passing = export_filter_of(watch, chosen, pairs=armed.calls)
     calls: CallPrinter | None = None
     if armed.calls:

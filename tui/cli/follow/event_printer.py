@@ -18,6 +18,7 @@ from tui.cli.follow.signals import signals_deferred
 
 if TYPE_CHECKING:
     from events.store.store import Store
+    from tui.cli.follow.command_run import CommandRun
     from tui.filter.filter import Filter
 
 _NAMES_AFTER = 0.25
@@ -44,6 +45,7 @@ class EventPrinter:
         passing: ExportFilter | None = None,
         chosen: Filter | None = None,
         number: Callable[[], int] | None = None,
+        command: CommandRun | None = None,
     ) -> None:
         """Set what to print.
 
@@ -56,7 +58,11 @@ class EventPrinter:
             passing: filter, which counts the events that pass; None: there is no filter.
             number: returns the number that `most` limits; None: the events that passed.
             chosen: condition of the filter, which may need names or cgroups.
+            command: command whose output is printed between the events; None: there is none.
         """
+        self.command = command
+        self.awaits_output = False
+        """True while events wait for older output of the command, which may be on its way."""
         self.number = 0
         self._passing = passing or ExportFilter()
         self._number = number or (lambda: self._passing.number)
@@ -76,6 +82,11 @@ class EventPrinter:
         """Tasks whose names the kernel did not know when asked: their events wait no more."""
 
     @property
+    def _limited(self) -> bool:
+        """True if one command is recorded alone: stacks without an event are of other tasks."""
+        return self.command is not None and self.command.limits_tasks
+
+    @property
     def has_reached_count(self) -> bool:
         return bool(self._most) and self.number >= self._most
 
@@ -83,6 +94,11 @@ class EventPrinter:
     def waiting(self) -> bool:
         """True while events wait for the names of their tasks."""
         return self._since is not None
+
+    @property
+    def is_held_back(self) -> bool:
+        """True while events wait for names, or for older output of a command: then tick again soon."""
+        return self.waiting or self.awaits_output
 
     @property
     def wants_names(self) -> bool:
@@ -114,13 +130,13 @@ class EventPrinter:
         while True:
             with signals_deferred():
                 self._watch.tick(0.0)
-                self._print_new()
+                self._print_new(is_last=True)
             if self.has_reached_count or not self._watch.intake.has_backlog:
                 break
         with signals_deferred():
             if self._watch.store is not None:
                 self._watch.store.flush()
-            self._print_new()
+            self._print_new(is_last=True)
 
     @property
     def _can_learn_names(self) -> bool:
@@ -175,7 +191,8 @@ class EventPrinter:
         records = map(store.record, range(max(self._next_seq, store.first_seq), store.next_seq))
         self._nameless.update(record.pid for record in records if self._is_unknown(store, record))
 
-    def _print_new(self) -> None:
+    def _print_new(self, *, is_last: bool = False) -> None:
+        """Print events that have their row; `is_last`: those, too, before which output of a command may come."""
         store = self._watch.store
         if store is None:
             return
@@ -185,15 +202,21 @@ class EventPrinter:
         if self._next_seq < store.first_seq:
             self._watch.evicted += store.first_seq - self._next_seq
             self._next_seq = store.first_seq
+        self.awaits_output, many = False, self.command is not None and self._are_too_many(store)
         for seq in range(self._next_seq, store.next_seq):
             if self.has_reached_count:
                 break
             record = store.record(seq)
+            if self.command is not None:
+                self.awaits_output = self.command.holds_back(record.ts) and not (is_last or many)
+                if self.awaits_output:
+                    break
+                self.command.print_before(record.ts)
             self._next_seq = seq + 1
             # A mark for missing events is printed whatever was requested; a stack may come without its event.
             if record.event in self._events or is_mark(record):
                 if self._passing.gives(record):
                     self._show(record)
                 self.number = self._number()
-            elif is_stack(record) and self._passing.shows(record):
+            elif is_stack(record) and self._passing.shows(record) and not self._limited:
                 self._show(record)

@@ -39,6 +39,7 @@ from tui.cli.console.output import plain
 from tui.cli.console.silence import reporting_silence
 from tui.cli.console.waiting import waiting
 from tui.cli.follow.clock import remeasure_clock
+from tui.cli.follow.command_end import end_command, print_output_beside
 from tui.cli.follow.event_printer import EventPrinter
 from tui.cli.follow.reconnect import print_outages, reconnect, retry_after_reconnect
 from tui.cli.follow.signals import Forced, SignalStop, flush_output, print_forced_stop, signals_deferred
@@ -133,6 +134,9 @@ def arm(
     start_imports().join()
     # Arming takes long: `follow` starts recording of all probes at one time, and counts the seconds from there.
     retry_after_reconnect(watch, arguments, partial(_open_paused, watch))
+    run = getattr(arguments, "command_run", None)
+    if run is not None and run.limits_tasks:
+        watch.armed.limit_tasks((run.pid,))
     events: dict[str, frozenset[str]] = {}
     for probe in probes:
         before = frozenset(one.key for one in watch.armed.probes)
@@ -196,7 +200,8 @@ def follow(
     how many there were in all. `idle` is called a few times a second, whether events arrive or not. An end by
     `Forced` is reported, and nothing is printed after it.
     """
-    printer = EventPrinter(watch, arguments.count or 0, events, show, count, passing, chosen, number)
+    run = getattr(arguments, "command_run", None)
+    printer = EventPrinter(watch, arguments.count or 0, events, show, count, passing, chosen, number, run)
     forced = False
     try:
         with reporting_silence(watch):
@@ -219,18 +224,25 @@ def _show_all(
     printer: EventPrinter,
     idle: Callable[[], None],
 ) -> None:
+    run = printer.command
     with contextlib.suppress(SignalStop):
         retry_after_reconnect(watch, arguments, watch.armed.record_together, events)
+        if run is not None:
+            run.release()
         end = time.monotonic() + arguments.seconds if arguments.seconds else float("inf")
         watch.set_deadline(end)
         _until_over(watch, arguments, end, printer, idle)
         while watch.ended and not printer.has_reached_count and reconnect(watch, arguments, events, end):
             _until_over(watch, arguments, end, printer, idle)
+    if run is not None:
+        end_command(watch, printer, run)
     watch.set_deadline(time.monotonic())
     for _ in range(2):  # a second signal may arrive meanwhile, once
         with contextlib.suppress(SignalStop):
             if not printer.has_reached_count:
                 printer.finish()
+            if run is not None:
+                run.print_all()
             with signals_deferred():  # here another signal still ends it, if nobody reads; at the exit none does
                 sys.stdout.flush()
             break
@@ -244,7 +256,7 @@ def _until_over(
     asked_at, pause = 0.0, _PATIENCE
     while (now := time.monotonic()) < end:
         # Events may be held back until no other CPU can have older ones: then check again soon.
-        pause = _SOON if has_data.wait(min(pause, end - now)) or printer.waiting else _PATIENCE
+        pause = _SOON if has_data.wait(min(pause, end - now)) or printer.is_held_back else _PATIENCE
         has_data.clear()
         if due := now - asked_at >= _NAMES_EVERY:
             with contextlib.suppress(TargetLost):  # the pump reports a lost connection
@@ -254,9 +266,11 @@ def _until_over(
         if printer.wants_names:
             printer.learn_names()
         printer.tick()
+        if printer.command is not None:
+            print_output_beside(watch, printer, printer.command)
         idle()
         flush_output()
-        if printer.has_reached_count or watch.ended:
+        if printer.has_reached_count or watch.ended or (printer.command is not None and printer.command.is_over):
             break
         if due and watch.info.target.is_kernel:
             with contextlib.suppress(TargetLost):

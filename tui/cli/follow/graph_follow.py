@@ -18,6 +18,7 @@ from kernel.watch.watch import Watch
 from tui.cli.console.silence import reporting_silence
 from tui.cli.console.waiting import waiting
 from tui.cli.follow.clock import remeasure_clock
+from tui.cli.follow.command_run import CommandRun
 from tui.cli.follow.reconnect import reconnect, retry_after_reconnect
 from tui.cli.follow.signals import SignalStop, flush_output, signals_deferred
 
@@ -65,7 +66,7 @@ class GraphFollow:
         watch: Watch,
         arguments: argparse.Namespace,
         print_new: Callable[[], bool],
-        has_ended: Callable[[], bool] = lambda: False,
+        command: CommandRun | None = None,
     ) -> None:
         """Take a watch that has begun.
 
@@ -73,12 +74,12 @@ class GraphFollow:
             watch: the watch.
             arguments: `seconds` and `reconnect` are looked at.
             print_new: prints calls that are new in the store; returns True if enough were printed.
-            has_ended: returns True once no more calls are wanted.
+            command: command that runs meanwhile, and ends it; None: there is none.
         """
         self._watch = watch
         self._arguments = arguments
         self._print_new = print_new
-        self._has_ended = has_ended
+        self._command = command
         self._names_read_at = 0.0
         self._is_enough = False
 
@@ -90,9 +91,13 @@ class GraphFollow:
         end = time.monotonic() + seconds if seconds else float("inf")
         self._watch.set_deadline(end)
         with contextlib.suppress(SignalStop), reporting_silence(self._watch):
+            if self._command is not None:
+                self._command.release()
             self._until_over(end)
             while self._watch.ended and not self._is_enough and reconnect(self._watch, self._arguments, (), end):
                 self._until_over(end)
+        if self._command is not None:
+            self._command.stop()
         for _ in range(2):  # a second signal may arrive meanwhile, once
             with contextlib.suppress(SignalStop):
                 self._finish()
@@ -106,7 +111,9 @@ class GraphFollow:
             has_data.clear()
             self._is_enough = self._tick()
             flush_output()
-            if self._is_enough or self._watch.ended or self._has_ended():
+            if self._command is not None:
+                self._command.print_all()
+            if self._is_enough or self._watch.ended or (self._command is not None and self._command.is_over):
                 break
 
     def _finish(self) -> None:

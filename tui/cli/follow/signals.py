@@ -33,6 +33,8 @@ class _SignalState:
     late = False
     asked = False
     """True after a signal has arrived."""
+    number = signal.SIGTERM
+    """The first signal that has arrived."""
     since = float("-inf")
     """Time of that signal, by time.monotonic()."""
 
@@ -63,6 +65,11 @@ def flush_output() -> None:
 def is_stop_requested() -> bool:
     """Tell whether a `stoppable` block was asked to end."""
     return _SignalState.asked
+
+
+def requested_signal() -> signal.Signals:
+    """Return the signal by which a `stoppable` block was asked to end."""
+    return _SignalState.number
 
 
 def force_stop() -> None:
@@ -99,6 +106,7 @@ class stoppable:  # noqa: N801 - used as a with statement
                     raise Forced
                 return
             _SignalState.asked, _SignalState.since = True, time.monotonic()
+            _SignalState.number = signal.Signals(number)
             self._hurry(_SignalState.since)
             _SignalState.late = _SignalState.on
             if not _SignalState.on:
