@@ -28,7 +28,7 @@ class AxisPart(NamedTuple):
 
 
 class TimeAxis:
-    """Axis of the rows that a store has at one moment: the kernel's nanoseconds, those of a later boot behind them."""
+    """Axis of a store's rows at one moment: the kernel's nanoseconds, those of a later boot behind them."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
