@@ -225,10 +225,10 @@ def parse_condition(
 
     Args:
         text: comparisons `FIELD OP VALUE` with `&&`, `||`, `!` and parentheses. A value is a number, a time (`1.5ms`,
-            in nanoseconds), an error name (`-EAGAIN`), or a text, in quotes if it has blanks or operators. That of `time` is
-            seconds of the kernel's clock.
-        fields: kinds of the recorded fields by name; `comm`, `pid`, `cpu`, `time`, `event` and `cgroup` always exist,
-            and so do `COMM`, `common_pid`, `CPU` and `TIME` where events have fields with the first names.
+            in nanoseconds), an error name (`-EAGAIN`), or a text, in quotes if it has blanks or operators. That of
+            `time` is seconds of the kernel's clock.
+        fields: kinds of the recorded fields by name; `comm`, `pid`, `cpu`, `time`, `event` and `cgroup` always
+            exist, and so do `COMM`, `common_pid`, `CPU` and `TIME` where events have fields with the first names.
         comm: returns the task name of a thread id.
         cgroups: cgroups of tasks; None: all unknown.
         symbols: names of functions, for fields with an address in code.

@@ -28,7 +28,7 @@ LOOKS: Final = {
     "count": "$text-warning",
     "dim": "$foreground 50%",
     "key": "bold $text-accent",
-    "all": "$text-accent",
+    "all": "$text-primary",
     "low": "$text-primary",
     "mid": "$text-success",
     "high": "bold $text-warning",

@@ -15,15 +15,15 @@ from widgets.timeline.ruler import Tick, ruler_text
 LEVELS: Final = " ▁▂▃▄▅▆▇█"
 """Densities of a cell."""
 _HIGHEST: Final = 8
-_MID: Final = 4
-_HIGH: Final = 7
-"""Levels from which a cell has another look."""
 _GRID: Final = "┊"
 _CUT: Final = "░"
 """Stands in cells without an event while a connection was lost."""
 _LOSS: Final = "✗"
 _COUNT: Final = 6
 """Columns of the number of a lane's events, with a blank before it."""
+_TALLEST: Final = 3
+"""Most lines of a lane."""
+_HERE: Final = "▼"
 _FIXED: Final = 1
 """Lines that are always there: the ruler."""
 
@@ -72,6 +72,8 @@ class ChartLayout(NamedTuple):
     """Lines of the losses: 1, or 0."""
     lanes: int
     """Lines for lanes."""
+    height: int = 1
+    """Lines of each lane."""
 
     @classmethod
     def of(cls, columns: int, lines: int, *, gaps: bool) -> ChartLayout:
@@ -81,6 +83,10 @@ class ChartLayout(NamedTuple):
         rest = max(0, lines - _FIXED - graph - gaps)
         return cls(names, max(1, columns - names), graph, int(gaps), rest)
 
+    def for_lanes(self, number: int) -> ChartLayout:
+        """Return the layout in which so many lanes use the room."""
+        return self._replace(height=min(max(self.lanes // max(number, 1), 1), _TALLEST))
+
     def row_at(self, line: int) -> int | None:
         """Return the lane at a line, from 1, or 0 for the graph; None: there is none."""
         if line < _FIXED:
@@ -88,7 +94,7 @@ class ChartLayout(NamedTuple):
         if line < _FIXED + self.graph:
             return 0
         row = line - _FIXED - self.graph - self.gaps
-        return row + 1 if row >= 0 else None
+        return row // self.height + 1 if row >= 0 else None
 
 
 def level_of(count: int, most: int, highest: int = _HIGHEST) -> int:
@@ -113,24 +119,21 @@ class ChartLines:
 
     def _ruler(self) -> list[Piece]:
         text = ruler_text(list(self.picture.ticks), self.layout.cells)
-        return [*self._name(self.picture.title, "", "title"), *self._cells(text, ["ruler"] * len(text), None)]
+        cursor = self.picture.cursor
+        looks = ["ruler"] * len(text)
+        if 0 <= cursor < len(text):
+            text, looks[cursor] = text[:cursor] + _HERE + text[cursor + 1 :], "key"
+        return [*self._name(self.picture.title, "", "title"), *self._cells(text, looks, None)]
 
     def _graph(self) -> list[list[Piece]]:
         every, graph = self.picture.every, self.layout.graph
         most = max(every.counts, default=0)
         levels = [level_of(count, most, _HIGHEST * graph) for count in every.counts]
-        notes = ("all", f"█ {short(most)} a cell", "logarithmic")
+        notes = ["all", f"█ {short(most)} a cell", "logarithmic", *[""] * graph]
         lines = []
-        for number in range(graph):
-            below = _HIGHEST * (graph - 1 - number)
-            parts = [min(max(level - below, 0), _HIGHEST) for level in levels]
-            text = "".join(LEVELS[part] for part in parts)
-            names = (
-                self._name(notes[0], short(every.total), "name", is_cursor=self.picture.row == 0)
-                if not number
-                else self._name(notes[number] if number < len(notes) else "", "", "dim")
-            )
-            lines.append([*names, *self._row(text, ["all" if part else "" for part in parts], 0)])
+        for number, text in enumerate(_stacked(levels, graph)):
+            names = self._name(notes[number], "" if number else short(every.total), "dim" if number else "name", 0)
+            lines.append([*names, *self._row(text, ["all"] * len(text), 0)])
         return lines
 
     def _gaps(self) -> list[list[Piece]]:
@@ -146,44 +149,50 @@ class ChartLines:
         return [[*self._name("lost", "", "lost"), *self._row(text, looks, None)]]
 
     def _lanes(self) -> list[list[Piece]]:
-        return [
-            [
-                *self._name(lane.name, short(lane.total), "lane", is_cursor=self.picture.row == row),
-                *self._row(*self._lane(lane), row),
-            ]
-            for row, lane in enumerate(self.picture.lanes, 1)
-        ][: self.layout.lanes]
+        height = self.layout.height
+        lines = []
+        for row, lane in enumerate(self.picture.lanes, 1):
+            levels = [self._level(count) for count in lane.counts]
+            looks = [_look(level, self._highest) for level in levels]
+            for number, text in enumerate(_stacked(levels, height), 1):
+                has_name = number == height
+                name = self._name(lane.name if has_name else "", short(lane.total) if has_name else "", "lane", row)
+                lines.append([*name, *self._row(text, looks, row)])
+        return lines[: self.layout.lanes]
 
-    def _lane(self, lane: ChartLane) -> tuple[str, list[str]]:
-        levels = [self._level(count) for count in lane.counts]
-        text = "".join(LEVELS[level] for level in levels)
-        looks = [
-            "" if not level else "low" if level < _MID else "mid" if level < _HIGH else "high" for level in levels
-        ]
-        return text, looks
+    @property
+    def _highest(self) -> int:
+        """Level of the most events in a cell of a lane; an eighth of a line is left free between lanes."""
+        return _HIGHEST * self.layout.height - 1
 
     def _level(self, count: int) -> int:
         if count not in self._levels:
-            self._levels[count] = level_of(count, self._most)
+            self._levels[count] = level_of(count, self._most, self._highest)
         return self._levels[count]
 
-    def _name(self, name: str, count: str, look: str, *, is_cursor: bool = False) -> list[Piece]:
+    def _name(self, name: str, count: str, look: str, row: int | None = None) -> list[Piece]:
         room = self.layout.names - 2
         wide = max(0, room - (_COUNT if count else 0))
         name = cut(name, wide)
         blanks = " " * (wide - width(name))
-        mark = "▌" if is_cursor else " "
+        is_chosen = row == self.picture.row
         tail = f"{count:>{_COUNT}} " if count else " "
-        return [Piece(mark, "key"), Piece(name + blanks, look + " chosen" * is_cursor), Piece(tail, "count")]
+        return [
+            Piece("▌" if is_chosen else " ", "key"),
+            Piece(name + blanks, look + " chosen" * is_chosen),
+            Piece(tail, "count"),
+        ]
 
     def _row(self, text: str, looks: list[str], row: int | None) -> list[Piece]:
         """Return cells with the lines below the times, and what is cut off, where they are empty."""
-        chars, outages = list(text), self.picture.outages
+        chars, looks, outages = list(text), list(looks), self.picture.outages
         for cell, char in enumerate(chars):
             if char == " " and outages and outages[cell]:
                 chars[cell], looks[cell] = _CUT, "outage"
             elif char == " " and cell in self._ticks:
                 chars[cell], looks[cell] = _GRID, "grid"
+            elif char == " ":
+                looks[cell] = ""
         return self._cells("".join(chars), looks, row)
 
     def _cells(self, text: str, looks: list[str], row: int | None) -> list[Piece]:
@@ -197,3 +206,14 @@ class ChartLines:
             pieces.append(Piece(text[at:after], look.strip()))
             at = after
         return pieces
+
+
+def _stacked(levels: Sequence[int], lines: int) -> list[str]:
+    """Return the bars of some levels in so many lines, the highest first."""
+    return ["".join(LEVELS[min(max(level - below, 0), _HIGHEST)] for level in levels)
+            for below in range(_HIGHEST * (lines - 1), -1, -_HIGHEST)]  # fmt: skip
+
+
+def _look(level: int, highest: int) -> str:
+    """Return the look of a cell of a lane."""
+    return "low" if 2 * level <= highest else "mid" if 5 * level <= 4 * highest else "high"

@@ -132,6 +132,10 @@ class TimelineModel:
             return self.index.first(keys, stop, self.store.next_seq)
         return self.index.last_before(keys, first)
 
+    def number(self, axis: TimeAxis, start: int, end: int) -> int:
+        """Return the number of events from a place to before another."""
+        return int(self.index.totals(axis.rows(np.array([start, end], np.int64)))[0])
+
     def kinds(self, axis: TimeAxis, lane: LaneRow | None, start: int, end: int) -> list[tuple[str, int]]:
         """Return the events of a lane from a place to before another by name, the most frequent first."""
         first, stop = axis.rows(np.array([start, end], np.int64)).tolist()

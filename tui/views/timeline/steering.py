@@ -2,22 +2,59 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from tui.messages import EventShown
 from tui.views.events.filtered_pane import FilteredPane
 from widgets.lists.tail_table import TailTable
 
 if TYPE_CHECKING:
-    from tui.views.timeline.view import TimelineView
+    from kernel.watch.watch import Watch
+    from tui.filter.filter import Filter
+    from tui.views.timeline.model import LaneRow, TimelineModel, TimelineShot
+    from tui.views.timeline.navigation import TimelineNavigation
+    from tui.views.timeline.pane import TimelinePane
 
 _HALF: Final = 0.5
+
+
+class SteeredView(Protocol):
+    """A view of a time line, as keys and mouse change it."""
+
+    filter: Filter
+    navigation: TimelineNavigation
+    pane: TimelinePane
+    model: TimelineModel | None
+    """Events by lane; None: there is no store yet."""
+    watch: Watch | None
+    shot: TimelineShot | None
+    """Counts on the screen; None: there is no event yet."""
+
+    @property
+    def row(self) -> int:
+        """Lane of the cursor, from 1; 0: all events."""
+
+    @property
+    def lane_row(self) -> LaneRow | None:
+        """Events of that lane; None: all events."""
+
+    def choose_row(self, row: int) -> None:
+        """Put the cursor on a lane, or the nearest one."""
+
+    def turn_lanes(self) -> None:
+        """Have lanes by the next property."""
+
+    def draw(self) -> None:
+        """Show the counts as they are now."""
+
+    def go_on(self) -> None:
+        """Count and show at once."""
 
 
 class TimelineSteering:
     """Changes what a view shows as keys and mouse ask for."""
 
-    def __init__(self, view: TimelineView) -> None:
+    def __init__(self, view: SteeredView) -> None:
         self._view = view
 
     def step(self, cells: int, lanes: int, *, extends: bool) -> None:

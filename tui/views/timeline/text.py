@@ -56,11 +56,6 @@ def _chart_lane(lane: LaneRow) -> ChartLane:
     return ChartLane(safe(lane.name), lane.counts.tolist(), lane.total)
 
 
-def span_text(start: int, end: int) -> str:
-    """Return the length of an interval."""
-    return duration(end - start)
-
-
 def cell_lines(
     model: TimelineModel,
     watch: Watch,
@@ -83,10 +78,10 @@ def cell_lines(
         is_selection: True if a person selected the interval.
     """
     kinds = model.kinds(shot.axis, lane, *found)
-    number = sum(count for _, count in kinds)
-    where = f" of {lane.name}" if lane is not None and lane.keys is not None else ""
+    number, every = sum(count for _, count in kinds), model.number(shot.axis, *found)
+    where = f", {grouped(number)} of {lane.name}" if lane is not None else ""
     begin = stamp(*shot.axis.stamp(found.start))
-    head = f"{'selected ' if is_selection else ''}{begin}, {span_text(*found)}: {counted(number, 'event')}{where}"
+    head = f"{'selected ' if is_selection else ''}{begin}, {duration(found.end - found.start)}: {counted(every, 'event')}{where}"
     gaps = shot.gaps.texts(*found)
     seq = model.first(shot.axis, lane, *found)
     record = model.record(seq) if seq is not None else None

@@ -134,6 +134,7 @@ class TimelineView(View):
             if store is model.store and seq >= store.first_seq:
                 self.navigation.go_to(axis.place(seq))
         self.shot = model.shot(axis, self.navigation.window, layout.lanes)
+        layout = layout.for_lanes(len(self.shot.lanes))
         picture = picture_of(self.shot, self.navigation, f"by {model.kind}", self.row)
         chart.show(ChartLines(picture, layout).lines, layout)
         self._show_about(model, self.shot)
