@@ -62,14 +62,15 @@ async def test_each_lane_has_its_events_in_their_cells(size):
             shot = view.shot
             assert view.model.kind == kind
             expected = Counter(map(name_of, every))
-            cells = Counter[tuple[str, int]]((name_of(record), shot.window.cell(record.ts)) for record in every)
+            cells = Counter((name_of(record), shot.window.cell(record.ts)) for record in every)
             named = [lane for lane in shot.lanes if lane.name in expected]
             for lane in named:
                 assert lane.counts.tolist() == [cells[lane.name, cell] for cell in range(shot.window.cells)]
             totals = [lane.total for lane in named]
             assert kind == "CPU" or totals == sorted(totals, reverse=True)
             assert max(totals) == max(expected.values())
-            assert sum(lane.total for lane in shot.lanes) == shot.every.total == len(every)
+            numbers: list[int] = [lane.total for lane in shot.lanes]
+            assert sum(numbers) == shot.every.total == len(every)
             others = [lane for lane in shot.lanes if lane.name not in expected]
             assert [lane.name for lane in others] == (
                 [f"{len(expected) - len(named)} others"] if len(expected) > len(named) else []

@@ -80,8 +80,8 @@ def cell_lines(
     kinds = model.kinds(shot.axis, lane, *found)
     number, every = sum(count for _, count in kinds), model.number(shot.axis, *found)
     where = f", {grouped(number)} of {lane.name}" if lane is not None else ""
-    begin = stamp(*shot.axis.stamp(found.start))
-    head = f"{'selected ' if is_selection else ''}{begin}, {duration(found.end - found.start)}: {counted(every, 'event')}{where}"
+    begin = f"{'selected ' if is_selection else ''}{stamp(*shot.axis.stamp(found.start))}"
+    head = f"{begin}, {duration(found.end - found.start)}: {counted(every, 'event')}{where}"
     gaps = shot.gaps.texts(*found)
     seq = model.first(shot.axis, lane, *found)
     record = model.record(seq) if seq is not None else None
