@@ -200,7 +200,10 @@ class TimelineView(View):
         shot = self.shot
         if shot is None:
             return ViewPlace()
-        return ViewPlace(self.navigation.following, row_count=shot.every.total, total=self.filtered.of)
+        every = self.filtered.of
+        return ViewPlace(
+            self.navigation.following, row_count=shot.every.total, total=every if shot.every.total != every else 0
+        )
 
     @property
     def filtered(self) -> PassCount:
