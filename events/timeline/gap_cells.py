@@ -9,7 +9,9 @@ import numpy as np
 from events.store.outage_mark import outage_of_record
 
 if TYPE_CHECKING:
-    from events.store.columns import Ints
+    from collections.abc import Sequence
+
+    from events.store.columns import Ints, Mask
     from events.store.store import Store
     from events.timeline.axis import TimeAxis
     from events.timeline.lane_index import LaneIndex
@@ -38,23 +40,24 @@ class GapCells:
         self._places: Ints = places[order]
         """Places of the first events after losses, rising."""
         self._losses = [losses[number] for number in order.tolist()]
+        # Spans say nothing of boots: with several their times would be ambiguous.
+        self._spans = store.loss_spans.gaps.spans() if len(axis.parts) == 1 else []
         self.outages = [span for seq in index.marks if (span := _outage(store, axis, seq)) is not None]
 
     def __bool__(self) -> bool:
-        return bool(self._losses) or bool(self.outages)
+        return bool(self._losses) or bool(self.outages) or bool(self._spans)
 
     def losses(self, window: TimeWindow) -> Ints:
         """Return the number of losses in each cell."""
         return np.diff(np.searchsorted(self._places, window.edges))
 
-    def outage_cells(self, window: TimeWindow) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    def outage_cells(self, window: TimeWindow) -> Mask:
         """Return a mask of the cells that are within an outage, wholly or in part."""
-        found = np.zeros(window.cells, np.bool_)
-        for span in self.outages:
-            if span.start < window.end and span.end > window.start:
-                first, last = window.cell(max(span.start, window.start)), window.cell(min(span.end, window.end) - 1)
-                found[first : max(first, last) + 1] = True
-        return found
+        return _covered(window, [(span.start, span.end) for span in self.outages])
+
+    def gap_cells(self, window: TimeWindow) -> Mask:
+        """Return a mask of the cells in which events may be missing, for losses of any kind."""
+        return _covered(window, self._spans)
 
     def texts(self, start: int, end: int) -> list[str]:
         """Return descriptions of the outages and losses from a place to before another: `12 lost on CPU 1`."""
@@ -68,6 +71,22 @@ class GapCells:
             more = "more than " if unknown and number else ""
             found.append(f"{more}{number:,} lost on CPU {cpu}" if number else f"some lost on CPU {cpu}")
         return found
+
+
+def _covered(window: TimeWindow, spans: Sequence[tuple[int, int]]) -> Mask:
+    """Return a mask of the cells that are within some spans, wholly or in part."""
+    if not spans:
+        return np.zeros(window.cells, np.bool_)
+    starts = np.array([min(start, _MOST) for start, _ in spans], np.int64)
+    ends = np.array([min(max(end - 1, start), _MOST) for start, end in spans], np.int64)
+    edges = window.edges
+    first, last = (np.searchsorted(edges, places, "right") - 1 for places in (starts, ends))
+    inside = (last >= 0) & (first < window.cells)
+    changes = np.zeros(window.cells + 1, np.int64)
+    np.add.at(changes, np.maximum(first[inside], 0), 1)
+    np.add.at(changes, np.minimum(last[inside], window.cells - 1) + 1, -1)
+    found: Mask = np.cumsum(changes)[:-1] > 0
+    return found
 
 
 def _outage(store: Store, axis: TimeAxis, seq: int) -> GapSpan | None:

@@ -9,6 +9,7 @@ import pytest
 from events.names.event_names import event_name
 from events.store.outage_mark import task_text
 from kernel.connection.open_target import shipped_recording
+from tests.export_recordings import recording
 from tests.interface.test_app import application
 from tests.interface.widget_host import screen_text, until
 from tui.views.timeline.view import TimelineView
@@ -227,3 +228,36 @@ async def test_the_line_follows_until_one_moves_away_and_again_at_the_end():
         assert view.navigation.following
         assert view.navigation.window.span == span
         assert view.navigation.window.end == view.navigation.bounds.end
+
+
+@pytest.mark.parametrize("kind", ["cut", "overrun"])
+async def test_losses_and_outages_are_marked_and_told(kind, tmp_path):
+    app = application(recording(kind, tmp_path))
+    async with app.run_test(size=(120, 40)) as pilot:
+        view = await shown(app, pilot)
+        layout = view.pane.chart.chart_layout
+        line = next(text for text in screen_text(app) if text.startswith(" lost"))[layout.names :]
+        if kind == "cut":
+            (span,) = view.shot.gaps.outages
+            found = (span.start, span.end)
+            assert "░" in line
+        else:
+            (loss,) = app.current_watch.store.losses.after(0)
+            found = (loss.ts, loss.ts + 1)
+        first, last = (min(view.shot.window.cell(place), layout.cells - 1) for place in (found[0], found[1] - 1))
+        assert set(line[first : last + 1]) == ({"░"} if kind == "cut" else {"✗"})
+        await pilot.click(view.pane.chart, offset=(layout.names + first, 1 + layout.graph))
+        await settled(view, pilot)
+        assert ("disconnected for 4.0 s" if kind == "cut" else "some lost on CPU") in about(view)[0]
+
+
+async def test_a_name_is_clicked_for_its_lane_alone():
+    app = application(shipped_recording())
+    async with app.run_test(size=(120, 40)) as pilot:
+        view = await shown(app, pilot)
+        layout = view.pane.chart.chart_layout
+        place = view.navigation.cursor
+        await pilot.click(view.pane.chart, offset=(3, 1 + layout.graph + layout.height))
+        await settled(view, pilot)
+        assert view.row == 2
+        assert view.navigation.cursor == place

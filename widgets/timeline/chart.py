@@ -103,9 +103,11 @@ class TimelineChart(Widget, can_focus=True):
             self.extends = extends
 
     class Pointed(Message):
-        """The mouse was pressed on a cell of a lane (`begin` is `end`), and dragged from there to another cell."""
+        """The mouse was pressed on a cell of a lane (`begin` is `end`) or on its name (both None), or was dragged
+        from a cell to another one (`row` is None).
+        """
 
-        def __init__(self, row: int | None, begin: int, end: int) -> None:
+        def __init__(self, row: int | None, begin: int | None = None, end: int | None = None) -> None:
             super().__init__()
             self.row = row
             self.begin = begin
@@ -182,9 +184,13 @@ class TimelineChart(Widget, can_focus=True):
             return
         event.stop()
         self.focus()
+        row = self.chart_layout.row_at(int(event.y))
+        if int(event.x) < self.chart_layout.names:
+            self.post_message(self.Pointed(row))
+            return
         self.capture_mouse()
         self._pressed = cell = self._cell_at(event)
-        self.post_message(self.Pointed(self.chart_layout.row_at(int(event.y)), cell, cell))
+        self.post_message(self.Pointed(row, cell, cell))
 
     def on_mouse_move(self, event: events.MouseMove) -> None:
         """Select the cells that the mouse is dragged over."""

@@ -19,6 +19,7 @@ _GRID: Final = "┊"
 _CUT: Final = "░"
 """Stands in cells without an event while a connection was lost."""
 _LOSS: Final = "✗"
+_GAP: Final = "─"
 _COUNT: Final = 6
 """Columns of the number of a lane's events, with a blank before it."""
 _TALLEST: Final = 3
@@ -49,9 +50,11 @@ class ChartPicture(NamedTuple):
     """All events."""
     lanes: Sequence[ChartLane]
     losses: Sequence[bool]
-    """Cells in which events were lost; empty: in none."""
+    """Cells at whose events some before were lost."""
+    gaps: Sequence[bool]
+    """Cells between the last event before a loss and the first one after it."""
     outages: Sequence[bool]
-    """Cells in which the connection was lost; empty: in none."""
+    """Cells in which the connection was lost."""
     cursor: int
     """Cell of the cursor; outside of the cells: it is not in the picture."""
     row: int
@@ -139,12 +142,9 @@ class ChartLines:
     def _gaps(self) -> list[list[Piece]]:
         if not self.layout.gaps:
             return []
-        cells = self.layout.cells
-        losses = self.picture.losses or [False] * cells
-        outages = self.picture.outages or [False] * cells
-        text = "".join(
-            _LOSS if lost else _CUT if cut_off else " " for lost, cut_off in zip(losses, outages, strict=True)
-        )
+        picture = self.picture
+        masks = zip(picture.losses, picture.gaps, picture.outages, strict=True)
+        text = "".join(_LOSS if lost else _CUT if out else _GAP if gap else " " for lost, gap, out in masks)
         looks = ["lost" if char != " " else "" for char in text]
         return [[*self._name("lost", "", "lost"), *self._row(text, looks, None)]]
 
@@ -187,7 +187,7 @@ class ChartLines:
         """Return cells with the lines below the times, and what is cut off, where they are empty."""
         chars, looks, outages = list(text), list(looks), self.picture.outages
         for cell, char in enumerate(chars):
-            if char == " " and outages and outages[cell]:
+            if char == " " and outages[cell]:
                 chars[cell], looks[cell] = _CUT, "outage"
             elif char == " " and cell in self._ticks:
                 chars[cell], looks[cell] = _GRID, "grid"

@@ -19,7 +19,7 @@ from events.search.filtered_rows import FilteredRows
 from events.store.outage_mark import Outage, is_mark
 from events.store.store import Store
 from events.timeline.axis import TimeAxis
-from events.timeline.gap_cells import GapCells
+from events.timeline.gap_cells import GapCells, _covered
 from events.timeline.lane_index import LaneIndex, LaneKind, RisingNumbers
 from events.timeline.time_window import TimeWindow
 from tests.events_data import entry, event, page
@@ -220,3 +220,18 @@ def test_text_rows_have_lanes_too():
     assert sorted(tasks.lanes) == [12, 13]
     assert tasks.text_names == {12: "cat", 13: "dd"}
     assert len(index_of(store, LaneKind.EVENT).lanes) == 1
+
+
+@given(
+    WINDOWS,
+    st.lists(st.tuples(st.integers(0, 2**52), st.integers(0, 2**40)).map(lambda one: (one[0], sum(one)))),
+    st.data(),
+)
+def test_cells_of_spans_are_those_that_they_reach_into(window, spans, data):
+    near = data.draw(st.lists(st.tuples(*[st.integers(window.start - 5, window.end + 5)] * 2)))
+    spans += [(min(pair), max(pair)) for pair in near]
+    covered = _covered(window, spans).tolist()
+    assert covered == [
+        any(start < window.edge(cell + 1) and max(end, start + 1) > window.edge(cell) for start, end in spans)
+        for cell in range(window.cells)
+    ]

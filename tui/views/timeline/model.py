@@ -69,12 +69,15 @@ class TimelineModel:
         """Events that pass the filter; None: there is none."""
         return self.index.passing
 
-    def shot(self, axis: TimeAxis, window: TimeWindow, room: int) -> TimelineShot:
-        """Return the counts in the cells of a window, in at most so many lanes."""
+    def gaps(self, axis: TimeAxis) -> GapCells:
+        """Return the losses and outages."""
+        return GapCells(self.store, axis, self.index)
+
+    def shot(self, axis: TimeAxis, window: TimeWindow, room: int, gaps: GapCells) -> TimelineShot:
+        """Return the counts in the cells of a window, in at most so many lanes, and its gaps."""
         rows = axis.rows(window.edges)
         totals = self.index.totals(rows)
         every = LaneRow("all", None, totals, int(totals.sum()))
-        gaps = GapCells(self.store, axis, self.index)
         return TimelineShot(window, axis, rows, every, self._lanes(rows, totals, room), gaps)
 
     def _lanes(self, rows: Ints, totals: Ints, room: int) -> list[LaneRow]:
@@ -160,10 +163,10 @@ class TimelineModel:
             return None
 
 
-def gap_masks(shot: TimelineShot) -> tuple[Sequence[bool], Sequence[bool]]:
-    """Return masks of the cells with losses and with outages; empty: there are none in the store."""
-    if not shot.gaps:
-        return (), ()
-    losses: list[bool] = (shot.gaps.losses(shot.window) > 0).tolist()
-    outages: list[bool] = shot.gaps.outage_cells(shot.window).tolist()
-    return losses, outages
+def gap_masks(shot: TimelineShot) -> tuple[Sequence[bool], Sequence[bool], Sequence[bool]]:
+    """Return masks of the cells with losses, of those between the events around one, and of those with outages."""
+    gaps, window = shot.gaps, shot.window
+    losses: list[bool] = (gaps.losses(window) > 0).tolist()
+    between: list[bool] = gaps.gap_cells(window).tolist()
+    outages: list[bool] = gaps.outage_cells(window).tolist()
+    return losses, between, outages

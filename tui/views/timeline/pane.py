@@ -23,8 +23,8 @@ class Steering(Protocol):
     def step(self, cells: int, lanes: int, *, extends: bool) -> None:
         """Move the cursor by cells and lanes, with the selection or without."""
 
-    def point(self, row: int | None, begin: int, end: int) -> None:
-        """Put the cursor on a cell of a lane (None: the same one), or select the cells between two."""
+    def point(self, row: int | None, begin: int | None, end: int | None) -> None:
+        """Put the cursor on a cell (None: it stays) of a lane (None: the same), or select the cells between two."""
 
     def zoom_at(self, cell: int, *, closer: bool) -> None:
         """Show half or twice the time, with a cell where it is."""

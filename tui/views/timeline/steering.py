@@ -69,14 +69,16 @@ class TimelineSteering:
             view.navigation.step(cells, self._first_place, extend=extends)
         self._show()
 
-    def point(self, row: int | None, begin: int, end: int) -> None:
-        """Put the cursor on a cell of a lane (None: the same one), or select the cells between two."""
+    def point(self, row: int | None, begin: int | None, end: int | None) -> None:
+        """Put the cursor on a cell (None: it stays) of a lane (None: the same), or select the cells between two."""
         view = self._view
         if view.shot is None:
             return
         if row is not None:
             view.choose_row(row)
-        if begin == end:
+        if begin is None or end is None:
+            view.navigation.hold()
+        elif begin == end:
             view.navigation.put(begin, self._first_place)
         else:
             view.navigation.select(begin, end)

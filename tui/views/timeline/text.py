@@ -11,13 +11,15 @@ from tui.views.timeline.model import LaneRow, TimelineModel, TimelineShot, gap_m
 from widgets.number_format import duration, grouped
 from widgets.safe_text import safe
 from widgets.timeline.chart_lines import ChartLane, ChartPicture
-from widgets.timeline.ruler import ticks_of
+from widgets.timeline.ruler import seconds_of, ticks_of
 
 if TYPE_CHECKING:
     from kernel.watch.watch import Watch
     from tui.views.timeline.navigation import Interval, TimelineNavigation
     from widgets.events.times import Stamp
 
+_SHOWN: Final = 1000
+"""Shortest interval, in nanoseconds, whose ends are shown apart."""
 _KINDS: Final = 12
 """Kinds of events that are named for a cell; the others are counted."""
 
@@ -32,13 +34,14 @@ def picture_of(shot: TimelineShot, navigation: TimelineNavigation, title: str, r
         for tick in ticks_of(window.start, window.span, window.cells, window.cell, part.shift)
         if _is_within(window.edge(tick.cell), shot, part.start, part.end)
     ]
-    losses, outages = gap_masks(shot)
+    losses, between, outages = gap_masks(shot)
     return ChartPicture(
         title,
         ticks,
         _chart_lane(shot.every),
         [_chart_lane(lane) for lane in shot.lanes],
         losses,
+        between,
         outages,
         window.cell(navigation.cursor),
         row,
@@ -80,8 +83,9 @@ def cell_lines(
     kinds = model.kinds(shot.axis, lane, *found)
     number, every = sum(count for _, count in kinds), model.number(shot.axis, *found)
     where = f", {grouped(number)} of {lane.name}" if lane is not None else ""
-    begin = f"{'selected ' if is_selection else ''}{stamp(*shot.axis.stamp(found.start))}"
-    head = f"{begin}, {duration(found.end - found.start)}: {counted(every, 'event')}{where}"
+    head = (
+        f"{'selected ' if is_selection else ''}{_interval_text(shot, found, stamp)}: {counted(every, 'event')}{where}"
+    )
     gaps = shot.gaps.texts(*found)
     seq = model.first(shot.axis, lane, *found)
     record = model.record(seq) if seq is not None else None
@@ -89,6 +93,16 @@ def cell_lines(
     if record is not None:
         first = f"{stamp(record.ts, record.seq)} CPU {record.cpu} {ValueStyle(watch.event_fields).text(record)}"
     return [", ".join((head, *gaps)), _kinds_text(kinds), first]
+
+
+def _interval_text(shot: TimelineShot, found: Interval, stamp: Stamp) -> str:
+    """Return the times of an interval, and its length: `12.304117 to 12.305, 883 us`."""
+    length = found.end - found.start
+    if length < _SHOWN:
+        begin = seconds_of(shot.axis.stamp(found.start)[0], 1)
+        return f"{begin}, {duration(length)}"
+    begin, end = (stamp(*shot.axis.stamp(place)) for place in found)
+    return f"{begin} to {end}, {duration(length)}"
 
 
 def _kinds_text(kinds: Sequence[tuple[str, int]]) -> str:

@@ -126,14 +126,14 @@ class TimelineView(View):
             self.pane.show_about(("", "", ""))
             return
         began = time.monotonic()
-        gaps = bool(model.index.marks) or any(True for _ in model.store.losses.after(0))
-        layout = ChartLayout.of(chart.size.width, chart.size.height, gaps=gaps)
+        gaps = model.gaps(axis)
+        layout = ChartLayout.of(chart.size.width, chart.size.height, gaps=bool(gaps))
         self.navigation.fit(axis.start, axis.end, layout.cells)
         if self._wanted is not None:
             (store, seq), self._wanted = self._wanted, None
             if store is model.store and seq >= store.first_seq:
                 self.navigation.go_to(axis.place(seq))
-        self.shot = model.shot(axis, self.navigation.window, layout.lanes)
+        self.shot = model.shot(axis, self.navigation.window, layout.lanes, gaps)
         layout = layout.for_lanes(len(self.shot.lanes))
         picture = picture_of(self.shot, self.navigation, f"by {model.kind}", self.row)
         chart.show(ChartLines(picture, layout).lines, layout)
