@@ -44,8 +44,8 @@ WORKLOAD = f'python3 -c "{PROGRAM}"'
 def model_of(watch: Watch, kind: LaneKind, passing: FilteredRows | None = None) -> TimelineModel:
     assert watch.store is not None
     model = TimelineModel(watch.store, kind, passing)
-    while model.index.backlog:
-        model.index.tick(1.0)
+    while model.backlog:
+        model.tick(1.0)
     return model
 
 
@@ -64,19 +64,19 @@ def test_counts_by_cpu_are_those_of_the_events_the_workload_and_a_hist_trigger(g
         axis = TimeAxis(store)
         window = TimeWindow.of(axis.start, axis.end, 60)
         model = model_of(watch, LaneKind.CPU)
-        shot = model.shot(axis, window, 10, model.gaps(axis))
+        shot = model.shot(axis, window, 2, model.gaps(axis))
         assert {lane.name: lane.total for lane in shot.lanes} == {f"CPU {cpu}": n for cpu, n in WRITES.items()}
         assert in_kernel == WRITES == Counter(record.cpu for record in records)
         cells = Counter((record.cpu, window.cell(record.ts)) for record in records)
         for cpu, lane in enumerate(shot.lanes):
             assert lane.counts.tolist() == [cells[cpu, cell] for cell in range(window.cells)]
-        (task,) = model_of(watch, LaneKind.TASK).shot(axis, window, 10, shot.gaps).lanes
+        (task,) = model_of(watch, LaneKind.TASK).shot(axis, window, 1, shot.gaps).lanes
         assert task.total == sum(WRITES.values())
         # The interval of the writes on one CPU, as a filter.
         second = next(record for record in records if record.cpu == 1)
         clause = interval_clause("time", second.ts, axis.end)
         passing = FilteredRows(store, parse_condition(clause, {}, store.comm))
-        filtered = model_of(watch, LaneKind.CPU, passing).shot(axis, window, 10, shot.gaps)
+        filtered = model_of(watch, LaneKind.CPU, passing).shot(axis, window, 2, shot.gaps)
         assert filtered.every.total == WRITES[1] == np.sum([lane.total for lane in filtered.lanes])
 
 

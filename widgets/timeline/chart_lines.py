@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Final, NamedTuple
 
@@ -49,6 +49,8 @@ class ChartPicture(NamedTuple):
     every: ChartLane
     """All events."""
     lanes: Sequence[ChartLane]
+    heads: Mapping[int, str]
+    """Heading above some lanes, by their numbers, from 1."""
     losses: Sequence[bool]
     """Cells at whose events some before were lost."""
     gaps: Sequence[bool]
@@ -77,6 +79,8 @@ class ChartLayout(NamedTuple):
     """Lines for lanes."""
     height: int = 1
     """Lines of each lane."""
+    heads: tuple[int, ...] = ()
+    """Lanes, from 1, above which a heading stands."""
 
     @classmethod
     def of(cls, columns: int, lines: int, *, gaps: bool) -> ChartLayout:
@@ -86,9 +90,11 @@ class ChartLayout(NamedTuple):
         rest = max(0, lines - _FIXED - graph - gaps)
         return cls(names, max(1, columns - names), graph, int(gaps), rest)
 
-    def for_lanes(self, number: int) -> ChartLayout:
-        """Return the layout in which so many lanes use the room."""
-        return self._replace(height=min(max(self.lanes // max(number, 1), 1), _TALLEST))
+    def for_lanes(self, number: int, heads: Iterable[int] = ()) -> ChartLayout:
+        """Return the layout in which so many lanes, with headings above some of them, use the room."""
+        heads = tuple(heads)
+        height = (self.lanes - len(heads)) // max(number, 1)
+        return self._replace(height=min(max(height, 1), _TALLEST), heads=heads)
 
     def row_at(self, line: int) -> int | None:
         """Return the lane at a line, from 1, or 0 for the graph; None: there is none."""
@@ -96,8 +102,15 @@ class ChartLayout(NamedTuple):
             return None
         if line < _FIXED + self.graph:
             return 0
-        row = line - _FIXED - self.graph - self.gaps
-        return row // self.height + 1 if row >= 0 else None
+        row, left = 0, line - _FIXED - self.graph - self.gaps
+        while left >= 0:
+            row += 1
+            if row in self.heads:
+                left -= 1
+                if left < 0:
+                    return None
+            left -= self.height
+        return row or None
 
 
 def level_of(count: int, most: int, highest: int = _HIGHEST) -> int:
@@ -152,6 +165,11 @@ class ChartLines:
         height = self.layout.height
         lines = []
         for row, lane in enumerate(self.picture.lanes, 1):
+            if row in self.picture.heads:
+                text = " " * self.layout.cells
+                lines.append(
+                    [*self._name(self.picture.heads[row], "", "title"), *self._row(text, [""] * len(text), None)]
+                )
             levels = [self._level(count) for count in lane.counts]
             looks = [_look(level, self._highest) for level in levels]
             for number, text in enumerate(_stacked(levels, height), 1):

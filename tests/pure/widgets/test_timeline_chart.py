@@ -69,19 +69,20 @@ def pictures(draw: st.DrawFn) -> tuple[ChartPicture, ChartLayout]:
     every = [sum(column) for column in zip(*(lane.counts for lane in lanes), strict=True)] or [0] * cells
     window = TimeWindow.of(10**9, 2 * 10**9, cells)
     begin = draw(st.integers(0, cells))
+    heads = {2: "by task"} if number > 1 and number < layout.lanes and draw(st.booleans()) else {}
     picture = ChartPicture(
         "by event", ticks_of(window.start, window.span, cells, window.cell),
-        ChartLane("all", every, sum(every)), lanes, draw(masks), draw(masks), draw(masks),
+        ChartLane("all", every, sum(every)), lanes, heads, draw(masks), draw(masks), draw(masks),
         draw(st.integers(-1, cells)), draw(st.integers(0, number)), range(begin, draw(st.integers(begin, cells))),
     )  # fmt: skip
-    return picture, layout.for_lanes(len(lanes))
+    return picture, layout.for_lanes(len(lanes), heads)
 
 
 @given(pictures())
 def test_each_line_has_its_columns_and_each_cell_a_bar_if_it_has_events(made):
     picture, layout = made
     lines = ChartLines(picture, layout).lines
-    assert len(lines) == 1 + layout.graph + layout.gaps + len(picture.lanes) * layout.height
+    assert len(lines) == 1 + layout.graph + layout.gaps + len(picture.lanes) * layout.height + len(picture.heads)
     for line in lines:
         text = "".join(piece.text for piece in line)
         assert width(text) == layout.names + layout.cells

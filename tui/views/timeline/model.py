@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from events.clocks.boots import ID_MASK
 from events.names.event_names import event_name
-from events.store.outage_mark import task_text
-from events.text import UNNAMED
 from events.timeline.axis import TimeAxis
 from events.timeline.gap_cells import GapCells
 from events.timeline.lane_index import LaneIndex, LaneKind
-from foreign.count_text import counted
+from tui.views.timeline.lanes import LaneGroup, LaneRow
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,19 +23,10 @@ if TYPE_CHECKING:
     from events.store.store import Store
     from events.timeline.time_window import TimeWindow
 
+_LEAST: Final = 4
+"""Lines from which lanes of another kind are shown: a heading and some lanes."""
 _PIECE: Final = 1 << 20
 """Rows whose kinds are counted at once."""
-
-
-class LaneRow(NamedTuple):
-    """Events of one lane, or of several together, in each cell of a window."""
-
-    name: str
-    """Foreign text."""
-    keys: tuple[int, ...] | None
-    """Keys in `events.timeline.lane_index.LaneIndex.lanes`; None: all events."""
-    counts: Ints
-    total: int
 
 
 class TimelineShot(NamedTuple):
@@ -56,64 +45,60 @@ class TimelineModel:
     """Events of a store that pass a filter, by lane, as they come."""
 
     def __init__(self, store: Store, kind: LaneKind, passing: FilteredRows | None = None) -> None:
+        """Take the property by which events are in the first lanes."""
         self.store = store
-        self.index = LaneIndex(store, kind, passing)
+        self.kind = kind
+        self.passing = passing
+        self._groups: dict[LaneKind, LaneGroup] = {}
+        """Lanes of each kind that were shown."""
+
+    def group(self, kind: LaneKind) -> LaneGroup:
+        """Return the lanes of a kind, which are filled by later ticks where nobody wanted them before."""
+        if kind not in self._groups:
+            self._groups[kind] = LaneGroup(self.store, kind, self.passing)
+        return self._groups[kind]
 
     @property
-    def kind(self) -> LaneKind:
-        """Property by which events are in lanes."""
-        return self.index.kind
+    def index(self) -> LaneIndex:
+        """Rows of the first lanes."""
+        return self.group(self.kind).index
 
     @property
-    def passing(self) -> FilteredRows | None:
-        """Events that pass the filter; None: there is none."""
-        return self.index.passing
+    def backlog(self) -> int:
+        """Number of rows that are not in the lanes yet, of the kind with the most."""
+        return max(self.index.backlog, *(group.index.backlog for group in self._groups.values()))
+
+    def tick(self, budget: float) -> None:
+        """Add new rows for about `budget` seconds, to the first lanes before the others."""
+        self.index.tick(budget)
+        deadline = time.monotonic() + budget
+        for group in self._groups.values():
+            if group.index.backlog and time.monotonic() < deadline:
+                group.index.tick(budget / len(self._groups))
 
     def gaps(self, axis: TimeAxis) -> GapCells:
         """Return the losses and outages."""
         return GapCells(self.store, axis, self.index)
 
     def shot(self, axis: TimeAxis, window: TimeWindow, room: int, gaps: GapCells) -> TimelineShot:
-        """Return the counts in the cells of a window, in at most so many lanes, and its gaps."""
+        """Return the counts in the cells of a window, in lanes for so many lines, and its gaps.
+
+        Lanes of other kinds are below those of the first, each kind below a heading, as long as there is room.
+        """
         rows = axis.rows(window.edges)
         totals = self.index.totals(rows)
-        every = LaneRow("all", None, totals, int(totals.sum()))
-        return TimelineShot(window, axis, rows, every, self._lanes(rows, totals, room), gaps)
+        every = LaneRow("all", None, None, totals, int(totals.sum()))
+        lanes = self.group(self.kind).lanes(rows, room)
+        left = room - len(lanes)
+        for kind in LaneKind:  # tasks last, as they take all the room
+            if kind is not self.kind and left >= _LEAST:
+                more = self.group(kind).lanes(rows, left - 1)
+                lanes += more
+                left -= 1 + len(more)
+        return TimelineShot(window, axis, rows, every, lanes, gaps)
 
-    def _lanes(self, rows: Ints, totals: Ints, room: int) -> list[LaneRow]:
-        ends = rows[[0, -1]]
-        named = [(name, keys, int(self.index.counts(keys, ends)[0])) for name, keys in self._named().items()]
-        named.sort(key=lambda lane: (-lane[2], lane[1]))
-        rest = named[max(0, room - 1) :] if len(named) > room else []
-        shown = named[: len(named) - len(rest)]
-        if self.kind is LaneKind.CPU:
-            shown.sort(key=lambda lane: lane[1])
-        lanes = [LaneRow(name, keys, self.index.counts(keys, rows), total) for name, keys, total in shown]
-        if rest and room > 0:
-            others = totals - sum((lane.counts for lane in lanes), np.zeros_like(totals))
-            keys = tuple(key for _, own, _ in rest for key in own)
-            lanes.append(LaneRow(counted(len(rest), "other"), keys, others, int(others.sum())))
-        return lanes
-
-    def _named(self) -> dict[str, tuple[int, ...]]:
-        """Return the keys of each lane by its name: an event that was armed again has several."""
-        found: dict[str, tuple[int, ...]] = {}
-        for key in self.index.lanes:
-            name = self._name(key)
-            found[name] = (*found.get(name, ()), key)
-        return found
-
-    def _name(self, key: int) -> str:
-        if self.kind is LaneKind.EVENT:
-            return event_name(self.store.event(key))
-        if self.kind is LaneKind.CPU:
-            return f"CPU {key}"
-        if key < 0:
-            return "no task"
-        boot, pid = key >> 32, key & ID_MASK
-        name = self.store.comm(key)
-        name = self.index.text_names.get(key, name) if name == UNNAMED else name
-        return task_text(name, pid, "") + (f" boot {boot + 1}" if boot and len(self.store.clock_resets) else "")
+    def _index_of(self, lane: LaneRow | None) -> LaneIndex:
+        return self.index if lane is None or lane.kind is None else self.group(lane.kind).index
 
     # -- a cell ------------------------------------------------------------------------------------------------------
 
@@ -125,15 +110,15 @@ class TimelineModel:
     def first(self, axis: TimeAxis, lane: LaneRow | None, start: int, end: int) -> int | None:
         """Return the row of the first event of a lane from a place to before another; None: there is none."""
         first, stop = axis.rows(np.array([start, end], np.int64)).tolist()
-        return self.index.first(lane.keys if lane is not None else None, first, stop)
+        return self._index_of(lane).first(lane.keys if lane is not None else None, first, stop)
 
     def beside(self, axis: TimeAxis, lane: LaneRow | None, start: int, end: int, direction: int) -> int | None:
         """Return the row of the nearest event of a lane after an interval (1), or before it (-1); None: none."""
         first, stop = axis.rows(np.array([start, end], np.int64)).tolist()
-        keys = lane.keys if lane is not None else None
+        index, keys = self._index_of(lane), lane.keys if lane is not None else None
         if direction > 0:
-            return self.index.first(keys, stop, self.store.next_seq)
-        return self.index.last_before(keys, first)
+            return index.first(keys, stop, self.store.next_seq)
+        return index.last_before(keys, first)
 
     def number(self, axis: TimeAxis, start: int, end: int) -> int:
         """Return the number of events from a place to before another."""
@@ -146,7 +131,7 @@ class TimelineModel:
         found: Counter[int] = Counter()
         for at in range(first, stop, _PIECE):
             until = min(at + _PIECE, stop)
-            seqs = self.index.seqs(lane.keys if lane is not None else None, at, until)
+            seqs = self._index_of(lane).seqs(lane.keys if lane is not None else None, at, until)
             ids = self.store.format_ids(at, until)
             numbers = np.bincount(ids[seqs - at]) if len(seqs) else np.zeros(0, np.int64)
             found.update({number: int(numbers[number]) for number in np.flatnonzero(numbers).tolist()})

@@ -11,7 +11,8 @@ from widgets.lists.tail_table import TailTable
 if TYPE_CHECKING:
     from kernel.watch.watch import Watch
     from tui.filter.filter import Filter
-    from tui.views.timeline.model import LaneRow, TimelineModel, TimelineShot
+    from tui.views.timeline.lanes import LaneRow
+    from tui.views.timeline.model import TimelineModel, TimelineShot
     from tui.views.timeline.navigation import TimelineNavigation
     from tui.views.timeline.pane import TimelinePane
 

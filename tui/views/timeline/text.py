@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from foreign.count_text import counted
 from tui.present.value_text import ValueStyle
-from tui.views.timeline.model import LaneRow, TimelineModel, TimelineShot, gap_masks
+from tui.views.timeline.model import TimelineModel, TimelineShot, gap_masks
 from widgets.number_format import duration, grouped
 from widgets.safe_text import safe
 from widgets.timeline.chart_lines import ChartLane, ChartPicture
@@ -15,6 +15,7 @@ from widgets.timeline.ruler import seconds_of, ticks_of
 
 if TYPE_CHECKING:
     from kernel.watch.watch import Watch
+    from tui.views.timeline.lanes import LaneRow
     from tui.views.timeline.navigation import Interval, TimelineNavigation
     from widgets.events.times import Stamp
 
@@ -22,6 +23,13 @@ _SHOWN: Final = 1000
 """Shortest interval, in nanoseconds, whose ends are shown apart."""
 _KINDS: Final = 12
 """Kinds of events that are named for a cell; the others are counted."""
+
+
+def heads_of(lanes: Sequence[LaneRow]) -> dict[int, str]:
+    """Return the headings of lanes of other kinds than the first, by the number of the lane below, from 1."""
+    kinds = [lane.kind for lane in lanes]
+    changes = (row for row in range(1, len(kinds)) if kinds[row] != kinds[row - 1])
+    return {row + 1: f"by {kinds[row]}" for row in changes}
 
 
 def picture_of(shot: TimelineShot, navigation: TimelineNavigation, title: str, row: int) -> ChartPicture:
@@ -40,6 +48,7 @@ def picture_of(shot: TimelineShot, navigation: TimelineNavigation, title: str, r
         ticks,
         _chart_lane(shot.every),
         [_chart_lane(lane) for lane in shot.lanes],
+        heads_of(shot.lanes),
         losses,
         between,
         outages,

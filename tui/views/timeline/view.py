@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from events.store.store import Store
     from events.timeline.lane_index import LaneKind
     from kernel.watch.watch import Watch
-    from tui.views.timeline.model import LaneRow, TimelineModel, TimelineShot
+    from tui.views.timeline.lanes import LaneRow
+    from tui.views.timeline.model import TimelineModel, TimelineShot
 
 _COUNTING: Final = 0.01
 """Seconds for counting at once."""
@@ -52,11 +53,12 @@ class TimelineView(View):
         self.shot: TimelineShot | None = None
         """Counts on the screen; None: there is no event yet."""
         self.lane = ""
-        """Name of the lane of the cursor; empty: all events."""
+        """Kind and name of the lane of the cursor; empty: all events."""
         self._kind: LaneKind | None = None
         self._stamp: Stamp = kernel_stamp
         self._drawn = self._cost = 0.0
         self._next_picture: Timer | None = None
+        self._next_count: Timer | None = None
         self._wanted: tuple[Store, int] | None = None
         """Store and row that the cursor goes to with the next picture; None: it stays."""
         self.pane.resized = self.draw
@@ -73,7 +75,7 @@ class TimelineView(View):
         """Count new events; work that takes longer goes on in later ticks."""
         passing = self.filter.of(watch, store)
         model = self.model
-        if model is None or model.store is not store or model.passing is not passing or model.kind != self._kind:
+        if model is None or model.store is not store or model.passing is not passing:
             from events.timeline.lane_index import LaneKind  # imports numpy
             from tui.views.timeline.model import TimelineModel
 
@@ -81,14 +83,13 @@ class TimelineView(View):
             model = self.model = TimelineModel(store, self._kind, passing)
             self._drawn = 0.0
         self.watch = watch
-        model.index.tick(_COUNTING)
-        behind = model.index.backlog > 0
+        model.tick(_COUNTING)
         wait = self._drawn + max(_DRAWING, _SHARE * self._cost) - time.monotonic()
         if wait <= 0:
             self.draw()
-        elif not behind and self._next_picture is None:
+        elif not model.backlog and self._next_picture is None:
             self._next_picture = self.pane.set_timer(wait, self.draw)
-        return behind
+        return model.backlog > 0  # a picture may have wanted other lanes
 
     def go_on(self) -> None:
         """Count and show at once: an ended recording triggers no more ticks."""
@@ -96,12 +97,21 @@ class TimelineView(View):
         if watch is None or watch.store is None:
             return
         if self.tick(watch, watch.store, ()):
-            self.pane.set_timer(_SOON, self.go_on)
+            self._go_on_soon()
+
+    def _go_on_soon(self) -> None:
+        if self._next_count is None:
+            self._next_count = self.pane.set_timer(_SOON, self._go_on)
+
+    def _go_on(self) -> None:
+        self._next_count = None
+        self.go_on()
 
     def turn_lanes(self) -> None:
         """Have lanes by the next property."""
-        if self._kind is not None:
-            self._kind, self.lane = self._kind.after, ""
+        if self.model is not None:
+            self._kind = self.model.kind = self.model.kind.after
+            self.lane = ""
             self.go_on()
 
     def point_to(self, store: Store, seq: int) -> None:
@@ -115,7 +125,7 @@ class TimelineView(View):
             self._next_picture.stop()
             self._next_picture = None
         from events.timeline.axis import TimeAxis
-        from tui.views.timeline.text import picture_of
+        from tui.views.timeline.text import heads_of, picture_of
         from widgets.timeline.chart_lines import ChartLayout, ChartLines
 
         model, chart = self.model, self.pane.chart
@@ -134,10 +144,12 @@ class TimelineView(View):
             if store is model.store and seq >= store.first_seq:
                 self.navigation.go_to(axis.place(seq))
         self.shot = model.shot(axis, self.navigation.window, layout.lanes, gaps)
-        layout = layout.for_lanes(len(self.shot.lanes))
+        layout = layout.for_lanes(len(self.shot.lanes), heads_of(self.shot.lanes))
         picture = picture_of(self.shot, self.navigation, f"by {model.kind}", self.row)
         chart.show(ChartLines(picture, layout).lines, layout)
         self._show_about(model, self.shot)
+        if model.backlog:  # lanes that had no room before
+            self._go_on_soon()
         self._drawn = time.monotonic()
         self._cost = self._drawn - began
 
@@ -158,7 +170,7 @@ class TimelineView(View):
     def row(self) -> int:
         """Lane of the cursor, from 1; 0: all events, also where the lane is not shown any more."""
         lanes = self.shot.lanes if self.shot is not None else []
-        return next((row for row, lane in enumerate(lanes, 1) if lane.name == self.lane), 0)
+        return next((row for row, lane in enumerate(lanes, 1) if _identity(lane) == self.lane), 0)
 
     @property
     def lane_row(self) -> LaneRow | None:
@@ -170,7 +182,7 @@ class TimelineView(View):
         """Put the cursor on a lane, or the nearest one."""
         lanes = self.shot.lanes if self.shot is not None else []
         row = min(max(row, 0), len(lanes))
-        self.lane = lanes[row - 1].name if row else ""
+        self.lane = _identity(lanes[row - 1]) if row else ""
 
     # -- of every view -----------------------------------------------------------------------------------------------
 
@@ -212,8 +224,10 @@ class TimelineView(View):
         if model is None:
             return PassCount(0, 0)
         passing = model.passing
-        number = passing.next - passing.first if passing is not None else len(model.store)
-        return PassCount(number, len(model.store), "event", passing.backlog if passing is not None else 0)
+        marks = len(model.index.marks)
+        every = len(model.store) - marks
+        number = passing.next - passing.first - marks if passing is not None else every
+        return PassCount(max(0, number), every, "event", passing.backlog if passing is not None else 0)
 
     def note(self, watch: Watch) -> str:
         """Return the time that is shown, what is still counted, then the note on the events."""
@@ -222,7 +236,7 @@ class TimelineView(View):
             return note_of(watch)
         whole = self.navigation.bounds.end - self.navigation.bounds.start
         shown = f"{duration(window.span)} of {duration(whole)}" if window.span < whole else duration(whole)
-        behind = model.index.backlog
+        behind = model.backlog
         counting = f"{counted(behind, 'event')} to count" if behind >= _MANY else ""
         return ", ".join(filter(None, (counting, shown, note_of(watch))))
 
@@ -233,3 +247,7 @@ class TimelineView(View):
             return None
         seq = model.first(shot.axis, self.lane_row, *self.navigation.cell_interval)
         return model.record(seq) if seq is not None else None
+
+
+def _identity(lane: LaneRow) -> str:
+    return f"{lane.kind} {lane.name}"
