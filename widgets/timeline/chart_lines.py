@@ -85,7 +85,7 @@ class ChartLayout(NamedTuple):
     @classmethod
     def of(cls, columns: int, lines: int, *, gaps: bool) -> ChartLayout:
         """Return the layout for a size; `gaps`: there are losses."""
-        names = min(max(columns // 4, 8), 36)
+        names = min(max(columns * 3 // 10, 8), 36)
         graph = min(max(lines // 6, 1), 8)
         rest = max(0, lines - _FIXED - graph - gaps)
         return cls(names, max(1, columns - names), graph, int(gaps), rest)
@@ -191,7 +191,7 @@ class ChartLines:
     def _name(self, name: str, count: str, look: str, row: int | None = None) -> list[Piece]:
         room = self.layout.names - 2
         wide = max(0, room - (_COUNT if count else 0))
-        name = cut(name, wide)
+        name = _in_columns(name, wide)
         blanks = " " * (wide - width(name))
         is_chosen = row == self.picture.row
         tail = f"{count:>{_COUNT}} " if count else " "
@@ -235,3 +235,11 @@ def _stacked(levels: Sequence[int], lines: int) -> list[str]:
 def _look(level: int, highest: int) -> str:
     """Return the look of a cell of a lane."""
     return "low" if 2 * level <= highest else "mid" if 5 * level <= 4 * highest else "high"
+
+
+def _in_columns(name: str, columns: int) -> str:
+    """Return a name in so many columns, without its middle where it is longer: its end may be what differs."""
+    tail = columns // 3
+    if width(name) <= columns or not name.isascii() or not tail:
+        return cut(name, columns)
+    return cut(name, columns - tail) + name[-tail:]
