@@ -168,6 +168,13 @@ COMMANDS = (
         footer=False,
     ),
     Command(
+        "view('timeline')",
+        "l",
+        "Time line",
+        "Show all events on a line of time, by event, CPU or task, with the cursor on the event that it was on.",
+        "live",
+    ),
+    Command(
         "probe",
         "p",
         "Probe this",

@@ -125,6 +125,7 @@ PANES: Final = {
     "GroupTable": HelpPane("Rows of the table by key", "LiveScreen"),
     "StacksPane": HelpPane("Stacks", "LiveScreen"),
     "FlameGraph": HelpPane("Frames of the flame graph", "LiveScreen"),
+    "TimelineChart": HelpPane("Time line", "LiveScreen"),
     "ChoiceList": HelpPane("Keys and values", "AggregateChooser"),
     "SummaryPanel": HelpPane("Summary", "LiveScreen"),
     "SummaryList": HelpPane("Rows of the summary", "LiveScreen"),

@@ -48,6 +48,14 @@ class EventsWanted(Message):
         self.view = view
 
 
+class EventShown(Message):
+    """A view asks to show an event, by its sequence number, in the view of events."""
+
+    def __init__(self, seq: int) -> None:
+        super().__init__()
+        self.seq = seq
+
+
 class EventsExpected(PartMessage):
     """The target being opened is a recording with events."""
 

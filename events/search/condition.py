@@ -25,6 +25,7 @@ from events.search.comparison import (
     TextComparison,
 )
 from events.search.field_kinds import ValueKind
+from events.search.time_comparison import TIME
 
 if TYPE_CHECKING:
     from events.store.columns import Columns, FormatTable, Mask
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 COMMON_FIELDS: Final = {
     **dict.fromkeys(COMM, ValueKind.TEXT),
     **dict.fromkeys((*PID, *CPU), ValueKind.NUMBER),
+    **dict.fromkeys(TIME, ValueKind.TIME),
     "event": ValueKind.TEXT,
     **dict.fromkeys(CGROUP, ValueKind.TEXT),
 }

@@ -25,6 +25,7 @@ from events.search.condition import COMMON_FIELDS, BinaryCondition, Condition, N
 from events.search.field_kinds import ValueKind
 from events.search.function_comparison import FUNC, FunctionComparison, FunctionSource
 from events.search.named_number import NamedNumberComparison, NoNumbers, NumberSource
+from events.search.time_comparison import TIME_HINT, TIME_OPERATORS, time_comparison
 from events.store.cgroups import Cgroups
 
 _TOKEN: Final = re.compile(
@@ -48,7 +49,7 @@ _NO_NUMBERS: Final = NoNumbers()
 _BITS: Final = range(-(1 << 63), 1 << 64)
 
 
-_DURATION_WORDS: Final = ("duration", "took", "time", "elapsed")
+_DURATION_WORDS: Final = ("duration", "took", "elapsed")
 """Words that other tools and headings use for the duration of a call."""
 _CONDITION_START: Final = re.compile(r"\s*+!?\s*+\(?\s*+[A-Za-z_][\w.]*+\s*+(==|!=|<=|>=|<|>|~|&)")
 
@@ -147,6 +148,8 @@ class _Reader:
             raise ConditionError("a value is missing", value.at)
         if sort is ValueKind.NEITHER:
             raise ValueRefused(f"{name.text} has {sort.value}: it can't be compared", name.at)
+        if sort is ValueKind.TIME:
+            return _time(name, sign, value)
         number = _number(value.text) if value.kind == "word" and sort is not ValueKind.TEXT else None
         if number is not None and sign.text in NUMERIC:
             if sign.text == "&" and number not in _BITS:
@@ -194,6 +197,16 @@ class _Reader:
         return TextComparison(field, sign, text)
 
 
+def _time(name: _Token, sign: _Token, value: _Token) -> Term:
+    if sign.text not in TIME_OPERATORS:
+        raise ValueRefused(f"{name.text} is a time: {' '.join(TIME_OPERATORS)}", sign.at)
+    found = time_comparison(name.text, sign.text, value.text) if value.kind == "word" else None
+    if found is None:
+        hint = f"; {LATENCY} is the time of a call" if _DURATION.fullmatch(value.text) else ""
+        raise ValueRefused(f"{name.text} is {TIME_HINT}{hint}", value.at)
+    return found
+
+
 def _unquoted(value: _Token) -> str:
     return value.text[1:-1] if value.kind == "quoted" else value.text
 
@@ -223,9 +236,10 @@ def parse_condition(
 
     Args:
         text: comparisons `FIELD OP VALUE` with `&&`, `||`, `!` and parentheses. A value is a number, a time (`1.5ms`,
-            in nanoseconds), an error name (`-EAGAIN`), or a text, in quotes if it has blanks or operators.
-        fields: kinds of the recorded fields by name; `comm`, `pid`, `cpu`, `event` and `cgroup` always exist, and so
-            do `COMM`, `common_pid` and `CPU` where events have fields with the first names.
+            in nanoseconds), an error name (`-EAGAIN`), or a text, in quotes if it has blanks or operators. That of
+            `time` is seconds of the kernel's clock.
+        fields: kinds of the recorded fields by name; `comm`, `pid`, `cpu`, `time`, `event` and `cgroup` always
+            exist, and so do `COMM`, `common_pid`, `CPU` and `TIME` where events have fields with the first names.
         comm: returns the task name of a thread id.
         cgroups: cgroups of tasks; None: all unknown.
         symbols: names of functions, for fields with an address in code.

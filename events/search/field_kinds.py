@@ -16,6 +16,7 @@ class ValueKind(enum.Enum):
     NUMBER = "a number"
     TEXT = "a text"
     SYMBOL = "a function or an address"
+    TIME = "a time: seconds of the kernel's clock, as 12.304117"
     NEITHER = "no single value"
     """An array or a structure."""
     MIXED = "a value whose kind differs between events"

@@ -8,6 +8,7 @@ dropped with the slab of that event; the slab that holds the stack's own record 
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import deque
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -180,6 +181,34 @@ class Blocks:
         number, offset = divmod(seq - self.first_seq, BLOCK_ROWS)
         stamps, keys, ids = self.blocks[number].rows
         return int(stamps[offset]), int(keys[offset]), int(ids[offset])
+
+    def rows_at(self, stamps: NDArray[np.int64], start: int, stop: int) -> NDArray[np.int64]:
+        """Return for each of some rising times the first row from `start` on that is not older; `stop` where none is.
+
+        The rows from `start` to before `stop` are retained, and in order of time.
+        """
+        found = np.full(len(stamps), stop, np.int64)
+        at, place = start, 0
+        while at < stop and place < len(stamps):
+            # Blocks are skipped by the time of their last row; within one all times are searched at once.
+            wanted = int(stamps[place])
+            ends = range((at - self.first_seq) // BLOCK_ROWS, (stop - 1 - self.first_seq) // BLOCK_ROWS + 1)
+            number = ends[0] + bisect_left(ends, wanted, key=lambda one: self._last_stamp(one, stop))
+            if number > ends[-1]:
+                break
+            block = self.blocks[number]
+            part = block.part(max(at, block.first), stop)
+            begin, last = max(at, block.first), int(part.stamps[-1])
+            after = place + int(np.searchsorted(stamps[place:], last, "right"))
+            after = max(after, place + 1)
+            found[place:after] = begin + np.searchsorted(part.stamps, stamps[place:after])
+            at, place = begin, after
+        return found
+
+    def _last_stamp(self, number: int, stop: int) -> int:
+        """Return the time of the last row of a block that is before row `stop`."""
+        block = self.blocks[number]
+        return int(block.rows.stamps[min(block.used, stop - block.first) - 1])
 
     def rows(self, start: int, stop: int) -> RowColumns:
         """Return the rows from `start` to before `stop` that have not been dropped; read-only."""

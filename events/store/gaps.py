@@ -45,6 +45,10 @@ class Gaps:
         first = bisect_left(self._ends, start)
         return start <= self._forgotten or (first < len(self._starts) and self._starts[first] <= end)
 
+    def spans(self) -> list[tuple[int, int]]:
+        """Return the spans that are not forgotten, in order of time, as start and end in nanoseconds."""
+        return list(zip(self._starts, self._ends, strict=True))
+
     def forget(self, before: int) -> None:
         """Drop spans that ended before a time; queries that begin at or before the latest end dropped return True."""
         count = bisect_left(self._ends, before)

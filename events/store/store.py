@@ -303,6 +303,17 @@ class Store:
             after = start
         return self.next_seq
 
+    def rows_at(self, stamps: NDArray[np.int64], start: int, stop: int) -> NDArray[np.int64]:
+        """Return for each of some rising times the first row from `start` on that is not older; `stop` where none is.
+
+        The rows from `start` to before `stop` are retained, and of one clock.
+        """
+        return self._blocks.rows_at(stamps, start, stop)
+
+    def format_ids(self, start: int, stop: int) -> NDArray[np.int32]:
+        """Return the format ids (see `event`) of the retained rows from `start` to before `stop`; read-only."""
+        return self._blocks.rows(max(start, self.first_seq), stop).ids
+
     def columns(self, start: int, stop: int) -> Columns:
         """Return the columns of the rows from `start` to before `stop` that are retained; up to `PIECE` rows per call
         are most efficient.

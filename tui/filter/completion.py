@@ -14,6 +14,7 @@ from events.search.condition import COMMON_FIELDS
 from events.search.condition_parser import quote_value
 from events.search.field_kinds import ValueKind
 from events.search.function_comparison import FUNC
+from events.search.time_comparison import TIME_OPERATORS
 from events.text import FAULT
 from probes.completion.choice import Completion, Completions, ItemKind, ranked
 from tui.present.value_text import ValueStyle
@@ -37,6 +38,7 @@ _OPERATORS: Final = {
     ValueKind.NUMBER: ("==", "!=", "<", "<=", ">", ">=", "&"),
     ValueKind.SYMBOL: ("==", "!=", "~", "<", "<=", ">", ">=", "&"),
     **dict.fromkeys((ValueKind.MIXED, ValueKind.UNKNOWN), ("==", "!=", "<", "<=", ">", ">=", "&", "~")),
+    ValueKind.TIME: TIME_OPERATORS,
     ValueKind.NEITHER: (),
 }
 _ABOUT: Final = {"~": "a pattern: * ? [a-z]", "&": "has one of these bits"}
@@ -121,7 +123,7 @@ def _field_note(name: str, sort: ValueKind) -> str:
 
 def _values(recent: Sequence[CandidateValue], sort: ValueKind, typed: str, sign: str) -> tuple[Completion, ...]:
     errors = [CandidateValue(f"-{name}", str(errno_of(f"-{name}"))) for name in errno_names()]
-    is_number = sort is not ValueKind.TEXT and sign != "~"
+    is_number = sort not in (ValueKind.TEXT, ValueKind.TIME) and sign != "~"
     by_text = {one.text: one for one in (*(errors if is_number and typed.startswith("-") else ()), *recent)}
     low = typed.lower()
     found = [

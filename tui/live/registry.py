@@ -23,6 +23,7 @@ EXTRA_LABELS: Final = {
     "histograms": "histograms",
     "stacks": "stacks",
     "maps": "maps",
+    "timeline": "time line",
 }
 """Views whose labels stand in that line only while they are shown."""
 _CLASSES: Final = {
@@ -38,6 +39,7 @@ _CLASSES: Final = {
     "histograms": "HistogramsView",
     "stacks": "StacksView",
     "maps": "MapsView",
+    "timeline": "TimelineView",
 }
 
 

@@ -32,7 +32,7 @@ from widgets.lists.tail_table import TailTable
 if TYPE_CHECKING:
     from probes.command import Armable
     from tui.dialogs.preset_screen import PickedPreset
-    from tui.messages import EventsWanted
+    from tui.messages import EventShown, EventsWanted
     from tui.present.first_row import FirstRows, Preview
     from tui.views.events.pane import EventsPane
     from tui.views.summary.pane import SummaryPane
@@ -158,6 +158,11 @@ class LiveScreen(Screen[None]):
         self.views.events.pane.only(and_condition(self.filter.text, event.condition))
         if event.view != "events":
             await self.action_view(event.view)
+
+    async def on_event_shown(self, event: EventShown) -> None:
+        event.stop()
+        await self.action_view("events")
+        self.views.events.show_event(event.seq)
 
     def on_events_pane_kernel_filter_wanted(self, event: EventsPane.KernelFilterWanted) -> None:
         event.stop()

@@ -54,6 +54,10 @@ class ViewSwitch:
     async def show(self, name: str) -> None:
         """Show another view, and give it the keyboard."""
         view = await self.made(name)
+        store = self.watch.store if self.watch else None
+        record = self.current.record_under_cursor(store) if store and view is not self.current else None
+        if record is not None and store is not None:
+            view.point_to(store, record.seq)
         self.current.pane.display = False
         self.current = view
         view.pane.display = True

@@ -115,6 +115,9 @@ class View(ABC):
         """Return the event under the cursor; None: there is no cursor, or the row was dropped."""
         return None
 
+    def point_to(self, store: Store, seq: int) -> None:  # noqa: B027 - most views keep a place of their own
+        """Put the cursor on an event that was under the cursor of the view before."""
+
     def functions_on_screen(self) -> list[str]:
         """Return the names of the visible functions, each once, the newest first."""
         return []

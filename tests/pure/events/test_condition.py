@@ -8,6 +8,7 @@ import random
 import re
 import struct
 from collections.abc import Collection, Mapping
+from decimal import Decimal
 from functools import cache
 from types import MappingProxyType
 
@@ -19,12 +20,20 @@ from hypothesis import strategies as st
 from events.batch import Batch, Chunk
 from events.decode import Decoder
 from events.format import EventFormat, Field, HeaderPage, parse_format
+from events.kernel_time import seconds
 from events.record import Record
 from events.search.comparison import NUMERIC, TextComparison
-from events.search.condition_parser import ConditionError, condition_error, parse_condition, quote_value
+from events.search.condition_parser import (
+    ConditionError,
+    and_condition,
+    condition_error,
+    parse_condition,
+    quote_value,
+)
 from events.search.field_kinds import ValueKind, value_kinds
 from events.search.filtered_rows import FilteredRows
 from events.search.sorted_rows import sort_rows
+from events.search.time_comparison import interval_clause, without_interval
 from events.store.store import Store
 from tests.events_data import entry, event, page
 from tests.pure.events.test_columns import EV
@@ -344,3 +353,56 @@ def test_order_of_events_that_came_as_text():
     records = [store.record(seq) for seq in sort_rows(store, rows, "cpu")]
     assert [record.cpu for record in records] == sorted(pid % 3 for pid in range(3, 8))
     assert [record.pid for record in records] == sorted(range(3, 8), key=lambda pid: pid % 3)
+
+
+@pytest.mark.parametrize("operator", ["==", "!=", "<", "<=", ">", ">="])
+@pytest.mark.parametrize("digits", [0, 3, 6, 7, 9])
+@pytest.mark.parametrize("name", ["time", "TIME"])
+def test_times_are_seconds_as_rows_show_them(operator, digits, name):
+    """A time of microseconds means what is shown so; a longer one a nanosecond."""
+    for record in records()[:: len(records()) // 3]:
+        whole, rest = divmod(record.ts, 10**9)
+        exact = f"{whole}.{rest:09d}" if digits > 6 else seconds(record.ts)
+        text = exact[: len(exact) - 9 + digits] if digits > 6 else exact[: len(exact) - 6 + digits].rstrip(".")
+        unit = 1 if digits > 6 else 1000
+        wanted = int(Decimal(text) * 10**9) // unit
+        expected = [
+            other.seq
+            for other in records()
+            if COMPARED[operator]((other.ts + (500 if unit > 1 else 0)) // unit, wanted)
+        ]
+        assert holding(f"{name} {operator} {text}") == expected
+
+
+COMPARED = {"==": int.__eq__, "!=": int.__ne__, "<": int.__lt__, "<=": int.__le__, ">": int.__gt__, ">=": int.__ge__}
+
+
+@given(st.integers(0, 2**62), st.integers(0, 2**62), st.sampled_from(["", "pid == 1", "a < 1 || b < 2"]))
+def test_an_interval_is_added_and_taken_away_again(start, end, before):
+    clause = interval_clause("time", start, end)
+    both = and_condition(before, clause)
+    assert without_interval(both) == (f"({before})" if "||" in before else before)
+    assert without_interval(f"a < 1 || {clause}") == f"a < 1 || {clause}"
+    assert without_interval(clause) == ""
+    fields = {"a": ValueKind.NUMBER, "b": ValueKind.NUMBER}
+    low, high = (part for part in parse_condition(clause, fields, str).term.parts())
+    assert (low.low, high.low) == (start, end)
+    if before:
+        assert without_interval(before) == before
+        assert parse_condition(both, fields, str)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("time > 10us", "latency is the time of a call"), ("time == now", "seconds of the kernel's clock"),
+     ("time & 1", "time is a time"), ('time ~ "1*"', "time is a time"), ("time > -1", "seconds of the kernel")],
+)  # fmt: skip
+def test_other_texts_are_no_times(text, message):
+    with pytest.raises(ConditionError, match=message):
+        parse_condition(text, FIELDS, str)
+
+
+def test_a_field_of_that_name_goes_first():
+    own = {"time": ValueKind.NUMBER}
+    parsed = parse_condition("time == 0x10 && TIME > 1.5", own, str)
+    assert [type(part).__name__ for part in parsed.term.parts()] == ["NumberComparison", "TimeComparison"]

@@ -11,6 +11,7 @@ from textual.message import Message
 from tui.dialogs import dialogs
 from tui.views.events.filtered_pane import SORT, FilteredPane
 from tui.views.events.preview_rows import preview_rows
+from tui.views.pause_position import Place
 from widgets.events.column_choice import ColumnChoice
 from widgets.events.event_rows import EventRows
 from widgets.number_format import grouped
@@ -294,6 +295,22 @@ class EventsPane(FilteredPane):
                 self.table.go_to(row)
                 return True
         return False
+
+    def go_to_event(self, seq: int) -> None:
+        """Put the cursor on an event, in the order of time, at once or as soon as the filter has found it."""
+        shown = self.shown
+        if shown is None:
+            return
+        if shown.order is not None:
+            shown.unsort()
+            self.refill()
+        row = shown.row_of(seq)
+        if row is not None:
+            self.table.go_to(row)
+        else:
+            self.table.follower.stand()
+            self._position.wanted = Place(seq, seq, self.table.window.page // 3)
+            self._continue()
 
     # -- marks --------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,82 @@
+"""Lanes of one kind: their names, and the events of the busiest in each cell. Imports no screen code."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from events.clocks.boots import ID_MASK
+from events.names.event_names import event_name
+from events.store.outage_mark import task_text
+from events.text import UNNAMED
+from events.timeline.lane_index import LaneIndex, LaneKind
+from foreign.count_text import counted
+
+if TYPE_CHECKING:
+    from events.search.filtered_rows import FilteredRows
+    from events.store.columns import Ints
+    from events.store.store import Store
+
+
+class LaneRow(NamedTuple):
+    """Events of one lane, or of several together, in each cell of a window."""
+
+    name: str
+    """Foreign text."""
+    kind: LaneKind | None
+    """Property by which events are in the lane; None: all events are."""
+    keys: tuple[int, ...] | None
+    """Keys in `events.timeline.lane_index.LaneIndex.lanes`; None: all events."""
+    counts: Ints
+    total: int
+
+
+class LaneGroup:
+    """All lanes of one kind."""
+
+    def __init__(self, store: Store, kind: LaneKind, passing: FilteredRows | None) -> None:
+        self.kind = kind
+        self.index = LaneIndex(store, kind, passing)
+        self._store = store
+
+    def lanes(self, rows: Ints, room: int) -> list[LaneRow]:
+        """Return the lanes with the most events between rows of the store, CPUs by number; those without room as one.
+
+        Args:
+            rows: first row of each cell, and the row after the last one.
+            room: number of lanes at most.
+        """
+        ends = rows[[0, -1]]
+        named = [(name, keys, int(self.index.counts(keys, ends)[0])) for name, keys in self._named().items()]
+        named.sort(key=lambda lane: (-lane[2], lane[1]))
+        rest = named[max(0, room - 1) :] if len(named) > room else []
+        shown = named[: len(named) - len(rest)]
+        if self.kind is LaneKind.CPU:
+            shown.sort(key=lambda lane: lane[1])
+        lanes = [LaneRow(name, self.kind, keys, self.index.counts(keys, rows), total) for name, keys, total in shown]
+        if rest and room > 0:
+            others = self.index.totals(rows) - sum((lane.counts for lane in lanes), np.zeros(len(rows) - 1, np.int64))
+            keys = tuple(key for _, own, _ in rest for key in own)
+            lanes.append(LaneRow(counted(len(rest), "other"), self.kind, keys, others, int(others.sum())))
+        return lanes
+
+    def _named(self) -> dict[str, tuple[int, ...]]:
+        """Return the keys of each lane by its name: an event that was armed again has several."""
+        found: dict[str, tuple[int, ...]] = {}
+        for key in self.index.lanes:
+            name = self._name(key)
+            found[name] = (*found.get(name, ()), key)
+        return found
+
+    def _name(self, key: int) -> str:
+        if self.kind is LaneKind.EVENT:
+            return event_name(self._store.event(key))
+        if self.kind is LaneKind.CPU:
+            return f"CPU {key}"
+        if key < 0:
+            return "no task"
+        boot, pid = key >> 32, key & ID_MASK
+        name = self._store.comm(key)
+        name = self.index.text_names.get(key, name) if name == UNNAMED else name
+        return task_text(name, pid, "") + (f" boot {boot + 1}" if boot and len(self._store.clock_resets) else "")
