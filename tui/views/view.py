@@ -15,6 +15,7 @@ from widgets.lists.tail_table import TailTable
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from events.calls.call_values import Call
     from events.record import Record
     from events.store.store import Store
     from kernel.watch.watch import Watch
@@ -44,6 +45,8 @@ class View(ABC):
     """Name of the command that shows the view, and id of its pane."""
     of_graph: ClassVar[bool] = False
     """True if it shows the function_graph tracer's calls while the tracer runs."""
+    has_details: ClassVar[bool] = False
+    """True if a pane beside it shows the details of the row under the cursor on a wide screen."""
     pane: Widget
     """Widget of the view; `focus` takes the keys."""
 
@@ -107,6 +110,15 @@ class View(ABC):
         """Return title and fields of a row. Raises IndexError if it was dropped."""
         raise IndexError(row)
 
+    @property
+    def detail_row(self) -> int | None:
+        """Row that the pane of details is about; None: there is none."""
+        return None
+
+    def call_of_row(self, watch: Watch, row: int) -> Call | None:  # noqa: ARG002 - most rows are no ends of calls
+        """Return the call that a row is, or is an end of. Raises IndexError if it was dropped."""
+        return None
+
     def chain(self, row: int) -> tuple[str, Sequence[StyledLine]] | None:  # noqa: ARG002 - most have fields
         """Return title and lines that stand for the fields of a row; None: `detail` has those."""
         return None
@@ -138,6 +150,13 @@ class TableView(View):
     def focus(self) -> Widget:
         """Widget that takes the keys."""
         return self.table
+
+    @property
+    def detail_row(self) -> int | None:
+        """Row under the cursor, or the newest while these are followed."""
+        table = self.table
+        row = table.rows.next - 1 if table.following else table.cursor
+        return row if table.window.has(row) else None
 
     @property
     def place(self) -> ViewPlace:

@@ -51,6 +51,8 @@ class SummaryText(NamedTuple):
 class SummaryList(LineList):
     """List of rows below a title."""
 
+    shows_blurred_cursor: ClassVar[bool] = False
+
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "select", "Only these", show=False, tooltip="Show the events with this value"),
     ]

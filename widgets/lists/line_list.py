@@ -56,6 +56,9 @@ class LineList(ScrollView, can_focus=True):
 
     ALLOW_SELECT = False
 
+    shows_blurred_cursor: ClassVar[bool] = True
+    """False for a list beside others: the cursor is drawn only while the list has the keyboard."""
+
     cursor: reactive[int] = reactive(0, repaint=False)
     """Number of the row under the cursor."""
 
@@ -164,11 +167,15 @@ class LineList(ScrollView, can_focus=True):
         if y < self.window.header_lines:
             strip = self._painter.line(self.header(width), width, look="header")
         elif self._is_drawn(row):
-            strip = self._painter.row(self.rows, row, width, row == self.cursor)
+            strip = self._painter.row(self.rows, row, width, row == self.cursor and self._shows_cursor)
         else:
             return self._painter.blank(columns)
         left = self.scroll_offset.x
         return strip if width == columns else strip.crop(left, left + columns)
+
+    @property
+    def _shows_cursor(self) -> bool:
+        return self.shows_blurred_cursor or self.has_focus
 
     def _is_drawn(self, row: int) -> bool:
         """Return whether a row is drawn; for views that hold some rows back."""

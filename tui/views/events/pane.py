@@ -295,6 +295,13 @@ class EventsPane(FilteredPane):
                 return True
         return False
 
+    def go_to_event(self, seq: int) -> bool:
+        """Put the cursor on an event by its sequence number; return False if it is hidden or dropped."""
+        row = self.shown.row_of(seq) if self.shown is not None else None
+        if row is not None:
+            self.table.go_to(row)
+        return row is not None
+
     # -- marks --------------------------------------------------------------------------------------------------
 
     def action_mark(self) -> None:

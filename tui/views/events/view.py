@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from events.store.outage_mark import task_text
 from tui.filter.filter import Filter, PassCount
-from tui.present.status import detail_of, note_of
+from tui.present.status import note_of
+from tui.views.events.detail import call_of_event, detail_of_event
 from tui.views.events.pane import EventsPane
 from tui.views.view import TableView
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from events.calls.call_values import Call
     from events.record import Record
     from events.store.store import Store
     from kernel.watch.watch import Watch
@@ -28,6 +29,7 @@ class EventsView(TableView):
     """View with a table of the store."""
 
     name: ClassVar[str] = "events"
+    has_details: ClassVar[bool] = True
     pane: EventsPane
 
     def __init__(self, chosen: Filter) -> None:
@@ -95,10 +97,13 @@ class EventsView(TableView):
         """Return every field of the event. Raises IndexError if it was dropped."""
         if self._shown is None:
             raise IndexError(row)
-        record = self._shown.item(row)
-        task = task_text(record.comm, record.pid, record.event)
-        title = f"{self.pane.stamp(record.ts, record.seq)}  {record.event} of {task} on CPU {record.cpu}"
-        return title, detail_of(watch, record)
+        shown = self._shown
+        return detail_of_event(watch, shown.store, shown.item(row), self.pane.stamp)
+
+    def call_of_row(self, watch: Watch, row: int) -> Call | None:
+        """Return the call that the event of a row is an end of. Raises IndexError if it was dropped."""
+        shown = self._shown
+        return call_of_event(watch, shown.store, shown.number(row)) if shown is not None else None
 
     def record_under_cursor(self, store: Store) -> Record | None:  # noqa: ARG002 - of every view
         """Return the event under the cursor."""
