@@ -139,3 +139,24 @@ async def test_the_pane_is_filled_once_however_far_the_cursor_goes(monkeypatch):
             pane.table.cursor = row
         await until(lambda: filled, pilot)
         assert filled == [pane.table.rows.next - 1]
+
+
+async def test_the_kind_under_the_cursor_has_columns_once_it_rests():
+    async with live((120, 40)) as (pilot, pane, _screen):
+
+        def titles() -> list[str]:
+            return [column.name for column in pane.choice.shown if not column.of_all]
+
+        await until(titles, pilot)
+        await pilot.press("up")
+        while not pane.record.event.endswith("vfs_write__exit"):
+            await pilot.press("up")
+        await until(lambda: titles() == ["count", "ret", "pos_0"], pilot)
+        assert pane.record.event.endswith("vfs_write__exit"), "the cursor stays on its row"
+        assert any("other fields" in line and "pos_0" in line for line in screen_text(pilot.app))
+        assert any("filename=/proc/self/exe" in line for line in screen_text(pilot.app))
+        await pilot.press("A")
+        everything = titles()
+        assert {"f_pos", "dfd", "filename", "pos_0"} <= set(everything)
+        await pilot.press("up", "up", "A")
+        await until(lambda: len(titles()) < len(everything), pilot)

@@ -91,9 +91,7 @@ class DetailControl:
         self.due()
 
     def due(self) -> None:
-        """Fill the pane once the cursor, or the newest row, has rested."""
-        if not self.is_shown:
-            return
+        """Fill the pane, and tell the view, once the cursor or the newest row has rested."""
         now = time.monotonic()
         self._row, self._due_at = (self._views.current.name, self._views.current.detail_row), now + REST
         if self._timer is None:
@@ -102,29 +100,34 @@ class DetailControl:
 
     def news(self) -> None:
         """Take notice of rows that arrived: while they are followed the pane is about the newest."""
-        if self.is_shown and (self._views.current.name, self._views.current.detail_row) != self._row:
+        if (self._views.current.name, self._views.current.detail_row) != self._row:
             self.due()
 
     def _look(self) -> None:
         """Fill the pane if the row has rested; rows that never rest leave it empty."""
         self._timer, now = None, time.monotonic()
         if now >= self._due_at - _EARLY:
-            self._fill()
+            self._rested()
             return
-        if now - self._asked_at > _STALE:
+        if now - self._asked_at > _STALE and self.is_shown:
             self.pane.show(_WAITING, ())
         self._timer = self._screen.set_timer(self._due_at - now, self._look, name="details")
 
-    def _fill(self) -> None:
-        view, watch = self._views.current, self._views.watch
-        if not self.is_shown:
-            return
+    def _rested(self) -> None:
+        view = self._views.current
         row = view.detail_row
+        if row is not None:
+            view.rested(row)
+        if self.is_shown:
+            self._fill(row)
+
+    def _fill(self, row: int | None) -> None:
+        watch = self._views.watch
         if watch is None or row is None:
             self.pane.show(_WAITING, ())
             return
         try:
-            self.pane.show(*view.detail(watch, row))
+            self.pane.show(*self._views.current.detail(watch, row))
         except IndexError:
             self.pane.show(_DROPPED, ())
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, ClassVar
 
 from tui.filter.filter import Filter, PassCount
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from events.store.store import Store
     from kernel.watch.watch import Watch
     from probes.command import Armable
+    from probes.plans.plan import Plan
     from tui.present.first_row import FirstRows
     from tui.views.events.model import EventItems
     from tui.views.filtered_table import FilteredTable
@@ -37,19 +39,39 @@ class EventsView(TableView):
         self.pane = EventsPane(self.name)
         self._shown: FilteredTable[EventItems] | None = None
         self._fields: tuple[str, ...] = ()
+        self._plans: tuple[Plan, ...] | None = None
         self._columns: dict[Armable, tuple[str, ...]] = {}
 
     def tick(self, watch: Watch, store: Store, fields: tuple[str, ...]) -> bool:
         """Show new events; rows are decoded when they are drawn."""
+        plans = watch.event_fields.plans
         if self._shown is None or fields != self._fields:
             from tui.views.events.model import event_table
 
-            self._fields = fields
+            self._fields, self._plans = fields, None
             self._shown = event_table(watch, store, self.filter)
             self.pane.show(self._shown, fields)
+        if plans != self._plans:
+            from tui.present.watched_events import kinds_of
+
+            self._plans = plans
+            self.pane.use_kinds(kinds_of(plans, fields))
         if self._columns:
             self._prefer(watch)
-        return self.pane.tick()
+        more = self.pane.tick()
+        if self.pane.kinds.is_undecided:
+            self._show_kind(self._shown.next - 1)
+        return more
+
+    def rested(self, row: int) -> None:
+        """Give columns to the fields of the kind of event under the cursor; rows that are followed keep theirs."""
+        if not self.table.following:
+            self._show_kind(row)
+
+    def _show_kind(self, row: int) -> None:
+        with contextlib.suppress(IndexError):
+            if self._shown is not None:
+                self.pane.show_kind(self._shown.item(row).event)
 
     def preview(self, rows: FirstRows) -> None:
         """Show the first rows of a recording, until the store has them."""
