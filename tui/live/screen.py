@@ -138,7 +138,7 @@ class LiveScreen(Screen[None]):
     def _followed(self, event: TailTable.Followed) -> None:
         event.stop()
         self._show_line()
-        self.details.due()
+        self.details.arrange()  # the other table of the view may be shown
 
     @on(LineList.Highlighted)
     def _highlighted(self, event: LineList.Highlighted) -> None:
@@ -282,7 +282,9 @@ class LiveScreen(Screen[None]):
         self.notify(self.views.next_clock(), markup=False)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 - Textual's
-        """Offer to undo where a step can be undone."""
+        """Offer to undo where a step can be undone, and details where rows have some."""
+        if action in ("pane", "call_end"):
+            return self.views.current.has_details
         return action != "take_back" or len(self.bench.undo) > 0
 
     def action_take_back(self) -> None:

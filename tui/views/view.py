@@ -45,8 +45,6 @@ class View(ABC):
     """Name of the command that shows the view, and id of its pane."""
     of_graph: ClassVar[bool] = False
     """True if it shows the function_graph tracer's calls while the tracer runs."""
-    has_details: ClassVar[bool] = False
-    """True if a pane beside it shows the details of the row under the cursor on a wide screen."""
     pane: Widget
     """Widget of the view; `focus` takes the keys."""
 
@@ -109,6 +107,11 @@ class View(ABC):
     def detail(self, watch: Watch, row: int) -> tuple[str, tuple[DetailField, ...]]:  # noqa: ARG002
         """Return title and fields of a row. Raises IndexError if it was dropped."""
         raise IndexError(row)
+
+    @property
+    def has_details(self) -> bool:
+        """True if a pane beside it shows the details of the row under the cursor on a wide screen."""
+        return False
 
     @property
     def detail_row(self) -> int | None:

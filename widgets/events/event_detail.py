@@ -64,7 +64,6 @@ class _DetailRows:
 
 
 class _DetailList(LineList):
-    shows_blurred_cursor: ClassVar[bool] = False
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "select", "Back", show=False)]
 
     def header(self, columns: int) -> Iterable[Piece]:
@@ -94,6 +93,7 @@ class EventDetail(Vertical):
     def __init__(self, id: str | None = None) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id)
         self._list = _DetailList(header=True)
+        self._list.cursor_scope = self
         self._whole = Static("", classes="whole", markup=False)
 
     def compose(self) -> ComposeResult:

@@ -12,6 +12,7 @@ from textual.message import Message
 from textual.reactive import reactive
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
+from textual.widget import Widget
 
 from widgets.lists.follow_state import FollowState
 from widgets.lists.line_paint import COMPONENTS, LinePainter
@@ -56,8 +57,8 @@ class LineList(ScrollView, can_focus=True):
 
     ALLOW_SELECT = False
 
-    shows_blurred_cursor: ClassVar[bool] = True
-    """False for a list beside others: the cursor is drawn only while the list has the keyboard."""
+    cursor_scope: Widget | None = None
+    """Widget that the keyboard must be in for the cursor to be drawn: of a list beside others; None: anywhere."""
 
     cursor: reactive[int] = reactive(0, repaint=False)
     """Number of the row under the cursor."""
@@ -99,6 +100,8 @@ class LineList(ScrollView, can_focus=True):
     def on_mount(self) -> None:
         """Set the extent of the rows that were given at construction."""
         self.rows_changed()
+        if self.cursor_scope is not None:
+            self.watch(self.screen, "focused", lambda: self.window.refresh_row(self.cursor), init=False)
 
     @property
     def rows(self) -> Rows:
@@ -175,7 +178,8 @@ class LineList(ScrollView, can_focus=True):
 
     @property
     def _shows_cursor(self) -> bool:
-        return self.shows_blurred_cursor or self.has_focus
+        scope = self.cursor_scope
+        return scope is None or scope.has_focus or scope.has_focus_within
 
     def _is_drawn(self, row: int) -> bool:
         """Return whether a row is drawn; for views that hold some rows back."""

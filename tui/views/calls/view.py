@@ -79,7 +79,6 @@ class CallsView(TableView):
     """View of the calls whose ends are among the events."""
 
     name: ClassVar[str] = "calls"
-    has_details: ClassVar[bool] = True
     pane: CallsPane
 
     def __init__(self, chosen: Filter) -> None:
@@ -113,6 +112,11 @@ class CallsView(TableView):
     def table_name(self) -> str:
         """Name of the table of calls."""
         return self.name
+
+    @property
+    def has_details(self) -> bool:
+        """True: a row has no types and no stacks."""
+        return True
 
     @property
     def filtered(self) -> PassCount:

@@ -31,7 +31,6 @@ class EventsView(TableView):
     """View with a table of the store."""
 
     name: ClassVar[str] = "events"
-    has_details: ClassVar[bool] = True
     pane: EventsPane
 
     def __init__(self, chosen: Filter) -> None:
@@ -104,6 +103,11 @@ class EventsView(TableView):
     def names_changed(self) -> None:
         """Filter and format rows with new names of tasks."""
         self.pane.names_changed()
+
+    @property
+    def has_details(self) -> bool:
+        """True: a row has only some of its fields."""
+        return True
 
     @property
     def filtered(self) -> PassCount:

@@ -54,7 +54,6 @@ class GraphView(TableView):
 
     name: ClassVar[str] = "graph"
     of_graph: ClassVar[bool] = True
-    has_details: ClassVar[bool] = True
 
     def __init__(self, chosen: Filter) -> None:
         super().__init__(chosen)
@@ -164,6 +163,11 @@ class GraphView(TableView):
     def table_name(self) -> str:
         """Name of the table of hot spots while these are shown; empty: the tree, which `graph --json` exports."""
         return "hot-spots" if self.pane.table is self.pane.hot else ""
+
+    @property
+    def has_details(self) -> bool:
+        """True for the tree; a row of the hot spots has all there is."""
+        return self.pane.table is self.graph
 
     @property
     def filtered(self) -> PassCount:
