@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+import math
+from typing import Final
+
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
+DECADES: Final = "10x each"
+"""Title of a column with bars of `decade_bar`."""
+_FIRST_DECADE: Final = 2
+"""Power of ten of the nanoseconds at which these bars begin."""
 _STEPS = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 
@@ -47,3 +54,11 @@ def bar(share: float, columns: int) -> str:
         eighths = max(1, eighths)
     full, rest = divmod(min(eighths, columns * 8), 8)
     return ("█" * full + (_EIGHTHS[rest] if rest else "")).ljust(columns)
+
+
+def decade_bar(nanoseconds: int, columns: int) -> str:
+    """Return a bar of a duration, a column for each tenfold from 100 ns on: one of 8 ends at 10 s."""
+    if nanoseconds <= 0:
+        return " " * columns
+    decades = max(0.0, math.log10(nanoseconds) - _FIRST_DECADE)
+    return bar(max(decades / columns, 1e-6), columns)

@@ -56,9 +56,9 @@ class FinishedCalls(NamedTuple):
 class CallMatching:
     """Stepwise matching of the ends of calls among the rows of a store."""
 
-    def __init__(self, store: Store, limit: int = 1 << 16) -> None:
-        """Start with the oldest row. At most `limit` calls are open at the same time."""
-        self.at = store.first_seq
+    def __init__(self, store: Store, limit: int = 1 << 16, start: int | None = None) -> None:
+        """Start with a row; None: the oldest. At most `limit` calls are open at the same time."""
+        self.at = store.first_seq if start is None else start
         """Sequence number of the first row that has not been processed."""
         self.skipped_events = store.evicted
         """Number of events that the store dropped before they were processed."""
@@ -71,7 +71,9 @@ class CallMatching:
         self._pairing = Pairing(
             spans.may_lack_ends, limit, events_lost=spans.may_lack_events, newest_task=spans.newest_task
         )
-        if store.evicted:
+        if self.at > store.first_seq:
+            self._pairing.starts.forget(store.row(self.at).ts)  # what is older is as if it was not there
+        elif store.evicted:
             self._pairing.starts.forget(store.dropped_until)
         self._ends: Mapping[str, EndRole] = {}
         self._missed: Mapping[str, int | None] = {}

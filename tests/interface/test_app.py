@@ -255,7 +255,7 @@ async def test_a_filter_is_checked_as_it_is_set(kernel_only):
 
 async def test_details_of_an_event(recording):
     app = application(recording)
-    async with app.run_test(size=SIZE) as pilot:
+    async with app.run_test(size=(100, 40)) as pilot:
         await until(lambda: app.current_watch and app.current_watch.ended, pilot)
         await pilot.press("enter")
         await until(lambda: app.screen.query(EventDetail), pilot)

@@ -104,20 +104,26 @@ async def let_go(app: Probewright, pilot: Pilot[Any], opening: Held) -> None:
     await until(lambda: app.places.live.views.current.pane.shown is not None or not app.places.live.is_current, pilot)
 
 
+def above_details(app) -> list[str]:
+    """Return the lines above the pane of details, which waits for the store."""
+    lines = screen_text(app)
+    return lines[: next(n for n, line in enumerate(lines) if line.startswith("─"))]
+
+
 async def test_the_rows_stand_before_the_recording_is_open_and_stay(preview):
     read = Read(preview, events=True)
     read.finish()
     async with starting(read) as (app, pilot, opening):
         await until(
-            lambda: app.places.live and app.places.live.is_current and "exe-384" in screen_text(app)[-2], pilot
+            lambda: app.places.live and app.places.live.is_current and "exe-384" in above_details(app)[-1], pilot
         )
         assert app.planner is None and app.current_watch is None
-        before = screen_text(app)
+        before = above_details(app)
         assert before[0].startswith(" probewright  default.pwr · Linux 7.2") and "4 probes  lost 0" in before[0]
         assert "shown 790" in before[1] and "■ recorded" in before[1] and str(BUILD_PROBE) in before[1]
         await let_go(app, pilot, opening)
         assert app.planner is not None
-        assert screen_text(app) == before
+        assert above_details(app) == before
 
 
 async def test_the_place_of_the_events_is_there_before_its_rows(preview):
@@ -160,7 +166,7 @@ async def test_who_leaves_for_the_functions_is_not_taken_back(preview):
         await let_go(app, pilot, opening)
         assert app.places.compose.is_current
         await pilot.press("f3")
-        await until(lambda: "exe-384" in screen_text(app)[-2], pilot)
+        await until(lambda: "exe-384" in above_details(app)[-1], pilot)
 
 
 async def test_a_held_row_stays_under_the_cursor(preview):

@@ -39,6 +39,7 @@ from tui.dialogs.target_screen import TargetScreen
 from tui.hosts.host_row import host_line
 from tui.hosts.screen import HostsScreen
 from tui.hosts.triggers import HostsTriggerScreen
+from tui.live.detail import DetailScreen
 from tui.live.losses import LossScreen
 from tui.live.triggers import TriggerScreen
 from tui.present import ways_out
@@ -595,6 +596,16 @@ async def test_where_the_filter_hides_all_that_comes_of_a_probe(recording):
         await until(lambda: not app.places.live.filter.text and not says(app, str(ways_out.NO_FILTER)), pilot)
 
 
+async def test_details_open_by_the_key_that_a_narrow_screen_names(recording):
+    app = application(recording)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(lambda: app.current_watch and app.current_watch.ended and app.places.live, pilot)
+        await pilot.press("P")
+        await until(lambda: says(app, str(ways_out.SHOW_DETAILS)), pilot)
+        await take(pilot, ways_out.SHOW_DETAILS)
+        await until(lambda: isinstance(app.screen, DetailScreen), pilot)
+
+
 def test_each_way_is_taken_somewhere():
     assert set(WAYS) == {
         *OF_RECORDING,
@@ -602,6 +613,7 @@ def test_each_way_is_taken_somewhere():
         *OF_LINE,
         *OF_HOSTS,
         "NO_FILTER",
+        "SHOW_DETAILS",
         "SUM_UP",
         "BUILD_PROBE",
         "OPEN_KERNEL",

@@ -45,9 +45,16 @@ async def test_fields_and_the_whole_of_one():
 
 async def test_values_before_bytes_where_it_is_narrow():
     app = host()
-    async with app.shown(60):
+    async with app.shown(80):
         assert "offset" in app.text
         assert "bytes" not in app.text
+
+
+async def test_values_and_types_before_offsets_where_it_is_narrower():
+    app = host()
+    async with app.shown(60):
+        assert "type" in app.text
+        assert "offset" not in app.text
 
 
 async def test_the_cursor_stays_on_its_field_and_escape_closes():

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from events.calls.call_around import call_around
 from events.calls.call_values import UnpairedReason
 from events.calls.calls import Calls
 from events.store.store import Store
@@ -90,6 +91,21 @@ def test_no_false_pair(watch: Watch, arguments: bool) -> None:
     assert told["known by their number"] > 30 * ROUNDS
     assert calls.paired > 0.95 * ends["exit"], (told, ends, calls.unpaired_counts)
     assert told["__dev_queue_xmit__entry"] >= ROUNDS
+
+
+@pytest.mark.parametrize("guest", ["7.2"], indirect=True)
+def test_the_events_around_one_prove_the_call_that_all_events_prove(watch: Watch) -> None:
+    store, calls = _calls(watch, arguments=True)
+    ends = ends_of(watch.event_fields.plans)
+    pairs: dict[int | None, tuple[int | None, ...]] = {}
+    for call in map(calls.call, range(calls.first, calls.next)):
+        if call.unpaired_reason is None and not call.is_mark:
+            pairs |= dict.fromkeys(call[:2], call[:2])
+    seqs = [*range(store.first_seq, store.next_seq, 97), store.next_seq - 1]
+    found = [(seq, call_around(store, ends, seq)) for seq in seqs]
+    paired = [(seq, call) for seq, call in found if call is not None and call.unpaired_reason is None]
+    assert [call[:2] for _, call in paired] == [pairs[seq] for seq, _ in paired]
+    assert len(paired) > 0.95 * sum(seq in pairs for seq in seqs)
 
 
 @pytest.mark.parametrize("guest", ["7.2", "6.12"], indirect=True)

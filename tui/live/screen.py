@@ -18,15 +18,19 @@ from tui.filter.bar import FilterBar
 from tui.filter.filter import Filter, slower_than
 from tui.live.armed_control import ArmedControl
 from tui.live.clear_control import ClearControl
+from tui.live.details.control import DetailControl
+from tui.live.details.place import LEAST_COLUMNS
 from tui.live.filter_control import FilterControl
 from tui.live.status_lines import StatusLines
 from tui.live.view_switch import ViewSwitch
 from tui.present.status import fields_of
-from tui.present.ways_out import CHOOSE_TARGET, SEARCH_EVENTS, SHOW_CALLS
+from tui.present.ways_out import CHOOSE_TARGET, NO_FILTER, SEARCH_EVENTS, SHOW_CALLS, SHOW_DETAILS
 from tui.refresh import SLOWEST
 from tui.views.events.filtered_pane import FilteredPane
 from tui.workbench import Workbench
+from widgets.events.event_detail import EventDetail
 from widgets.footer import KeyFooter
+from widgets.lists.line_list import LineList
 from widgets.lists.tail_table import TailTable
 
 if TYPE_CHECKING:
@@ -55,6 +59,7 @@ class LiveScreen(Screen[None]):
         """Filter of all views, their search and the exports."""
         self.views = ViewSwitch(self, bench, self.filter)
         self.status = StatusLines(bench, self.views)
+        self.details = DetailControl(self, self.views)
         self.filtering = FilterControl(bench, self.filter, self.views, self.tick, self._show_line)
         self.armed = ArmedControl(self, bench, self.views)
         self._clearing = ClearControl(self, bench, self.views, self.on_screen_resume)
@@ -63,12 +68,15 @@ class LiveScreen(Screen[None]):
     def compose(self) -> ComposeResult:
         yield self.status.top
         yield self.status.line
-        yield self.views.events.pane
+        yield self.details.area
         yield self.filtering.bar
         yield KeyFooter("help")
 
     def on_mount(self) -> None:
         self.views.show_times()
+
+    def on_resize(self) -> None:
+        self.details.arrange()
 
     def on_screen_resume(self) -> None:
         self.tick()
@@ -104,6 +112,7 @@ class LiveScreen(Screen[None]):
             self._more.stop()
         more = self.views.current.tick(watching, watching.store, fields_of(watching))
         more |= self.filtering.look(watching, watching.store)
+        self.details.news()
         self._more = self.set_timer(_SOON, self.tick, name="more") if more else None
         if not more or time.monotonic() - self.status.shown_at >= SLOWEST:
             self._show_line()
@@ -112,6 +121,7 @@ class LiveScreen(Screen[None]):
         """Show names of tasks that are known only now."""
         self.views.names_changed()
         self.filtering.show()
+        self.details.due()
 
     def refresh_state(self) -> None:
         """Show anew what is armed and what was lost."""
@@ -128,6 +138,17 @@ class LiveScreen(Screen[None]):
     def _followed(self, event: TailTable.Followed) -> None:
         event.stop()
         self._show_line()
+        self.details.arrange()  # the other table of the view may be shown
+
+    @on(LineList.Highlighted)
+    def _highlighted(self, event: LineList.Highlighted) -> None:
+        event.stop()
+        self.details.due()
+
+    @on(EventDetail.Closed)
+    def _details_left(self, event: EventDetail.Closed) -> None:
+        event.stop()
+        self.set_focus(self.views.current.focus)
 
     @on(TailTable.DetailRequested)
     def _detail_requested(self, event: TailTable.DetailRequested) -> None:
@@ -176,6 +197,7 @@ class LiveScreen(Screen[None]):
     def _filter_changed(self, event: FilteredPane.FilterChanged) -> None:
         event.stop()
         self.filtering.changed()
+        self.details.due()
 
     @on(FilterBar.Done)
     def _filter_done(self, event: FilterBar.Done) -> None:
@@ -183,6 +205,7 @@ class LiveScreen(Screen[None]):
         self.set_focus(self.views.current.focus)
         if event.changed:
             self.filtering.changed()
+            self.details.due()
         self.filtering.show()
 
     # -- views -----------------------------------------------------------------------------------------------------
@@ -194,6 +217,7 @@ class LiveScreen(Screen[None]):
     async def action_view(self, view: str) -> None:
         """Show another view of the events."""
         await self.views.show(view)
+        self.details.arrange()
         self.tick()
 
     async def show_armed(self, probe: Armable) -> None:
@@ -235,6 +259,23 @@ class LiveScreen(Screen[None]):
         if not self.views.events.pane.go_to_newest(events):
             self.notify("no event of it is on the list yet", markup=False)
 
+    def action_pane(self) -> None:
+        """Hide the details beside the rows, or show them again."""
+        if not self.details.toggle():
+            self.notify(
+                f"details stand beside the rows from {LEAST_COLUMNS} columns on: {SHOW_DETAILS}", markup=False
+            )
+
+    async def action_call_end(self, end: str) -> None:
+        """Go to the entry or the exit of the call under the cursor, among the events."""
+        found = self.details.call_end(end == "exit")
+        if isinstance(found, str):
+            self.notify(found, markup=False)
+            return
+        await self.action_view("events")
+        if not self.views.events.pane.go_to_event(found):
+            self.notify(f"its {end} is hidden by the filter, or was dropped: {NO_FILTER}", markup=False)
+
     def action_clear(self) -> None:
         """Show only events that arrive from now on."""
         self._clearing.clear()
@@ -246,7 +287,9 @@ class LiveScreen(Screen[None]):
         self.notify(self.views.next_clock(), markup=False)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 - Textual's
-        """Offer to undo where a step can be undone."""
+        """Offer to undo where a step can be undone, and details where rows have some."""
+        if action in ("pane", "call_end"):
+            return self.views.current.has_details
         return action != "take_back" or len(self.bench.undo) > 0
 
     def action_take_back(self) -> None:

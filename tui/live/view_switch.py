@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from textual.screen import Screen
 
-from tui.filter.bar import LiveFilterBar
 from tui.filter.filter import Filter
 from tui.live.registry import make_view
 from tui.present.event_times import ClockFace, stamp_of
@@ -15,6 +14,8 @@ from tui.views.view import View
 from tui.workbench import Workbench
 
 if TYPE_CHECKING:
+    from textual.widget import Widget
+
     from kernel.watch.watch import Watch
     from widgets.events.times import Stamp
 
@@ -69,7 +70,8 @@ class ViewSwitch:
             view = self.by_name[name] = make_view(name, self._filter)
             view.show_times(self._stamp)
             view.pane.display = False
-            await self._screen.mount(view.pane, before=self._screen.query_one(LiveFilterBar))
+            area = cast("Widget", self.events.pane.parent)
+            await area.mount(view.pane, after=self.events.pane)
         return self.by_name[name]
 
     def next_clock(self) -> str:

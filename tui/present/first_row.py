@@ -39,6 +39,8 @@ class FirstRows(NamedTuple):
     """True if the recording was read to its end."""
     is_truncated: bool
     """True if the file is truncated."""
+    kinds: Mapping[str, frozenset[str]]
+    """Fields of each event by its path, see `tui.present.watched_events.kinds_of`."""
 
 
 class Preview(NamedTuple):

@@ -15,7 +15,7 @@ from events.store.outage_mark import outage_of_batch, total_outage_seconds
 from kernel.errors import TargetUnusable
 from kernel.recording.plans import recorded_plans
 from tui.present.first_row import FirstRow, FirstRows
-from tui.present.watched_events import fields_of
+from tui.present.watched_events import fields_of, kinds_of
 
 if TYPE_CHECKING:
     from events.format import EventFormat
@@ -59,8 +59,9 @@ def first_rows(target: Target) -> FirstRows:
     for seq in range(max(store.first_seq, store.next_seq - _ROWS), store.next_seq):
         one = store.record(seq)
         rows.append(FirstRow(seq, one.ts, one.cpu, one.pid, one.comm, one.event, dict(values.values(one))))
+    fields = fields_of(plans, plans, store)
     return FirstRows(
-        fields_of(plans, plans, store),
+        fields,
         tuple(rows),
         store.first_seq,
         store.next_seq,
@@ -68,6 +69,7 @@ def first_rows(target: Target) -> FirstRows:
         LossTotals(store.lost_events, unread=store.undecodable, gap=gap, missed_counted=not plans),
         complete,
         recording.truncated,
+        kinds_of(plans, fields),
     )
 
 

@@ -158,8 +158,11 @@ def rates_of(watch: Watch | None) -> dict[str, float | None]:
     return found
 
 
-def detail_of(watch: Watch, record: Record) -> tuple[DetailField, ...]:
-    """Return every field of an event: captured ones, stack, time of day and cgroup, then those the kernel adds."""
+def detail_of(watch: Watch, record: Record, call: tuple[DetailField, ...] = ()) -> tuple[DetailField, ...]:
+    """Return every field of an event: captured ones, stack, time of day and cgroup, then those the kernel adds.
+
+    `call`: rows on the call that the event is an end of, after the captured fields.
+    """
     from events.record import detail
     from events.stacks.stack import is_stack
     from events.store.outage_mark import is_mark, mark_values
@@ -185,7 +188,7 @@ def detail_of(watch: Watch, record: Record) -> tuple[DetailField, ...]:
         rows.append(DetailField(field.name, both, field.type, field.offset, len(one.raw), one.data))
     captured, of_probe, common = ([row for row in rows if rank_of(row.name) == rank] for rank in range(3))
     known = (*_day_row(watch, record), *_cgroup_row(watch, record))
-    return (*captured, *stack_rows(watch, record), *known, *of_probe, *common)
+    return (*captured, *call, *stack_rows(watch, record), *known, *of_probe, *common)
 
 
 def rank_of(name: str) -> int:

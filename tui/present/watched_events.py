@@ -93,6 +93,18 @@ def fields_of(plans: Sequence[Plan], armed: Iterable[Plan], store: Store | None)
     return tuple(names | dict.fromkeys(("note",) if stacks_alone else ()))
 
 
+def kinds_of(plans: Iterable[Plan], fields: Iterable[str]) -> dict[str, frozenset[str]]:
+    """Return the fields of each event by its path: those that its probe records at any end, of the given ones.
+
+    Events without any of these are left out.
+    """
+    shown, kinds = frozenset(fields), dict[str, frozenset[str]]()
+    for plan in plans:
+        if names := shown.intersection(column.name for event in plan.events for column in event.columns):
+            kinds |= dict.fromkeys((event.path for event in plan.events), names)
+    return kinds
+
+
 def _received(store: Store | None) -> set[str]:
     return {store.event(number) for number, count in store.totals.items() if count} if store else set()
 

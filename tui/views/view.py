@@ -15,6 +15,7 @@ from widgets.lists.tail_table import TailTable
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from events.calls.call_values import Call
     from events.record import Record
     from events.store.store import Store
     from kernel.watch.watch import Watch
@@ -107,6 +108,23 @@ class View(ABC):
         """Return title and fields of a row. Raises IndexError if it was dropped."""
         raise IndexError(row)
 
+    @property
+    def has_details(self) -> bool:
+        """True if a pane beside it shows the details of the row under the cursor on a wide screen."""
+        return False
+
+    @property
+    def detail_row(self) -> int | None:
+        """Row that the pane of details is about; None: there is none."""
+        return None
+
+    def rested(self, row: int) -> None:  # noqa: B027 - most views have the same columns for all rows
+        """Take notice that the cursor rests on a row."""
+
+    def call_of_row(self, watch: Watch, row: int) -> Call | None:  # noqa: ARG002 - most rows are no ends of calls
+        """Return the call that a row is, or is an end of. Raises IndexError if it was dropped."""
+        return None
+
     def chain(self, row: int) -> tuple[str, Sequence[StyledLine]] | None:  # noqa: ARG002 - most have fields
         """Return title and lines that stand for the fields of a row; None: `detail` has those."""
         return None
@@ -141,6 +159,13 @@ class TableView(View):
     def focus(self) -> Widget:
         """Widget that takes the keys."""
         return self.table
+
+    @property
+    def detail_row(self) -> int | None:
+        """Row under the cursor, or the newest while these are followed."""
+        table = self.table
+        row = table.rows.next - 1 if table.following else table.cursor
+        return row if table.window.has(row) else None
 
     @property
     def place(self) -> ViewPlace:

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 from widgets.events.event_rows import FIXED, EventColumn
+
+_FEW: Final = 4
+"""Fields that may have columns of their own whatever events have them."""
+
+
+def is_mixed(kinds: Collection[frozenset[str]]) -> bool:
+    """Return True if columns for the fields of all kinds of events would be empty for the most part."""
+    fields = frozenset[str]().union(*kinds)
+    return len(fields) > _FEW and 2 * sum(map(len, set(kinds))) < len(fields) * len(set(kinds))
 
 
 @dataclass(frozen=True)
@@ -17,11 +27,27 @@ class ColumnChoice:
     hidden: frozenset[EventColumn] = frozenset()
     current: EventColumn | None = None
     """Column that keys apply to; None: not chosen yet."""
+    kind: frozenset[str] | None = None
+    """Fields that have columns, those of one kind of events; None: all."""
 
     @property
     def shown(self) -> tuple[EventColumn, ...]:
         """Visible columns in their order."""
-        return tuple(column for column in self.order if column not in self.hidden)
+        return tuple(column for column in self.order if column not in self.hidden and self._is_of_kind(column))
+
+    @property
+    def rest(self) -> frozenset[str]:
+        """Fields that are shown, but have no column of their own."""
+        return frozenset(
+            column.name for column in self.order if column not in self.hidden and not self._is_of_kind(column)
+        )
+
+    def _is_of_kind(self, column: EventColumn) -> bool:
+        return self.kind is None or column.of_all or column.name in self.kind
+
+    def of_kind(self, fields: frozenset[str] | None) -> ColumnChoice:
+        """Give columns to the fields of one kind of events alone; None: to all."""
+        return replace(self, kind=fields)
 
     def with_fields(self, fields: Sequence[str]) -> ColumnChoice:
         """Set the fields: existing ones keep their place, new ones come last."""
@@ -29,7 +55,7 @@ class ColumnChoice:
         remaining = [column for column in self.order if column in there]
         new = [column for name in fields if (column := EventColumn(name)) not in self.order]
         current = self.current if self.current in there else None
-        return ColumnChoice((*remaining, *new), self.hidden & there, current)
+        return replace(self, order=(*remaining, *new), hidden=self.hidden & there, current=current)
 
     def at(self, number: int) -> ColumnChoice:
         """Make the visible column of a number current."""

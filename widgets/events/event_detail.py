@@ -28,7 +28,9 @@ _BYTES = 16
 _LEAST = {0: 20}
 """Minimum columns of a name, as `entry: __probe_ip`."""
 _READABLE = 20
-"""Minimum columns of a value: below, its bytes are hidden, which the line below shows in any case."""
+"""Minimum columns of a value: below, its bytes are hidden, which the line below shows in any case, then its place."""
+_COUNTS = (6, 5, 3)
+"""Numbers of columns that are tried, the most first."""
 
 
 class _DetailRows:
@@ -37,11 +39,11 @@ class _DetailRows:
     def __init__(self, fields: Sequence[DetailField]) -> None:
         self.fields = tuple(fields)
         self.next = len(self.fields)
-        self._wide, self._narrow = Columns(_TITLES, _LEAST), Columns(_TITLES[:-1], _LEAST)
         self._cells = [_cells(field) for field in self.fields]
+        self._columns = [Columns(_TITLES[:count], _LEAST) for count in _COUNTS]
         for cells in self._cells:
-            self._wide.see(cells)
-            self._narrow.see(cells[:-1])
+            for one in self._columns:
+                one.see(cells[: len(one.titles)])
 
     def header(self, columns: int) -> Iterable[Piece]:
         table = zip(_TITLES, self._widths(columns), strict=False)
@@ -53,9 +55,12 @@ class _DetailRows:
             yield Piece(("  " if n else "") + fit(cell, size, 3 <= n <= 4), _LOOKS.get(n, ""))
 
     def _widths(self, columns: int) -> list[int]:
-        """Return the widths of the visible columns: without bytes if values would be unreadably short."""
-        wide, narrow = self._wide.widths(columns), self._narrow.widths(columns)
-        return wide if wide[1] >= min(narrow[1], _READABLE) else narrow
+        """Return the widths of the visible columns: without bytes, and without offsets and sizes, where values would
+        be unreadably short.
+        """
+        least = min(self._columns[-1].widths(columns)[1], _READABLE)
+        widths = (one.widths(columns) for one in self._columns)
+        return next(found for found in widths if found[1] >= least or len(found) == _COUNTS[-1])
 
 
 class _DetailList(LineList):
@@ -85,9 +90,10 @@ class EventDetail(Vertical):
     class Closed(Message):
         """Sent when the user closes the details."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, id: str | None = None) -> None:  # noqa: A002 - Textual's name
+        super().__init__(id=id)
         self._list = _DetailList(header=True)
+        self._list.cursor_scope = self
         self._whole = Static("", classes="whole", markup=False)
 
     def compose(self) -> ComposeResult:
@@ -103,6 +109,11 @@ class EventDetail(Vertical):
         self._list.move_to(cursor)
         if not fields:
             self._whole.update("this event has no fields")
+
+    @property
+    def fields(self) -> tuple[DetailField, ...]:
+        """Fields of the event that is shown."""
+        return self._list.rows.fields if isinstance(self._list.rows, _DetailRows) else ()
 
     def focus_fields(self) -> None:
         """Focus the list."""

@@ -14,7 +14,7 @@ from widgets.highlight import highlighted
 from widgets.lists.line_paint import HUES
 from widgets.lists.table_rows import FoundRow, ItemSource
 from widgets.rows import Piece
-from widgets.safe_text import cut_middle, fit, safe
+from widgets.safe_text import cut, cut_middle, fit, safe, width
 
 
 class EventColumn(NamedTuple):
@@ -31,6 +31,10 @@ MARK: Final = "◆"
 """Sign before the time of a marked event."""
 _LOOKS: Final = {"time": "dim", "cpu": "dim", "event": "type"}
 _MOST_CACHED: Final = 512
+REST: Final = "other fields"
+"""Title of the column with the fields that have none of their own."""
+_LEAST_REST: Final = 24
+"""Columns that it has at least; the row scrolls sideways where there are fewer."""
 _EVENT: Final = 18
 """Minimum columns of an event's name: `vfs_read__entry` and `vfs_read__exit` differ at their ends."""
 
@@ -80,6 +84,7 @@ class EventRows:
         cells: Cells,
         marks: Collection[int] = frozenset(),
         *,
+        rest: Collection[str] = frozenset(),
         missing: str = "(dropped)",
     ) -> None:
         """Set what is shown.
@@ -89,6 +94,7 @@ class EventRows:
             columns: visible columns.
             cells: function for the texts of an event.
             marks: sequence numbers of marked events.
+            rest: fields without a column, which stand as `name=value` in a last one; empty: there is no such column.
             missing: text in place of an event that the source does not have.
         """
         self._source = source
@@ -108,6 +114,9 @@ class EventRows:
         self._cells = cells
         self._missing = missing
         self._marks = marks
+        self._rest = rest
+        self._rest_width = width(REST) if rest else 0
+        """Columns of the widest text of fields without a column."""
         self._texts: dict[int, tuple[str, ...]] = {}
 
     @property
@@ -126,7 +135,20 @@ class EventRows:
 
     def total(self, available: int) -> int:
         """Return the columns that a row takes."""
-        return self.columns.total(available)
+        used = self.columns.total(available - self._least_rest)
+        return used + self._room_of_rest(used, available)
+
+    @property
+    def _least_rest(self) -> int:
+        """Columns kept for fields without a column, with the gap before them; 0: there are none."""
+        return min(self._rest_width, _LEAST_REST) + 2 if self._rest else 0
+
+    def _room_of_rest(self, used: int, available: int) -> int:
+        """Return the columns that fields without a column take, with the gap before them: those that are left."""
+        return min(self._rest_width + 2, max(self._least_rest, available - used)) if self._rest else 0
+
+    def _widths(self, columns: int) -> list[int]:
+        return self.columns.widths(columns - self._least_rest)
 
     def find(self, text: str, start: int, direction: int, budget: float) -> FoundRow:
         """Search for a text for at most `budget` seconds."""
@@ -136,31 +158,42 @@ class EventRows:
         """Format rows to be drawn; return True if columns became wider, so that all rows look different."""
         if len(self._texts) > _MOST_CACHED:
             self._texts.clear()
-        wider = [self.columns.see(self._texts_of(row)) for row in range(first, after) if row not in self._texts]
-        return any(wider)
+        new = [self._texts_of(row) for row in range(first, after) if row not in self._texts]
+        shown, widest = len(self.columns.titles), self._rest_width
+        if self._rest:
+            self._rest_width = max([widest, *(width(texts[-1]) for texts in new)])
+        wider = [self.columns.see(texts[:shown]) for texts in new]
+        return any(wider) or self._rest_width > widest
 
     def header(self, columns: int) -> Iterable[Piece]:
         """Return the titles above their columns."""
-        widths = self.columns.widths(columns)
+        widths = self._widths(columns)
         for n, title in enumerate(self.columns.titles):
             if n:
                 yield Piece("  ")
             yield Piece(fit(title, widths[n], self.columns.right(n)), "cursor" if n == self.current else "")
+        if self._rest:
+            yield Piece(f"  {REST}")
 
     def span(self, column: int, columns: int) -> tuple[int, int]:
         """Return the first screen column of a table column, and the one after its last."""
-        widths = self.columns.widths(columns)
+        widths = self._widths(columns)
         start = sum(widths[:column]) + 2 * column
         return start, start + widths[column]
 
     def pieces(self, row: int, columns: int) -> Iterable[Piece]:
         """Return the cells of an event, with matches of the search highlighted."""
-        widths = self.columns.widths(columns)
-        for n, text in enumerate(self._texts_of(row)):
+        widths = self._widths(columns)
+        texts = self._texts_of(row)
+        for n, text in enumerate(texts[: len(widths)]):
             if self._visible_columns[n] == FIXED[3]:  # both ends of a call differ in the last letters
                 text = cut_middle(text, widths[n])
             cell = ("  " if n else "") + fit(text, widths[n], self.columns.right(n))
             yield from highlighted(cell, self._hits(self.columns.titles[n], text, cell), self._look(n, text))
+        if self._rest:
+            used = self.columns.total(columns - self._least_rest)
+            text = cut(texts[-1], self._room_of_rest(used, columns) - 2)
+            yield from highlighted(f"  {text}", self._hits("", text, f"  {text}"), "dim")
 
     def _look(self, column: int, text: str) -> str:
         name, of_all = self._visible_columns[column]
@@ -193,11 +226,17 @@ class EventRows:
         try:
             event = self._source.item(row)
         except IndexError:
-            return (self._missing, *("" for _ in self.columns.titles[1:]))
+            return (self._missing, *("" for _ in self.columns.titles[1:]), *([""] if self._rest else []))
         values = self._cells(event)
-        return tuple(
+        texts = tuple(
             safe(self._fixed(event, name) if of_all else values.get(name, ""))
             for name, of_all in self._visible_columns
+        )
+        if not self._rest:
+            return texts
+        return (
+            *texts,
+            "  ".join(f"{safe(name)}={safe(text)}" for name, text in values.items() if name in self._rest),
         )
 
     def _fixed(self, event: Event, name: str) -> str:

@@ -8,13 +8,16 @@ from typing import NamedTuple, Protocol
 from widgets.events.times import Stamp, kernel_stamp
 from widgets.highlight import highlighted
 from widgets.lists.table_rows import FoundRow
-from widgets.number_format import bar, duration
+from widgets.number_format import DECADES, decade_bar, duration
 from widgets.rows import Piece
 from widgets.safe_text import cut, fit, safe, width
 
-_TIME, _TASK, _RETURNED, _TOOK, _BAR = 14, 16, 12, 8, 8
-_DAY = _TIME + 16
-"""Columns of the time with a time of day in front."""
+_TASK, _RETURNED, _TOOK, _BAR = 20, 20, 8, 8
+"""Columns that a task and a result take at most, a duration, and its bar."""
+_TIME = 14
+"""Columns of a time in seconds of the kernel; a time of day in front needs as many more of the screen."""
+_GUIDE = "│ "
+"""Line of each call around, from it down to its last callee."""
 _WIDE = 100
 """Columns from which on the time, and a call's own duration, are shown."""
 _DEEPEST = 24
@@ -96,8 +99,8 @@ class GraphRows:
         self.source = source
         self.stamp: Stamp = kernel_stamp
         self._cached: dict[int, GraphText] = {}
-        self._longest = 1
-        self._returns = False
+        self._sizes = {"time": len("time"), "task": len("task"), "ret": 0, "self": 0}
+        """Columns of the widest text so far of each column whose width depends on them; 0: there was none."""
 
     @property
     def first(self) -> int:
@@ -122,13 +125,20 @@ class GraphRows:
         return self.source.find(text, start, direction, budget)
 
     def prepare(self, first: int, after: int) -> bool:
-        """Format rows to be drawn; return True if the scale of the bars has changed."""
+        """Format rows to be drawn; return True if columns became wider, so that all rows look different."""
         self._cached = {place: self._cached.get(place) or self._text(place) for place in range(first, after)}
-        longest = max((line.duration or 0 for line in self._cached.values()), default=1) or 1
-        returns = self._returns or any(line.returned for line in self._cached.values())
-        changed = (longest, returns) != (self._longest, self._returns)
-        self._longest, self._returns = longest, returns
-        return changed
+        before = self._sizes
+        self._sizes = dict(before)
+        for line in self._cached.values():
+            self._see("time", width(self.stamp(line.ts, line.seq)))
+            self._see("task", min(_TASK, width(safe(line.task))))
+            self._see("ret", min(_RETURNED, width(safe(line.returned))))
+            self._see("self", _TOOK if line.self_time is not None else 0)
+        return self._sizes != before
+
+    def _see(self, title: str, size: int) -> None:
+        if size:
+            self._sizes[title] = max(self._sizes[title], size, len(title))
 
     def header(self, columns: int) -> Iterable[Piece]:
         """Return the titles above their columns."""
@@ -156,15 +166,16 @@ class GraphRows:
             elif title == "self":
                 yield Piece(fit("" if line.self_time is None else duration(line.self_time), size, True), "dim")
             else:
-                yield Piece(bar((line.duration or 0) / self._longest, size), "warn" if slow else "mark")
+                yield Piece(decade_bar(line.duration or 0, size), "warn" if slow else "mark")
 
     def _sides(self, columns: int) -> tuple[Sequence[tuple[str, int]], Sequence[tuple[str, int]]]:
         """Return titles and widths of the columns left and right of the tree."""
-        time = _TIME if self.stamp is kernel_stamp else _DAY
-        left = [("time", time)] if columns >= _WIDE + time - _TIME else []
-        left += [("task", _TASK)] if self.source.all_tasks else []
-        right = [("ret", _RETURNED)] if self._returns else []
-        right += [("took", _TOOK)] + ([("self", _TOOK)] if columns >= _WIDE else []) + [("", _BAR)]
+        sizes = self._sizes
+        is_wide = columns >= _WIDE + max(0, sizes["time"] - _TIME)
+        left = [("time", sizes["time"])] if is_wide else []
+        left += [("task", sizes["task"])] if self.source.all_tasks else []
+        right = [("ret", sizes["ret"])] if sizes["ret"] else []
+        right += [("took", _TOOK)] + ([("self", _TOOK)] if is_wide and sizes["self"] else []) + [(DECADES, _BAR)]
         return left, right
 
     def _room(self, columns: int) -> int:
@@ -176,7 +187,9 @@ class GraphRows:
         """Return the indented call, in `room` columns."""
         deep = f"{line.level}:" if line.level > _DEEPEST else ""
         sign = " " if line.folded is None else "▸" if line.folded else "▾"
-        head = "  " * min(line.level, _DEEPEST) + deep + sign + " "
+        levels = min(line.level, _DEEPEST)
+        guide = _GUIDE if len(_GUIDE) * levels <= room // 2 else _GUIDE.strip()  # else no room for the name
+        head = guide * levels + deep + sign + " "
         parts = [
             (line.kind + " " if line.kind else "", "warn"),
             (safe(line.name), "" if line.kind else "name" if line.level == 0 else ""),

@@ -14,8 +14,11 @@ from widgets.rows import Piece
 from widgets.safe_text import fit, safe
 
 TITLES = ("function", "calls", "self", "total", "p50", "p99", "longest", "errors")
-_BAR = 8
-_LOOKS = {0: "name", 2: "number", 7: "bad"}
+_ERRORS = 7
+_VARIANTS = ((0, 1, 2, 3, 4, 5, 6, _ERRORS), (0, 1, 2, 3, 5, 6, _ERRORS), (0, 1, 2, 3, 6, _ERRORS), (0, 1, 2, 3, 6))
+"""Columns by number that are tried, the most first: those that fit are shown."""
+_BAR, _LONGEST_BAR = 8, 40
+_LOOKS = {0: "name", 2: "number", _ERRORS: "bad"}
 
 
 class HotText(NamedTuple):
@@ -46,7 +49,8 @@ class HotRows:
 
     def __init__(self, spots: Sequence[HotText] = ()) -> None:
         self.search = ""
-        self.columns = Columns(TITLES, {0: 24})
+        self._columns = [Columns([TITLES[n] for n in shown], {0: 24}) for shown in _VARIANTS]
+        self._has_errors = False
         self.spots = spots
 
     @property
@@ -59,7 +63,22 @@ class HotRows:
 
     def total(self, available: int) -> int:
         """Return the columns that a row takes."""
-        return self.columns.total(available) + 1 + _BAR
+        shown, widths = self._layout(available)
+        return sum(widths) + 2 * len(shown) + self._bar(available)
+
+    def _layout(self, available: int) -> tuple[list[int], list[int]]:
+        """Return the columns that are shown by number, and their widths; errors have one if there were any."""
+        for numbers, columns in zip(_VARIANTS, self._columns, strict=True):
+            of_all = columns.widths(available - _BAR - 2)
+            found = [(n, size) for n, size in zip(numbers, of_all, strict=True) if n != _ERRORS or self._has_errors]
+            if sum(size + 2 for _, size in found) + _BAR <= available:
+                break
+        return [n for n, _ in found], [size for _, size in found]
+
+    def _bar(self, available: int) -> int:
+        """Return the columns of a bar: those that are left."""
+        shown, widths = self._layout(available)
+        return min(_LONGEST_BAR, max(_BAR, available - sum(widths) - 2 * len(shown)))
 
     def find(self, text: str, start: int, direction: int, budget: float) -> HotFound:
         """Return the next function with a text in its name."""
@@ -74,25 +93,30 @@ class HotRows:
 
     def prepare(self, first: int, after: int) -> bool:
         """Measure rows to be drawn; return True if columns became wider."""
-        return any(self.columns.see(self._cells(row)) for row in range(first, after))
+        changed = False
+        for row in range(first, after):
+            cells = self._cells(row)
+            self._has_errors, before = self._has_errors or bool(cells[_ERRORS]), self._has_errors
+            changed |= self._has_errors != before
+            for numbers, columns in zip(_VARIANTS, self._columns, strict=True):
+                changed |= columns.see([cells[n] for n in numbers])
+        return changed
 
     def header(self, columns: int) -> Iterable[Piece]:
         """Return the titles above their columns."""
-        widths = self.columns.widths(columns - _BAR - 1)
-        for n, title in enumerate(TITLES):
-            yield Piece(fit(title, widths[n], n > 0) + "  ")
+        for n, size in zip(*self._layout(columns), strict=True):
+            yield Piece(fit(TITLES[n], size, n > 0) + "  ")
 
     def pieces(self, row: int, columns: int) -> Iterable[Piece]:
         """Return the cells of a function, and its share of the time as a bar."""
-        widths = self.columns.widths(columns - _BAR - 1)
-        pattern = self.search.lower()
-        for n, text in enumerate(self._cells(row)):
-            cell = fit(text, widths[n], n > 0) + "  "
+        pattern, cells = self.search.lower(), self._cells(row)
+        for n, size in zip(*self._layout(columns), strict=True):
+            cell = fit(cells[n], size, n > 0) + "  "
             at = cell.lower().find(pattern) if pattern and n == 0 else -1
             look = _LOOKS.get(n, "")
             yield from highlighted(cell, [(at, at + len(pattern))], look) if at >= 0 else (Piece(cell, look),)
         most = max((spot.self_time for spot in self.spots), default=0) or 1
-        yield Piece(bar(self.spots[row].self_time / most, _BAR), "mark")
+        yield Piece(bar(self.spots[row].self_time / most, self._bar(columns)), "mark")
 
     def _cells(self, row: int) -> tuple[str, ...]:
         spot = self.spots[row]

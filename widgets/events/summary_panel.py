@@ -12,7 +12,7 @@ from textual.containers import Horizontal, Vertical
 from textual.message import Message
 from textual.widgets import Label
 
-from widgets.events.summary_rows import Bar, BarRows, Rate, RateRows
+from widgets.events.summary_rows import Bar, BarRows, Rate, RateRows, rate_lines
 from widgets.lists.line_list import LineList
 from widgets.rows import Piece
 from widgets.safe_content import safe_content
@@ -20,7 +20,8 @@ from widgets.safe_text import cut_parts, fit, safe
 
 _WIDE: Final = 110
 """Columns from which on processes have a list of their own."""
-_MOST_RATES: Final = 8
+_TITLES: Final = 3
+"""Lines of the head, and of the titles of the rates and of the lists below."""
 
 
 class Bars(NamedTuple):
@@ -57,6 +58,7 @@ class SummaryList(LineList):
 
     def __init__(self, id: str) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id, header=True)
+        self.cursor_scope = self
         self._title = ""
 
     def fill(self, title: str, rows: BarRows | RateRows) -> None:
@@ -118,6 +120,8 @@ class SummaryPanel(Vertical):
         self.tasks = SummaryList("summary-tasks")
         self._head = Label("", classes="head", markup=False)
         self._shown = SummaryText()
+        self._rates_shown: tuple[object, ...] = ()
+        """Content and size of the rates."""
 
     def compose(self) -> ComposeResult:
         """Yield the head, then the lists."""
@@ -137,9 +141,7 @@ class SummaryPanel(Vertical):
         """Show other content; unchanged parts are not drawn."""
         before, self._shown = self._shown, text
         self._update_head()
-        if text[1:4] != before[1:4]:
-            self.rates.styles.height = min(len(text.rates), _MOST_RATES) + 1
-            self.rates.fill(text.rate_title, RateRows(text.rates, text.rate_step))
+        self._fill_rates()
         for shown, one, old in (
             (self.latencies, text.latencies, before.latencies),
             (self.values, text.values, before.values),
@@ -148,9 +150,20 @@ class SummaryPanel(Vertical):
             if one != old:
                 shown.fill(one.title, BarRows(one.bars, one.total))
 
+    def _fill_rates(self) -> None:
+        """Show the rates in the lines that the lists below do not need."""
+        text = self._shown
+        below = max(len(bars.bars) for bars in (text.latencies, text.values, text.tasks))
+        shown, lines = rate_lines(len(text.rates), self.size.height - below - _TITLES)
+        if (content := (*text[1:4], shown, lines)) != self._rates_shown:
+            self._rates_shown = content
+            self.rates.styles.height = shown * lines + 1
+            self.rates.fill(text.rate_title, RateRows(text.rates, text.rate_step, lines))
+
     def on_resize(self, event: events.Resize) -> None:
         """Show or hide the list of processes."""
         self.set_class(event.size.width >= _WIDE, "-wide")
+        self._fill_rates()
         self._update_head()
 
     def _update_head(self) -> None:

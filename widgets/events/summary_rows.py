@@ -10,6 +10,12 @@ from widgets.rows import Piece
 from widgets.safe_text import fit, safe, width
 
 _LEVELS: Final = " ▁▂▃▄▅▆▇█"
+_MOST_RATES: Final = 8
+"""Rates that are shown at least, if there are as many."""
+_MOST_LINES: Final = 4
+"""Lines of a rate at most."""
+_GAP_FROM: Final = 3
+"""Lines of a rate from which on the first one is blank, so that columns of two rates do not touch."""
 _LEAST_BAR: Final = 4
 _PEAK_WIDTH: Final = len("  max 99.9k/s")
 _WIDEST_LABEL: Final = 0.5
@@ -52,9 +58,23 @@ def squeezed(counts: Sequence[int], columns: int) -> list[int]:
 
 def sparkline(counts: Sequence[int], columns: int) -> str:
     """Return a line of levels; a count above 0 has at least the lowest level."""
+    return levels(counts, columns, 1)[0]
+
+
+def levels(counts: Sequence[int], columns: int, lines: int) -> tuple[str, ...]:
+    """Return a sparkline over several lines, the top one first; a count above 0 has at least the lowest level."""
     found = squeezed(counts, columns)
     most = max(found, default=0)
-    return "".join(_LEVELS[max(1, round(count / most * 8)) if count else 0] for count in found)
+    heights = [max(1, round(count / most * 8 * lines)) if count else 0 for count in found]
+    return tuple(
+        "".join(_LEVELS[min(8, max(0, height - 8 * line))] for height in heights) for line in reversed(range(lines))
+    )
+
+
+def rate_lines(rates: int, free: int) -> tuple[int, int]:
+    """Return how many rates are shown, and the lines of each, where so many lines are free for them."""
+    shown = min(rates, max(_MOST_RATES, free))
+    return shown, min(_MOST_LINES, max(1, free // shown)) if shown else 1
 
 
 class BarRows:
@@ -102,9 +122,10 @@ def _count(one: Bar) -> str:
 class RateRows:
     """Sparklines; a column is the same time in all rows."""
 
-    def __init__(self, rates: Sequence[Rate], step: int = 0) -> None:
-        """Set the rates; `step`: nanoseconds of an interval, 0: there are none."""
+    def __init__(self, rates: Sequence[Rate], step: int = 0, lines: int = 1) -> None:
+        """Set the rates; `step`: nanoseconds of an interval, 0: there are none; `lines`: those of each rate."""
         self.rates = tuple(rates)
+        self._lines = lines
         self._step = step
         self._names = max((width(safe(rate.name)) for rate in rates), default=0)
         self._totals = max((width(_total(rate)) for rate in rates), default=0)
@@ -115,7 +136,7 @@ class RateRows:
 
     @property
     def next(self) -> int:
-        return len(self.rates)
+        return len(self.rates) * self._lines
 
     def legend(self, columns: int) -> str:
         """Return the time of a column, `, 5.60 s a column, max: the highest column`; empty without sparklines."""
@@ -123,13 +144,20 @@ class RateRows:
         return f", {duration(step)} a column, max: the highest column" if step else ""
 
     def pieces(self, row: int, columns: int) -> Iterable[Piece]:
-        """Return name, sparkline, total, and the rate in the highest column of the sparkline."""
-        rate = self.rates[row]
+        """Return name, sparkline, total, and the rate in the sparkline's highest column; above the last line of a
+        rate the sparkline alone.
+        """
+        number, line = divmod(row, self._lines)
+        rate = self.rates[number]
         room, step = self._room(columns), self._column_step(columns)
+        gap = int(self._lines >= _GAP_FROM)
+        drawn = Piece(fit((*[""] * gap, *levels(rate.counts, room, self._lines - gap))[line], room), "type")
+        if line < self._lines - 1:
+            return (Piece(" " * (self._name(columns) + 1)), drawn)
         peak = f"  max {short(max(squeezed(rate.counts, room), default=0) * 1e9 / step):>5}/s" if step else ""
         return (
             Piece(f"{fit(safe(rate.name), self._name(columns))} ", "name"),
-            Piece(fit(sparkline(rate.counts, room), room), "type"),
+            drawn,
             Piece(_total(rate).rjust(self._totals) + peak, "number"),
         )
 

@@ -59,6 +59,7 @@ class FieldPane(Vertical):
         super().__init__()
         self.tree_of = FieldTree(())
         self.list = FieldList()
+        self.list.cursor_scope = self
         self._query = SearchLine("part of a field's name")
         self._from: TreeRow | None = None
         self._moved = False

@@ -143,6 +143,7 @@ class FunctionList(Vertical):
         self._moved = False
         """True if a key chose a row since the text was typed."""
         self._list = LineList()
+        self._list.cursor_scope = self
         self._count = Label("", classes="count", markup=False)
         self._about = Label("", classes="about", markup=False)
         self._names: Sequence[str] = ()

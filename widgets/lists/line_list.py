@@ -12,6 +12,7 @@ from textual.message import Message
 from textual.reactive import reactive
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
+from textual.widget import Widget
 
 from widgets.lists.follow_state import FollowState
 from widgets.lists.line_paint import COMPONENTS, LinePainter
@@ -56,6 +57,9 @@ class LineList(ScrollView, can_focus=True):
 
     ALLOW_SELECT = False
 
+    cursor_scope: Widget | None = None
+    """Widget that the keyboard must be in for the cursor to be drawn: of a list beside others; None: anywhere."""
+
     cursor: reactive[int] = reactive(0, repaint=False)
     """Number of the row under the cursor."""
 
@@ -96,6 +100,8 @@ class LineList(ScrollView, can_focus=True):
     def on_mount(self) -> None:
         """Set the extent of the rows that were given at construction."""
         self.rows_changed()
+        if self.cursor_scope is not None:
+            self.watch(self.screen, "focused", lambda: self.window.refresh_row(self.cursor), init=False)
 
     @property
     def rows(self) -> Rows:
@@ -164,11 +170,16 @@ class LineList(ScrollView, can_focus=True):
         if y < self.window.header_lines:
             strip = self._painter.line(self.header(width), width, look="header")
         elif self._is_drawn(row):
-            strip = self._painter.row(self.rows, row, width, row == self.cursor)
+            strip = self._painter.row(self.rows, row, width, row == self.cursor and self._shows_cursor)
         else:
             return self._painter.blank(columns)
         left = self.scroll_offset.x
         return strip if width == columns else strip.crop(left, left + columns)
+
+    @property
+    def _shows_cursor(self) -> bool:
+        scope = self.cursor_scope
+        return scope is None or scope.has_focus or scope.has_focus_within
 
     def _is_drawn(self, row: int) -> bool:
         """Return whether a row is drawn; for views that hold some rows back."""

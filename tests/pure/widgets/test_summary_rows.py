@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from widgets.events.summary_rows import Bar, BarRows, Rate, RateRows, sparkline, squeezed
+from widgets.events.summary_rows import Bar, BarRows, Rate, RateRows, levels, rate_lines, sparkline, squeezed
 from widgets.number_format import bar, duration, short
 from widgets.safe_text import width
 
@@ -64,3 +64,27 @@ def test_no_row_is_wider_than_the_screen_for_what_it_is_named(rows, columns):
         assert f"{rows[number][1]:,}" in text
         assert text.isprintable() and width(text) <= max(columns, 50)
         assert "".join(piece.text for piece in rates.pieces(number, columns)).isprintable()
+
+
+@given(st.lists(st.integers(0, 10**6), min_size=1, max_size=60), st.integers(1, 4))
+def test_a_line_of_several_lines_has_the_levels_of_all(counts, lines):
+    drawn = levels(counts, 60, lines)
+    assert len(drawn) == lines
+    heights = [sum(" ▁▂▃▄▅▆▇█".index(line[n]) for line in drawn) for n in range(len(counts))]
+    most = max(counts)
+    assert all((height == 0) == (count == 0) for height, count in zip(heights, counts, strict=True))
+    if most:
+        assert max(heights) == 8 * lines
+        assert all(abs(height - count / most * 8 * lines) <= 1 for height, count in zip(heights, counts, strict=True))
+    assert levels(counts, 60, 1) == (sparkline(counts, 60),)
+
+
+@given(st.integers(0, 60), st.integers(-40, 100))
+def test_rates_take_the_lines_that_are_free_and_few_if_none_is(rates, free):
+    shown, lines = rate_lines(rates, free)
+    assert min(rates, 8) <= shown <= rates
+    assert 1 <= lines <= 4
+    assert lines == 1 or shown * lines <= free
+    rows = RateRows([Rate("f", (1, 2), 3)] * shown, 10**6, lines)
+    texts = ["".join(piece.text for piece in rows.pieces(row, 80)) for row in range(rows.next)]
+    assert sum("max" in text for text in texts) == shown

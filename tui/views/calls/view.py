@@ -19,6 +19,7 @@ from widgets.events.call_rows import CallRows
 from widgets.events.values import DetailField
 
 if TYPE_CHECKING:
+    from events.calls.call_values import Call
     from events.record import Record
     from events.store.store import Store
     from kernel.watch.watch import Watch
@@ -113,6 +114,11 @@ class CallsView(TableView):
         return self.name
 
     @property
+    def has_details(self) -> bool:
+        """True: a row has no types and no stacks."""
+        return True
+
+    @property
     def filtered(self) -> PassCount:
         """Number of calls that pass, and of all calls in memory."""
         shown = self.pane.shown
@@ -139,6 +145,11 @@ class CallsView(TableView):
         if (loss := texts.loss(number)) is not None:
             return detail_of_loss(loss)
         return detail_of_call(watch, *texts.records(number))
+
+    def call_of_row(self, watch: Watch, row: int) -> Call | None:  # noqa: ARG002 - of every view
+        """Return the call of a row. Raises IndexError if it was dropped."""
+        shown = self.pane.shown
+        return shown.items.calls.call(shown.number(row)) if shown is not None else None
 
     def record_under_cursor(self, store: Store) -> Record | None:  # noqa: ARG002 - of every view
         """Return the entry under the cursor, else the exit."""

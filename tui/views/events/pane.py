@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from textual.binding import Binding, BindingType
 from textual.message import Message
 
 from tui.dialogs import dialogs
+from tui.views.events.event_kinds import EventKinds
 from tui.views.events.filtered_pane import SORT, FilteredPane
 from tui.views.events.preview_rows import preview_rows
 from tui.views.pause_position import Place
@@ -46,7 +47,13 @@ class EventsPane(FilteredPane):
         Binding("W", "watch_memory", "Watch", show=False, tooltip="Set a watchpoint at the address in this column"),
         SORT,
         Binding("H", "hide", "Hide", show=False, tooltip="Hide this column"),
-        Binding("A", "show_all", "All columns", show=False, tooltip="Show hidden columns again"),
+        Binding(
+            "A",
+            "show_all",
+            "All columns",
+            show=False,
+            tooltip="Show hidden columns again; else those of all kinds of events, or of one",
+        ),
         Binding(
             "less_than_sign", "move_column(-1)", "Move", key_display="<", show=False, tooltip="Column to the left"
         ),
@@ -82,6 +89,7 @@ class EventsPane(FilteredPane):
     def __init__(self, id: str) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id)
         self.choice = ColumnChoice()
+        self.kinds = EventKinds()
         self.marks: set[int] = set()
         """Sequence numbers of marked events."""
         self._rows: EventRows | None = None
@@ -107,9 +115,19 @@ class EventsPane(FilteredPane):
 
     def preview(self, rows: FirstRows) -> None:
         """Show rows that are not in a store yet."""
-        self.choice = self.choice.with_fields(rows.fields)
-        self._rows, self._previews = preview_rows(rows, self.choice.shown), True
+        choice = self.kinds.use(self.choice.with_fields(rows.fields), rows.kinds)
+        self.choice = self.kinds.at(choice, rows.rows[-1].event if rows.rows else "")
+        self._rows, self._previews = preview_rows(rows, self.choice.shown, self.choice.rest), True
         self.table.show(self._rows)
+
+    def use_kinds(self, fields: Mapping[str, frozenset[str]]) -> None:
+        """Take the fields of each kind of events, by the paths of the events."""
+        self._change(self.kinds.use(self.choice, fields))
+
+    def show_kind(self, event: str) -> None:
+        """Give columns to the fields of one kind of events, of an event by its path, where kinds are mixed."""
+        sorted_by = self.shown.order[0].name if self.shown is not None and self.shown.order is not None else ""
+        self._change(self.kinds.at(self.choice, event, sorted_by))
 
     def prefer(self, first: Sequence[str], hidden: Sequence[str]) -> None:
         """Show some fields before all others, and hide some until all columns are requested."""
@@ -129,7 +147,7 @@ class EventsPane(FilteredPane):
         """Replace the rows, or their columns."""
         if self.shown is None:
             return
-        rows = EventRows(self.shown, self.choice.shown, self.shown.items.cells, self.marks)
+        rows = EventRows(self.shown, self.choice.shown, self.shown.items.cells, self.marks, rest=self.choice.rest)
         rows.stamp = self.stamp
         rows.colour_property = _HUES[self._hue]
         rows.current = self._current
@@ -158,12 +176,16 @@ class EventsPane(FilteredPane):
         self._change(self.choice.without_current())
 
     def action_show_all(self) -> None:
-        """Show all hidden columns."""
-        self._change(self.choice.with_all())
+        """Show all hidden columns; where none is hidden, those of all kinds of events, or of one kind again."""
+        if self.choice.hidden or not self.kinds.mixed:
+            self._change(self.choice.with_all())
+            return
+        self._change(self.kinds.toggle(self.choice, self.record.event if self.record is not None else ""))
 
     def _change(self, choice: ColumnChoice) -> None:
         table = self.table
-        same, self.choice = choice.shown == self.choice.shown, choice
+        same = (choice.shown, choice.rest) == (self.choice.shown, self.choice.rest)
+        self.choice = choice
         if self._rows is None:
             return
         if same:
@@ -296,21 +318,26 @@ class EventsPane(FilteredPane):
                 return True
         return False
 
-    def go_to_event(self, seq: int) -> None:
-        """Put the cursor on an event, in the order of time, at once or as soon as the filter has found it."""
+    def go_to_event(self, seq: int) -> bool:
+        """Put the cursor on an event, in the order of time, at once or as soon as the filter has found it.
+
+        Returns:
+            False: it is hidden by the filter, or was dropped.
+        """
         shown = self.shown
         if shown is None:
-            return
+            return False
         if shown.order is not None:
             shown.unsort()
             self.refill()
         row = shown.row_of(seq)
         if row is not None:
             self.table.go_to(row)
-        else:
+        elif shown.backlog:
             self.table.follower.stand()
             self._position.wanted = Place(seq, seq, self.table.window.page // 3)
             self._continue()
+        return row is not None or bool(shown.backlog)
 
     # -- marks --------------------------------------------------------------------------------------------------
 

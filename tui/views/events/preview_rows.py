@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from widgets.events.event_rows import EventColumn, EventRows
@@ -49,7 +49,7 @@ class _Source:
         return self._rows[event.seq].texts
 
 
-def preview_rows(rows: FirstRows, columns: Sequence[EventColumn]) -> EventRows:
-    """Return rows that look like those of the store."""
+def preview_rows(rows: FirstRows, columns: Sequence[EventColumn], rest: Collection[str]) -> EventRows:
+    """Return rows that look like those of the store; `rest`: fields without a column."""
     source = _Source(rows)
-    return EventRows(source, columns, source.texts, missing=_NOT_YET)
+    return EventRows(source, columns, source.texts, rest=rest, missing=_NOT_YET)

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, ClassVar
 
-from events.store.outage_mark import task_text
 from tui.filter.filter import Filter, PassCount
-from tui.present.status import detail_of, note_of
+from tui.present.status import note_of
+from tui.views.events.detail import call_of_event, detail_of_event
 from tui.views.events.pane import EventsPane
 from tui.views.view import TableView
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from events.calls.call_values import Call
     from events.record import Record
     from events.store.store import Store
     from kernel.watch.watch import Watch
     from probes.command import Armable
+    from probes.plans.plan import Plan
     from tui.present.first_row import FirstRows
     from tui.views.events.model import EventItems
     from tui.views.filtered_table import FilteredTable
@@ -35,19 +38,39 @@ class EventsView(TableView):
         self.pane = EventsPane(self.name)
         self._shown: FilteredTable[EventItems] | None = None
         self._fields: tuple[str, ...] = ()
+        self._plans: tuple[Plan, ...] | None = None
         self._columns: dict[Armable, tuple[str, ...]] = {}
 
     def tick(self, watch: Watch, store: Store, fields: tuple[str, ...]) -> bool:
         """Show new events; rows are decoded when they are drawn."""
+        plans = watch.event_fields.plans
         if self._shown is None or fields != self._fields:
             from tui.views.events.model import event_table
 
-            self._fields = fields
+            self._fields, self._plans = fields, None
             self._shown = event_table(watch, store, self.filter)
             self.pane.show(self._shown, fields)
+        if plans != self._plans:
+            from tui.present.watched_events import kinds_of
+
+            self._plans = plans
+            self.pane.use_kinds(kinds_of(plans, fields))
         if self._columns:
             self._prefer(watch)
-        return self.pane.tick()
+        more = self.pane.tick()
+        if self.pane.kinds.is_undecided:
+            self._show_kind(self._shown.next - 1)
+        return more
+
+    def rested(self, row: int) -> None:
+        """Give columns to the fields of the kind of event under the cursor; rows that are followed keep theirs."""
+        if not self.table.following:
+            self._show_kind(row)
+
+    def _show_kind(self, row: int) -> None:
+        with contextlib.suppress(IndexError):
+            if self._shown is not None:
+                self.pane.show_kind(self._shown.item(row).event)
 
     def preview(self, rows: FirstRows) -> None:
         """Show the first rows of a recording, until the store has them."""
@@ -86,6 +109,11 @@ class EventsView(TableView):
         self.pane.names_changed()
 
     @property
+    def has_details(self) -> bool:
+        """True: a row has only some of its fields."""
+        return True
+
+    @property
     def filtered(self) -> PassCount:
         """Number of events that pass, and of all events in memory."""
         shown = self._shown
@@ -99,10 +127,13 @@ class EventsView(TableView):
         """Return every field of the event. Raises IndexError if it was dropped."""
         if self._shown is None:
             raise IndexError(row)
-        record = self._shown.item(row)
-        task = task_text(record.comm, record.pid, record.event)
-        title = f"{self.pane.stamp(record.ts, record.seq)}  {record.event} of {task} on CPU {record.cpu}"
-        return title, detail_of(watch, record)
+        shown = self._shown
+        return detail_of_event(watch, shown.store, shown.item(row), self.pane.stamp)
+
+    def call_of_row(self, watch: Watch, row: int) -> Call | None:
+        """Return the call that the event of a row is an end of. Raises IndexError if it was dropped."""
+        shown = self._shown
+        return call_of_event(watch, shown.store, shown.number(row)) if shown is not None else None
 
     def record_under_cursor(self, store: Store) -> Record | None:  # noqa: ARG002 - of every view
         """Return the event under the cursor."""

@@ -7,6 +7,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Final
 
+from events.calls.call_values import Call
+from events.graph.tree import CallRowFlag
 from foreign.count_text import counted
 from tui.filter.filter import Filter, PassCount
 from tui.present.call_ends import ends_of
@@ -163,6 +165,11 @@ class GraphView(TableView):
         return "hot-spots" if self.pane.table is self.pane.hot else ""
 
     @property
+    def has_details(self) -> bool:
+        """True for the tree; a row of the hot spots has all there is."""
+        return self.pane.table is self.graph
+
+    @property
     def filtered(self) -> PassCount:
         """Number of rows of the tree that pass, and of all in memory; of hot spots the calls."""
         shown = self._shown
@@ -220,6 +227,15 @@ class GraphView(TableView):
         if first is last or (last is not None and first is not None and first.seq == last.seq):
             last = None
         return detail_of_call(watch, first, last, one.duration)
+
+    def call_of_row(self, watch: Watch, row: int) -> Call | None:  # noqa: ARG002 - of every view
+        """Return the call of a row that probes at both ends recorded. Raises IndexError if it was dropped."""
+        shown = self._shown
+        if shown is None or shown.live_tree.traced or self.pane.table is self.pane.hot:
+            return None
+        one = shown.row(row)
+        has_entry = not one.flags & CallRowFlag.NO_ENTRY
+        return Call(one.seq if has_entry else None, one.leave if one.leave >= 0 else None)
 
     def record_under_cursor(self, store: Store) -> Record | None:  # noqa: ARG002
         """Return the first event of the row under the cursor."""

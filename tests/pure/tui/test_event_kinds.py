@@ -1,0 +1,114 @@
+"""Rows of several kinds of events: the kind under the cursor has columns, what the others have stands in one text."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.pure.tui.test_event_table_search import shown
+from tui.present.status import fields_of
+from tui.present.watched_events import kinds_of
+from tui.views.events.event_kinds import EventKinds
+from widgets.events.column_choice import ColumnChoice, is_mixed
+from widgets.events.event_rows import FIXED, REST, EventColumn, EventRows
+
+READ, OPEN, EXEC = (
+    frozenset(("f_pos", "count", "ret")),
+    frozenset(("dfd", "name", "flags", "ret")),
+    frozenset(("name",)),
+)
+KINDS = {"p/read": READ, "p/read_exit": READ, "p/open": OPEN, "p/exec": EXEC}
+FIELDS = ("f_pos", "count", "ret", "dfd", "name", "flags")
+
+
+def names(choice: ColumnChoice) -> list[str]:
+    return [column.name for column in choice.shown if not column.of_all]
+
+
+def test_kinds_that_share_their_fields_or_have_few_are_not_mixed():
+    assert is_mixed(tuple(KINDS.values()))
+    assert not is_mixed((READ, READ))
+    assert not is_mixed((READ, frozenset((*READ, "pos"))))
+    assert not is_mixed((frozenset("a"), frozenset("b"), frozenset("c"))), "three columns are no sheet"
+    assert not is_mixed(())
+
+
+def test_the_kind_of_an_event_has_the_columns_and_one_without_fields_changes_nothing():
+    kinds = EventKinds()
+    choice = kinds.use(ColumnChoice().with_fields(FIELDS), KINDS)
+    assert kinds.is_undecided
+    assert names(choice) == []
+    assert choice.rest == set(FIELDS)
+    choice = kinds.at(choice, "p/open")
+    assert not kinds.is_undecided
+    assert names(choice) == ["ret", "dfd", "name", "flags"]
+    assert choice.rest == {"f_pos", "count"}
+    assert kinds.at(choice, "ftrace/kernel_stack") == choice
+    assert kinds.at(choice, "p/read_exit") == kinds.at(choice, "p/read")
+
+
+def test_what_was_hidden_moved_or_sorted_stays_so_for_every_kind():
+    kinds = EventKinds()
+    choice = kinds.at(kinds.use(ColumnChoice().with_fields(FIELDS), KINDS), "p/open")
+    choice = choice.at([column.name for column in choice.shown].index("ret")).moved(1)
+    assert names(choice) == ["dfd", "ret", "name", "flags"]
+    choice = choice.at([column.name for column in choice.shown].index("flags")).without_current()
+    read = kinds.at(choice, "p/read")
+    assert read.rest == {"dfd", "name"}, "flags are hidden in the text, too"
+    assert names(kinds.at(read, "p/open")) == ["dfd", "ret", "name"]
+    assert "count" in names(kinds.at(choice, "p/open", sorted_by="count"))
+    assert "flags" in names(kinds.at(choice.with_all(), "p/open"))
+
+
+def test_all_columns_are_there_if_the_user_wants_them():
+    kinds = EventKinds()
+    choice = kinds.at(kinds.use(ColumnChoice().with_fields(FIELDS), KINDS), "p/open")
+    choice = kinds.toggle(choice, "p/read")
+    assert (names(choice), choice.rest) == (list(FIELDS), frozenset())
+    assert kinds.at(choice, "p/exec") == choice
+    assert names(kinds.toggle(choice, "p/read")) == ["f_pos", "count", "ret"]
+
+
+@given(
+    st.lists(st.sets(st.sampled_from("abcdefgh")).map(frozenset), max_size=6), st.sets(st.sampled_from("abcdefgh"))
+)
+def test_each_field_that_is_not_hidden_stands_in_one_place(sets, hidden):
+    kinds, fields = EventKinds(), tuple("abcdefgh")
+    choice = kinds.use(ColumnChoice().with_fields(fields), {f"p/{n}": one for n, one in enumerate(sets)})
+    choice = choice.preferring((), tuple(hidden))
+    for n in range(len(sets)):
+        choice = kinds.at(choice, f"p/{n}")
+        columns = names(choice)
+        assert set(columns) | choice.rest == set(fields) - hidden
+        assert not choice.rest.intersection(columns)
+
+
+def test_rows_of_the_recording_lose_nothing_at_any_width():
+    watch, events, _ = shown()
+    fields, store = fields_of(watch), events.store
+    kinds = EventKinds()
+    choice = kinds.use(ColumnChoice().with_fields(fields), kinds_of(watch.event_fields.plans, fields))
+    assert kinds.mixed
+    assert set(kinds_of(watch.event_fields.plans, fields)) >= {store.record(seq).event for seq in range(40)}
+    for seq in range(40):
+        choice = kinds.at(choice, store.record(seq).event)
+        rows = EventRows(events, choice.shown, events.items.cells, rest=choice.rest)
+        rows.prepare(0, 40)
+        wide = rows.total(400)
+        assert "".join(piece.text for piece in rows.header(wide)).rstrip().endswith(REST)
+        for row in range(40):
+            line = "".join(piece.text for piece in rows.pieces(row, wide))
+            for name, text in events.items.cells(events.item(row)).items():
+                assert text in line
+                assert (f"{name}={text}" in line) == (name in choice.rest)
+        for width in (40, 75, 118):
+            total = rows.total(width)
+            assert all(sum(len(piece.text) for piece in rows.pieces(row, total)) <= total for row in range(40))
+
+
+def test_without_other_fields_there_is_no_such_column():
+    watch, events, _ = shown()
+    columns = (*FIXED, *(EventColumn(name) for name in fields_of(watch)))
+    rows = EventRows(events, columns, events.items.cells)
+    rows.prepare(0, 10)
+    assert REST not in "".join(piece.text for piece in rows.header(300))

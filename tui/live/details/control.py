@@ -1,0 +1,142 @@
+"""Pane with the details of the row under the cursor, beside or below the rows on a wide screen.
+
+Filled when the cursor, or the newest row, has rested: neither moving the cursor nor events that arrive wait for it.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Final
+
+from textual.containers import Container
+from textual.screen import Screen
+from textual.timer import Timer
+
+from tui.live.details.call_end import end_of
+from tui.live.details.place import PanePlace, place_of, size_of
+from tui.live.view_switch import ViewSwitch
+from widgets.events.event_detail import EventDetail
+
+REST: Final = 0.12
+"""Seconds without another row under the cursor until the pane is filled."""
+_STALE: Final = 1.0
+"""Seconds for which newer rows may keep arriving before the pane no longer shows an older one."""
+_EARLY: Final = 0.005
+"""Seconds by which a timer may be early."""
+_DROPPED: Final = "this row was dropped to make room for newer ones"
+_WAITING: Final = "details of the row under the cursor"
+
+
+class ViewArea(Container):
+    """The view that is shown, and the pane of details."""
+
+    DEFAULT_CSS = """
+    ViewArea {
+        height: 1fr;
+        width: 1fr;
+        layout: vertical;
+        &.-beside { layout: horizontal; }
+        & > * { height: 1fr; width: 1fr; }
+        & > EventDetail { display: none; border-top: solid $foreground 40%; border-title-color: $text-accent; }
+        &.-beside > EventDetail { display: block; border-left: solid $foreground 40%; }
+        &.-below > EventDetail { display: block; }
+        & > EventDetail .whole { display: none; }
+        & > EventDetail:focus-within .whole { display: block; }
+        & > EventDetail:focus-within { border-title-style: bold; }
+    }
+    """
+
+
+class DetailControl:
+    """The pane of details (`pane`) and the area that it shares with the views (`area`)."""
+
+    def __init__(self, screen: Screen[None], views: ViewSwitch) -> None:
+        self.pane = EventDetail(id="row-detail")
+        self.area = ViewArea(views.events.pane, self.pane)
+        self.wanted = True
+        """False once the user has hidden the pane."""
+        self._screen = screen
+        self._views = views
+        self._timer: Timer | None = None
+        self._row: tuple[str, int | None] = ("", None)
+        """View and row that the pane was last asked for."""
+        self._due_at = 0.0
+        """Time at which the row will have rested, in seconds of `time.monotonic`."""
+        self._asked_at = 0.0
+        """Time of the first of the requests that wait."""
+
+    @property
+    def is_shown(self) -> bool:
+        """True if the pane is on the screen."""
+        return self.area.has_class(PanePlace.BESIDE.value) or self.area.has_class(PanePlace.BELOW.value)
+
+    def toggle(self) -> bool:
+        """Show or hide the pane for as long as the application runs; return False if the screen is too narrow."""
+        columns, rows = self._screen.size
+        if place_of(columns, rows) is PanePlace.NONE:
+            return False
+        self.wanted = not self.wanted
+        self.arrange()
+        return True
+
+    def arrange(self) -> None:
+        """Place the pane by the size of the screen and the view that is shown."""
+        columns, rows = self._screen.size
+        place = place_of(columns, rows) if self.wanted and self._views.current.has_details else PanePlace.NONE
+        size = size_of(place, columns, rows)
+        self.pane.styles.width = size if place is PanePlace.BESIDE else None
+        self.pane.styles.height = size if place is PanePlace.BELOW else None
+        for one in (PanePlace.BESIDE, PanePlace.BELOW):
+            self.area.set_class(place is one, one.value)
+        self.due()
+
+    def due(self) -> None:
+        """Fill the pane, and tell the view, once the cursor or the newest row has rested."""
+        now = time.monotonic()
+        self._row, self._due_at = (self._views.current.name, self._views.current.detail_row), now + REST
+        if self._timer is None:
+            self._asked_at = now
+            self._timer = self._screen.set_timer(REST, self._look, name="details")
+
+    def news(self) -> None:
+        """Take notice of rows that arrived: while they are followed the pane is about the newest."""
+        if (self._views.current.name, self._views.current.detail_row) != self._row:
+            self.due()
+
+    def _look(self) -> None:
+        """Fill the pane if the row has rested; rows that never rest leave it empty."""
+        self._timer, now = None, time.monotonic()
+        if now >= self._due_at - _EARLY:
+            self._rested()
+            return
+        if now - self._asked_at > _STALE and self.is_shown:
+            self.pane.show(_WAITING, ())
+        self._timer = self._screen.set_timer(self._due_at - now, self._look, name="details")
+
+    def _rested(self) -> None:
+        view = self._views.current
+        row = view.detail_row
+        if row is not None:
+            view.rested(row)
+        if self.is_shown:
+            self._fill(row)
+
+    def _fill(self, row: int | None) -> None:
+        watch = self._views.watch
+        if watch is None or row is None:
+            self.pane.show(_WAITING, ())
+            return
+        try:
+            self.pane.show(*self._views.current.detail(watch, row))
+        except IndexError:
+            self.pane.show(_DROPPED, ())
+
+    def call_end(self, at_exit: bool) -> int | str:
+        """Return the sequence number of the entry or exit of the call under the cursor, or why there is none."""
+        view, watch = self._views.current, self._views.watch
+        row = view.detail_row
+        try:
+            call = view.call_of_row(watch, row) if watch is not None and row is not None else None
+        except IndexError:
+            return _DROPPED
+        return end_of(call, at_exit=at_exit)
