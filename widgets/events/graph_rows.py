@@ -137,6 +137,10 @@ class GraphRows:
         titles += [fit(title, size, title in ("took", "self")) for title, size in right]
         yield Piece(" ".join(titles))
 
+    def column_at(self, x: int, columns: int) -> int | None:  # noqa: ARG002 - by the protocol
+        """Return 0: a tree has one order."""
+        return 0
+
     def pieces(self, row: int, columns: int) -> Iterable[Piece]:
         """Return time, task, indented call, result, duration and bar."""
         line = self._cached.get(row) or self._text(row)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from widgets.columns import Columns
 from widgets.highlight import highlighted
+from widgets.lists.row_order import OrderedRows
 from widgets.lists.top_table import TopTable
 from widgets.number_format import bar, duration, grouped
 from widgets.rows import Piece
@@ -79,8 +80,12 @@ class HotRows:
     def header(self, columns: int) -> Iterable[Piece]:
         """Return the titles above their columns."""
         widths = self.columns.widths(columns - _BAR - 1)
-        for n, title in enumerate(TITLES):
-            yield Piece(fit(title, widths[n], n > 0) + "  ")
+        for n, size in enumerate(widths):
+            yield Piece(fit(self.columns.heading(n), size, n > 0) + "  ")
+
+    def column_at(self, x: int, columns: int) -> int | None:
+        """Return the column whose title is at a place of the header."""
+        return self.columns.at(x, columns - _BAR - 1)
 
     def pieces(self, row: int, columns: int) -> Iterable[Piece]:
         """Return the cells of a function, and its share of the time as a bar."""
@@ -107,8 +112,27 @@ class HotTable(TopTable):
     def __init__(self) -> None:
         self.spots = HotRows()
         super().__init__(self.spots)
+        self.ordered: OrderedRows[HotText] = OrderedRows()
+        """Functions in the order that was chosen."""
+
+    @property
+    def titles(self) -> Sequence[str]:
+        """Titles of the columns."""
+        return TITLES
 
     def count(self, spots: Sequence[HotText]) -> None:
         """Show other figures; the cursor stays in its place."""
-        self.spots.spots = spots
-        self.rows_replaced(len(spots))
+        self.ordered.take(spots)
+        self._show_ordered()
+
+    def sort(self, column: int | None) -> None:
+        """Sort by a column; by the same again, and for None: reversed, then those of the most time of their own
+        first.
+        """
+        self.ordered.sort(column)
+        self._show_ordered()
+
+    def _show_ordered(self) -> None:
+        self.spots.spots = self.ordered.rows
+        self.spots.columns.order = self.ordered.order.sign
+        self.rows_replaced(len(self.ordered.rows))
