@@ -111,19 +111,14 @@ class KeyFooter(Widget):
             at = span.end
         return Content("").join(parts)
 
-    async def on_click(self, event: events.Click) -> None:
+    def on_click(self, event: events.Click) -> None:
         """Do what the key under the mouse does."""
         if event.y < self.size.height - 1:
             return
         for span in laid_out(self.keys, self.size.width):
             if span.start <= event.x < span.end and span.key.enabled:
                 event.stop()
-                await self._act(span.key.key)
-
-    async def _act(self, key: str) -> None:
-        """Do what a key does that is shown; a click is never typed ahead, so that it asks no keyboard."""
-        if (bound := self.screen.active_bindings.get(key)) is not None and bound.enabled:
-            await self.app.run_action(bound.binding.action, bound.node)
+                self.app.simulate_key(span.key.key)  # no letter, which might be taken as typed ahead
 
 
 def laid_out(keys: tuple[FooterKey, ...], columns: int) -> list[KeySpan]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from functools import partial
 
 import pytest
+from textual import events
 from textual.screen import Screen
 
 from tests.interface.test_app import application, kernel_only, open_compose, pick, recording
 from tests.interface.test_typing import at_events
-from tests.interface.widget_host import screen_text, until
+from tests.interface.widget_host import Host, screen_text, until
 from tui.app.palette import Palette
 from tui.compose.export_dialog import ProbeExportScreen
 from tui.dialogs.preset_screen import PresetScreen
@@ -23,10 +24,11 @@ from widgets.columns import ASCENDING, DESCENDING
 from widgets.dialogs.form import FormDialog
 from widgets.dialogs.help import HelpScreen
 from widgets.dialogs.pick_list import PickList
-from widgets.events.hot_rows import HotRows, HotTable, HotText
+from widgets.events.event_rows import EventColumn
+from widgets.events.hot_rows import HotRows, HotText
 from widgets.events.status_bar import LiveLine
 from widgets.footer import KeyFooter, laid_out
-from widgets.lists.tail_table import TailTable
+from widgets.lists.row_order import OrderedRows
 from widgets.lists.text_rows import TextRows, TextTablePane
 from widgets.spec.spec_editor import SpecEditor
 
@@ -40,36 +42,29 @@ KEYS |= {"latencies": "J", "numbers": "I", "aggregate": "y", "histograms": "b", 
 async def footer_answers(app, pilot, place: str) -> set[str]:
     """Each key of the footer does the same by a click as by itself; return the names of the keys."""
     await pilot.pause()
-    line, original = app.screen.query_one(KeyFooter), app.run_action
-    done = []
+    line, given = app.screen.query_one(KeyFooter), app.keyboard._give_key
+    keys = []
 
-    async def note(action, default_namespace=None, namespaces=None) -> bool:
-        done.append((str(action), default_namespace))
-        return True
+    async def note(event: events.Key) -> None:
+        keys.append(event.key)
 
     spans = [span for span in laid_out(line.keys, line.size.width) if span.key.enabled]
     assert spans, place
-    app.run_action = note
+    app.keyboard._give_key = note
     try:
-        for span in spans:
-            for x in (span.start, span.end - 1):
-                done.clear()
-                await pilot.click(line, offset=(x, line.size.height - 1))
-                await until(lambda: done, pilot)  # noqa: B023 - read at once
-                by_click = list(done)
-                done.clear()
-                await pilot.press(span.key.key)
-                await until(lambda: done, pilot)  # noqa: B023
-                assert by_click == done, (place, span.key)
+        for n, span in enumerate(spans):
+            await pilot.click(line, offset=(span.end - 1 if n % 2 else span.start, line.size.height - 1))
+            assert app.keyboard._command(span.key.key), (place, span.key)
+        await until(lambda: len(keys) >= len(spans), pilot)
+        assert keys == [span.key.key for span in spans], place
     finally:
-        app.run_action = original
+        app.keyboard._give_key = given
     return {span.key.key_name for span in spans}
 
 
-@pytest.mark.parametrize("size", [(80, 24), (120, 40)])
-async def test_keys_of_the_footer_can_be_clicked_in_each_view(recording, size):
+async def test_keys_of_the_footer_can_be_clicked_in_each_view(recording):
     app = application(recording)
-    async with app.run_test(size=size) as pilot:
+    async with app.run_test(size=(80, 24)) as pilot:
         await at_events(app, pilot)
         for view, key in KEYS.items():
             await pilot.press(key)
@@ -129,6 +124,10 @@ def shown(app, kind: type[Screen[object]]) -> bool:
     return isinstance(app.screen, kind)
 
 
+def label_of(view: str) -> str:
+    return f"[{(LABELS | EXTRA_LABELS)[view]}]"
+
+
 async def click_text(app, pilot, text: str, row: int) -> None:
     """Click on a text in a row of the screen."""
     await until(lambda: text in screen_text(app)[row], pilot)
@@ -142,13 +141,13 @@ async def test_each_tab_can_be_clicked_from_each_view(recording, size):
     async with app.run_test(size=size) as pilot:
         await at_events(app, pilot)
         live = app.places.live
-        for key in KEYS.values():
-            await pilot.press(key)
-            await pilot.pause()
+        for here, key in KEYS.items():
             for view, label in LABELS.items():
                 await pilot.press(key)
-                await pilot.pause()
-                if f" {label} " in screen_text(app)[1]:
+                await until(lambda: live.views.current.name == here, pilot)  # noqa: B023
+                live.status.show_line()
+                await until(lambda: label_of(here) in screen_text(app)[1] or "[" not in screen_text(app)[1], pilot)  # noqa: B023
+                if f" {label} " in screen_text(app)[1] and "[" in screen_text(app)[1]:
                     await click_text(app, pilot, f" {label} ", 1)
                     await until(lambda: live.views.current.name == view, pilot)  # noqa: B023
                     assert live.focused is live.views.current.focus
@@ -170,14 +169,17 @@ async def test_a_title_of_the_events_sorts_by_its_column(recording):
             for sign in (ASCENDING, DESCENDING):
                 await click_text(app, pilot, column, 2)
                 await until(lambda: f"{column} {sign}" in screen_text(app)[2], pilot)  # noqa: B023
-                assert pane.shown.order[0].name == column and pane.shown.order[1] == (sign == DESCENDING)
+                assert pane.shown is not None and pane.shown.order == (
+                    EventColumn(column, column != "count"),
+                    sign == DESCENDING,
+                )
             await click_text(app, pilot, column, 2)
             await until(lambda: pane.shown.order is None, pilot)
             assert not {ASCENDING, DESCENDING} & set(screen_text(app)[2])
         await click_text(app, pilot, "count", 2)
         await pilot.press("S")
         await until(lambda: f"count {DESCENDING}" in screen_text(app)[2], pilot)
-        counts = [int(pane.shown.item(row).fields.get("count") or 0) for row in range(5)]
+        counts = [int(pane.shown.items.cells(pane.shown.item(row)).get("count") or 0) for row in range(5)]
         assert counts == sorted(counts, reverse=True) and counts[0] == 4096
 
 
@@ -195,7 +197,7 @@ async def test_titles_of_calls_and_groups_sort(recording):
         await until(lambda: any("calls are in the order of time" in line for line in screen_text(app)), pilot)
         await pilot.press("y")
         await until(lambda: f"count {DESCENDING}" in screen_text(app)[3], pilot)
-        names = ["head", "cat", "workload", "exe"]
+        names = ["head", "cat", "workload", "exe", "sleep"]
         assert groups(app) == names
         await click_text(app, pilot, "count", 3)
         await until(lambda: f"count {ASCENDING}" in screen_text(app)[3] and groups(app) == names[::-1], pilot)
@@ -204,25 +206,18 @@ async def test_titles_of_calls_and_groups_sort(recording):
 
 
 def groups(app) -> list[str]:
-    return [line[1:].split()[0] for line in screen_text(app)[4:8]]
+    return [line[1:].split()[0] for line in screen_text(app)[4:9]]
 
 
-async def test_titles_of_a_table_that_is_replaced_sort_it(recording):
+async def test_titles_of_a_table_that_is_replaced_sort_it():
     """The row of the details is the one under the cursor, whatever the order; S does what a click does."""
-    app = application(recording)
-    async with app.run_test(size=(120, 40)) as pilot:
-        await at_events(app, pilot)
-        pane = TextTablePane(TextRows(("name", "took"), {}, {}))
-        asked = []
-        pane.post_message = lambda message: asked.append(message)  # what the view would get
-        await app.screen.mount(pane, before=app.screen.query_one(KeyFooter))
-        table = pane.text_table
+    host = Host(lambda: TextTablePane(TextRows(("name", "took"), {}, {})))
+    async with host.shown() as pilot:
+        table = host.widget.text_table
         table.show_rows([("b", "2.00 ms"), ("a", "10.0 us"), ("c", ""), ("d", "1.00 s")])
-        await pilot.pause()
-        top = table.region.y
         for sign, order in ((DESCENDING, "dbac"), (ASCENDING, "abdc")):
-            await click_text(app, pilot, "took", top)
-            await until(lambda: f"took {sign}" in screen_text(app)[top], pilot)  # noqa: B023
+            await click_text(host, pilot, "took", 0)
+            await until(lambda: f"took {sign}" in screen_text(host)[0], pilot)  # noqa: B023
             assert "".join(str(row[0]) for row in table.text_rows.rows) == order
         table.move_to(0)
         assert table.current == 1, "a is the second that came"
@@ -232,19 +227,16 @@ async def test_titles_of_a_table_that_is_replaced_sort_it(recording):
         await pilot.press("S")
         assert [row[0] for row in table.text_rows.rows] == ["b", "e", "a"]
         await pilot.press("S")
-        await until(partial(shown, app, PickList), pilot)
+        await until(lambda: isinstance(host.screen, PickList), pilot)
         await pilot.press("enter")
         await until(lambda: [row[0] for row in table.text_rows.rows] == ["a", "b", "e"], pilot)
 
 
 def test_hot_spots_are_sorted_by_each_column():
     rows, spots = HotRows(), [HotText("a", 1, 30, 9, 1, 1, 1, 0), HotText("b", 5, 20, 20, 1, 1, 1, 2)]
-    assert [rows.column_at(x, 100) for x in (0, 26)] == [0, 1]
-    table = HotTable.__new__(HotTable)
-    assert isinstance(table, TailTable)
-    from widgets.lists.row_order import OrderedRows
-
-    ordered = OrderedRows()
+    titles = "".join(piece.text for piece in rows.header(100))
+    assert [rows.column_at(titles.index(title), 100) for title in ("function", "calls", "errors")] == [0, 1, 7]
+    ordered: OrderedRows[HotText] = OrderedRows()
     ordered.take(spots)
     for column, names in ((1, "ba"), (1, "ab"), (1, "ab"), (0, "ab"), (0, "ba"), (7, "ba")):
         ordered.sort(column)
