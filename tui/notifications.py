@@ -1,8 +1,8 @@
 """Notifications at the foot of the screen, which cover nothing.
 
 A message stays at least for as long as a quick reader needs. After that it goes at the next key or click, and by
-itself after a while. An error stays until it is answered, by a key or a click that does more than to move or to write,
-or until what it tells of has changed (its topic is forgotten, or has another message).
+itself after a while. An error stays until it is answered (by a key or a click that does more than to move or to
+write), or until what it tells of has changed (its topic is forgotten, or has another message).
 """
 
 from __future__ import annotations
