@@ -214,9 +214,10 @@ async def test_all_numbers_of_a_structure_are_ticked_and_the_same_key_takes_that
     async with app.shown() as pilot:
         await pilot.press("n")
         assert str(app.widget.probe) == "f vfs_read file->f_mode file->f_pos", "of the structure behind the pointer"
+        assert "[x] ->f_pos" in app.text, "what is ticked is seen"
         await pilot.press("n")
         assert app.widget.probe == PROBE
-        await pilot.press("right", "down", "space", "down", "n")
+        await pilot.press("down", "space", "down", "n")
         ticked = str(app.widget.probe)
         assert "file->f_mode" in ticked and "file->f_pos" in ticked and "f_path" not in ticked
         await pilot.press("n")

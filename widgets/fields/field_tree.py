@@ -94,7 +94,9 @@ class TreeRow:
 
 def is_number(node: FieldNode) -> bool:
     """Return whether a field is one number that a probe can record: an integer, an enum, a bit field; no pointer."""
-    return node.fetcharg is not None and "*" not in node.c_type and bool(_NUMBER.fullmatch(node.kernel_type))
+    if node.fetcharg is None or "*" in node.c_type or node.c_type.startswith(("struct ", "union ")):
+        return False
+    return bool(_NUMBER.fullmatch(node.kernel_type))
 
 
 class FieldTree:

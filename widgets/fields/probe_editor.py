@@ -212,6 +212,7 @@ class ProbeEditor(Vertical):
             names = [root.node.label for root in self.signature.field_tree.roots]
             ticked = probe_edits.toggle_each(probe, args, names)
             self._numbers = probe, ticked
+            self.signature.open_current()
             self._edit(ticked)
 
     def action_type(self) -> None:
