@@ -162,6 +162,14 @@ class GraphRows:
             else:
                 yield Piece(bar((line.duration or 0) / self._longest, size), "warn" if slow else "mark")
 
+    def arrow(self, row: int, columns: int) -> int | None:
+        """Return the place of a row's sign for folded or unfolded; None: it has none, or there is no such row."""
+        line = self._cached.get(row) or self._text(row)
+        if line.folded is None:
+            return None
+        left, _ = self._sides(columns)
+        return sum(size + 1 for _, size in left) + width(_indent(line.level))
+
     def _sides(self, columns: int) -> tuple[Sequence[tuple[str, int]], Sequence[tuple[str, int]]]:
         """Return titles and widths of the columns left and right of the tree."""
         time = _TIME if self.stamp is kernel_stamp else _DAY
@@ -178,9 +186,8 @@ class GraphRows:
 
     def _call(self, line: GraphText, room: int) -> Iterable[Piece]:
         """Return the indented call, in `room` columns."""
-        deep = f"{line.level}:" if line.level > _DEEPEST else ""
         sign = " " if line.folded is None else "▸" if line.folded else "▾"
-        head = "  " * min(line.level, _DEEPEST) + deep + sign + " "
+        head = _indent(line.level) + sign + " "
         parts = [
             (line.kind + " " if line.kind else "", "warn"),
             (safe(line.name), "" if line.kind else "name" if line.level == 0 else ""),
@@ -205,3 +212,8 @@ class GraphRows:
             return self.source.text(place)
         except IndexError:
             return GraphText(0, "", 0, None, "(dropped)")
+
+
+def _indent(level: int) -> str:
+    """Return the text before the sign of a line."""
+    return "  " * min(level, _DEEPEST) + (f"{level}:" if level > _DEEPEST else "")
