@@ -241,3 +241,16 @@ def test_hot_spots_are_sorted_by_each_column():
     for column, names in ((1, "ba"), (1, "ab"), (1, "ab"), (0, "ab"), (0, "ba"), (7, "ba")):
         ordered.sort(column)
         assert "".join(spot.name for spot in ordered.rows) == names, column
+
+
+async def test_the_target_and_losses_of_the_first_line_can_be_clicked(recording):
+    app = application(recording)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await at_events(app, pilot)
+        for text, kind in (("default.pwr", TargetScreen), ("missed", LossScreen)):
+            await click_text(app, pilot, text, 0)
+            await until(partial(shown, app, kind), pilot)
+            await pilot.press("escape")
+            await until(lambda: app.places.live.is_current, pilot)
+        await click_text(app, pilot, "armed", 0)
+        assert app.places.live.is_current

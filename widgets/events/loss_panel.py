@@ -21,17 +21,22 @@ from widgets.number_format import grouped, rate
 from widgets.rows import Piece
 from widgets.safe_text import fit, safe
 
-KEYS: Final = "bBfcrm"
-"""Keys of the remedies, in their order."""
+_REMEDIES: Final = {
+    "b": "bigger", "B": "smaller", "f": "filter",
+    "c": "count", "r": "record", "m": "maxactive",
+}
+"""Names of the remedies by their keys, in the order of their lines."""
+KEYS: Final = "".join(_REMEDIES)
 _TITLES = ("probe", "now", "events/s", "hits", "missed")
 
 
 class RemedyClicked(Message):
     """A remedy was clicked."""
 
-    def __init__(self, key: str) -> None:
+    def __init__(self, name: str) -> None:
         super().__init__()
-        self.key = key
+        self.name = name
+        """Name of the remedy, as in `LossPanel.Remedy`."""
 
 
 class _RemedyLines(Static):
@@ -41,7 +46,7 @@ class _RemedyLines(Static):
         """Tell which remedy was clicked."""
         offset = event.get_content_offset(self)
         if offset is not None and 0 <= offset.y < len(KEYS):
-            self.post_message(RemedyClicked(KEYS[offset.y]))
+            self.post_message(RemedyClicked(_REMEDIES[KEYS[offset.y]]))
 
 
 class LossPanel(Vertical):
@@ -123,7 +128,7 @@ class LossPanel(Vertical):
     def _remedy_clicked(self, event: RemedyClicked) -> None:
         """Do what the key of a remedy does."""
         event.stop()
-        self.app.simulate_key(event.key)
+        self.action_remedy(event.name)
 
     @on(LineList.Highlighted)
     def _moved(self, event: LineList.Highlighted) -> None:

@@ -40,9 +40,32 @@ class TopLine(Widget):
         """Return the longest form that fits."""
         return top_line(self.status, self.size.width)
 
+    def on_click(self, event: events.Click) -> None:
+        """Press the key that chooses another target, or shows losses, for what was clicked."""
+        offset = event.get_content_offset(self)
+        if offset is not None and (key := top_key(self.status, self.size.width, offset.x)):
+            event.stop()
+            self.app.simulate_key(key)
+
+
+def top_key(status: Status, columns: int, x: int) -> str:
+    """Return the key for the part of the top line at a place: of the target, or of a loss; empty: it has none."""
+    runs, losses, after = _top_runs(status, columns), list(loss_runs(status.losses, quiet=False)), 0
+    right = next(n for n, run in enumerate(runs) if not run[0].strip())
+    for n, run in enumerate(runs):
+        after += width(run[0])
+        if x < after:
+            return "f4" if n < right else "L" if run in losses else ""
+    return ""
+
 
 def top_line(status: Status, columns: int) -> Content:
     """Return the top line for a number of columns."""
+    return Content.assemble(*_top_runs(status, columns))
+
+
+def _top_runs(status: Status, columns: int) -> list[Run]:
+    """Return the target, blanks, and what is armed and lost."""
     title, target, kernel = ("probewright", "bold"), safe(status.target), safe(status.kernel)
     functions = f" · {counted(status.functions, 'function')}" if status.functions else ""
     of_kernel = f" · {kernel}" if kernel else ""
@@ -57,9 +80,9 @@ def top_line(status: Status, columns: int) -> Content:
         ]
         for left in forms:
             if _wide(left) + 2 + _wide(right) <= columns:
-                return Content.assemble(*_joined(left, right, columns))
+                return _joined(left, right, columns)
     right = [run for run in right if run[0].strip() != "lost 0"]
-    return Content.assemble(*_joined([(cut(target, max(0, columns - _wide(right) - 2)), "")], right, columns))
+    return _joined([(cut(target, max(0, columns - _wide(right) - 2)), "")], right, columns)
 
 
 class LiveLine(Widget):
