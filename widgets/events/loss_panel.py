@@ -22,8 +22,12 @@ from widgets.rows import Piece
 from widgets.safe_text import fit, safe
 
 _REMEDIES: Final = {
-    "b": "bigger", "B": "smaller", "f": "filter",
-    "c": "count", "r": "record", "m": "maxactive",
+    "b": "bigger",
+    "B": "smaller",
+    "f": "filter",
+    "c": "count",
+    "r": "record",
+    "m": "maxactive",
 }
 """Names of the remedies by their keys, in the order of their lines."""
 KEYS: Final = "".join(_REMEDIES)
