@@ -8,7 +8,9 @@ import pytest
 from textual import events
 from textual.screen import Screen
 
+from kernel.hosts.arm_request import ArmRequest
 from tests.interface.test_app import application, kernel_only, open_compose, pick, recording
+from tests.interface.test_hosts import lan, running
 from tests.interface.test_typing import at_events
 from tests.interface.widget_host import Host, screen_text, until
 from tui.app.palette import Palette
@@ -29,10 +31,11 @@ from widgets.events.hot_rows import HotRows, HotText
 from widgets.events.status_bar import LiveLine
 from widgets.footer import KeyFooter, laid_out
 from widgets.lists.row_order import OrderedRows
+from widgets.lists.tail_table import TailTable
 from widgets.lists.text_rows import TextRows, TextTablePane
 from widgets.spec.spec_editor import SpecEditor
 
-__all__ = ["kernel_only", "recording"]
+__all__ = ["kernel_only", "lan", "recording"]
 
 KEYS = {"events": "e", "graph": "g", "calls": "x", "summary": "s", "failures": "E", "references": "R"}
 KEYS |= {"latencies": "J", "numbers": "I", "aggregate": "y", "histograms": "b", "stacks": "F", "maps": "M"}
@@ -254,3 +257,15 @@ async def test_the_target_and_losses_of_the_first_line_can_be_clicked(recording)
             await until(lambda: app.places.live.is_current, pilot)
         await click_text(app, pilot, "armed", 0)
         assert app.places.live.is_current
+
+
+async def test_keys_of_the_footer_can_be_clicked_among_several_hosts(lan):
+    async with running(lan, "web1", "web2.example.com") as (app, pilot):
+        app.hosts.fleet.arm(ArmRequest(("f vfs_read",)))
+        await until(lambda: any("armed" in line for line in screen_text(app)[1:3]), pilot)
+        assert {"f", "f1"} <= await footer_answers(app, pilot, "hosts")
+        await pilot.press("shift+tab")
+        await footer_answers(app, pilot, "table of hosts")
+        table = app.screen.query_one(TailTable)
+        await pilot.click(table, offset=(8, 0))
+        await until(lambda: any("in the order of time" in line for line in screen_text(app)), pilot)

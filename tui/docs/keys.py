@@ -21,7 +21,7 @@ _CLICKS = (
     ("a key at the foot", "what the key does"),
     (
         "a row",
-        "puts the cursor on it; a second click takes it, as Enter does; on a field it ticks: a mouse arms nothing",
+        "puts the cursor on it; a second click takes it, as Enter does; on a field it ticks, and arms nothing",
     ),
     ("the name of a view", "shows that view"),
     ("following, paused", "holds the picture, or follows"),
