@@ -113,6 +113,7 @@ PANES: Final = {
     "CompletingPane": HelpPane("Completion"),
     "TailTable": HelpPane("Events and calls", "LiveScreen"),
     "TablePane": HelpPane("Search", "LiveScreen"),
+    "SortablePane": HelpPane("Order of the table", "LiveScreen"),
     "FilteredPane": HelpPane("Filter by a value", "LiveScreen"),
     "FilterLine": HelpPane("Filter", "LiveScreen"),
     "EventsPane": HelpPane("Columns, order, marks", "LiveScreen"),

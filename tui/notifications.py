@@ -1,21 +1,42 @@
-"""Notifications at the foot of the screen: each stays for as long as it takes to read, and covers nothing."""
+"""Notifications at the foot of the screen, which cover nothing.
+
+A message stays at least for as long as a quick reader needs. After that it goes at the next key or click, and by
+itself after a while. An error stays until it is answered (by a key or a click that does more than to move or to
+write), or until what it tells of has changed (its topic is forgotten, or has another message).
+"""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 
 from textual.app import App
 from textual.notifications import SeverityLevel
 
 from widgets.notice import Notice
 
+CLOCK: Callable[[], float] = time.monotonic
+"""Seconds; tests put another one in its place."""
 _SECONDS = 3.0
 _SECONDS_PER_LETTER = 0.05
 """Reading speed: some 20 letters a second while doing something else."""
-_URGENT = 3
-"""Factor by which an error stays longer."""
-_WHOLE_DAY = 86400.0
-"""Seconds; longer than any operation that a notification waits for."""
+_QUICK = 0.5
+"""Share of that time that a quick reader needs."""
+
+
+@dataclass(eq=False)
+class _Shown:
+    """Notice on the screen."""
+
+    notice: Notice
+    read_at: float
+    """Time by `CLOCK` from which on it counts as read."""
+    stays: bool = False
+    """True: only its topic removes it."""
+    answered: bool = False
+    """True: a key was pressed before it could be read."""
 
 
 class Notices:
@@ -25,7 +46,7 @@ class Notices:
         """Take the application, for its timers, and the function that gets all notices after each change."""
         self.app = app
         self._show = show
-        self._unread: tuple[Notice, ...] = ()
+        self._unread: tuple[_Shown, ...] = ()
 
     def notify(
         self,
@@ -36,7 +57,9 @@ class Notices:
         timeout: float | None = None,
         topic: str = "",
     ) -> None:
-        """Show a message until it is read, `timeout` seconds have passed, or `topic` has another message.
+        """Show a message until it is read, or `topic` has another message; at most for `timeout` seconds.
+
+        Without `timeout` an error stays until it is answered, another message as long as a slow reader needs.
 
         Options that a message of the kernel's part names are keys in it.
         """
@@ -45,15 +68,30 @@ class Notices:
 
             message = keys_for_options(self.app).text(message)
         urgent = severity == "error"
-        seconds = (_SECONDS + _SECONDS_PER_LETTER * len(title + message)) * (_URGENT if urgent else 1)
+        seconds = _SECONDS + _SECONDS_PER_LETTER * len(title + message)
         notice = Notice(message, title, urgent, topic)
-        self.forget(topic)
-        self._change((*(one for one in self._unread if one != notice), notice))
-        self.app.set_timer(timeout or seconds, lambda: self._remove(notice))
+        shown = self._add(_Shown(notice, CLOCK() + _QUICK * seconds))
+        if timeout or not urgent:
+            self.app.set_timer(timeout or seconds, lambda: self._remove(shown))
 
     def notify_until_forgotten(self, message: str, topic: str) -> None:
         """Show what a worker does until `forget`, or until the topic has another message."""
-        self.notify(message, timeout=_WHOLE_DAY, topic=topic)
+        self._add(_Shown(Notice(message, topic=topic), 0.0, stays=True))
+
+    def acted(self, *, answers: bool) -> None:
+        """Remove what was read, as a person goes on to something else; `answers`: errors as well.
+
+        A message that could not be read yet goes as soon as it could.
+        """
+        now = CLOCK()
+        for shown in self._unread:
+            if shown.stays or shown.answered or (shown.notice.urgent and not answers):
+                continue
+            shown.answered = True
+            if now < shown.read_at:
+                self.app.set_timer(shown.read_at - now, partial(self._remove, shown))
+            else:
+                self._remove(shown)
 
     def notify_not_armed(self, why: str) -> None:
         """Show why a probe was not armed, until one is armed."""
@@ -61,11 +99,17 @@ class Notices:
 
     def forget(self, topic: str) -> None:
         """Remove the notices of a topic."""
-        self._change(tuple(one for one in self._unread if not topic or one.topic != topic))
+        self._change(tuple(one for one in self._unread if not topic or one.notice.topic != topic))
 
-    def _remove(self, notice: Notice) -> None:
-        self._change(tuple(one for one in self._unread if one is not notice))
+    def _add(self, shown: _Shown) -> _Shown:
+        self.forget(shown.notice.topic)
+        self._change((*(one for one in self._unread if one.notice != shown.notice), shown))
+        return shown
 
-    def _change(self, unread: tuple[Notice, ...]) -> None:
-        self._unread = unread
-        self._show(unread)
+    def _remove(self, shown: _Shown) -> None:
+        self._change(tuple(one for one in self._unread if one is not shown))
+
+    def _change(self, unread: tuple[_Shown, ...]) -> None:
+        if unread != self._unread:
+            self._unread = unread
+            self._show(tuple(one.notice for one in unread))

@@ -16,6 +16,9 @@ _NARROWEST: Final = 8
 _READABLE: Final = 20
 """Width that a text keeps if a row is wider than the screen in any case."""
 _GAP: Final = 2
+ASCENDING: Final = "▲"
+DESCENDING: Final = "▼"
+"""Signs behind the title of the column that rows are sorted by."""
 WHOLE: Final = _WIDEST
 """Width of a text column that is never cut."""
 
@@ -32,6 +35,25 @@ class Columns:
         """True for columns that only had numbers so far: they are right-aligned."""
         self._seen = [False] * len(titles)
         self._layout: tuple[int, list[int]] | None = None
+        self._order: tuple[int, bool] | None = None
+
+    @property
+    def order(self) -> tuple[int, bool] | None:
+        """Column that the rows are sorted by, and True for the largest first; None: its heading has no arrow."""
+        return self._order
+
+    @order.setter
+    def order(self, order: tuple[int, bool] | None) -> None:
+        if order != self._order:
+            self._order, self._layout = order, None
+            if order is not None:
+                self._natural[order[0]] = max(self._natural[order[0]], width(self.heading(order[0])))
+
+    def heading(self, column: int) -> str:
+        """Return the title of a column; the one that the rows are sorted by has an arrow."""
+        if self._order is None or self._order[0] != column:
+            return self.titles[column]
+        return f"{self.titles[column]} {DESCENDING if self._order[1] else ASCENDING}"
 
     def see(self, cells: Sequence[str]) -> bool:
         """Widen columns for the cells of a row; return True if the layout changed."""
@@ -60,6 +82,15 @@ class Columns:
             self._layout = available, self._fit(available - _GAP * (len(self.titles) - 1))
         return self._layout[1]
 
+    def at(self, x: int, available: int) -> int | None:
+        """Return the column at a place of the row, counted from 0; the blank behind a column is part of it."""
+        after = 0
+        for n, size in enumerate(self.widths(available)):
+            after += size + _GAP
+            if 0 <= x < after:
+                return n
+        return None
+
     def total(self, available: int) -> int:
         """Return the columns that a row takes with its gaps; may exceed `available`."""
         return sum(self.widths(available)) + _GAP * (len(self.titles) - 1)
@@ -67,9 +98,12 @@ class Columns:
     def _fit(self, room: int) -> list[int]:
         widths = list(self._natural)
         texts = [n for n in range(len(widths)) if not self.right(n)]
+        least = dict(self._least)
+        if self._order is not None:  # else a narrow column would hide the arrow
+            least[self._order[0]] = max(least[self._order[0]], width(self.heading(self._order[0])))
         excess = sum(widths) - room
         while excess > 0:
-            wide = [n for n in texts if widths[n] > self._least[n]]
+            wide = [n for n in texts if widths[n] > least[n]]
             if not wide:
                 break
             widths[max(wide, key=lambda n: widths[n])] -= 1

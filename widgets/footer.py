@@ -23,7 +23,7 @@ class FooterKey(NamedTuple):
     """Key in the footer."""
 
     key: str
-    """Name of the key in Textual: pressed by a click."""
+    """Name of the key in Textual."""
     key_name: str
     """Name of the key for people."""
     label: str
@@ -40,8 +40,8 @@ class KeySpan(NamedTuple):
 
 
 class KeyFooter(Widget):
-    """Footer that follows the bindings of its screen and the notifications of its application; a click presses the
-    key.
+    """Footer that follows the bindings of its screen and the notifications of its application; a click on a key does
+    what the key does.
     """
 
     DEFAULT_CSS = """
@@ -112,13 +112,13 @@ class KeyFooter(Widget):
         return Content("").join(parts)
 
     def on_click(self, event: events.Click) -> None:
-        """Press the key under the mouse."""
+        """Do what the key under the mouse does."""
         if event.y < self.size.height - 1:
             return
         for span in laid_out(self.keys, self.size.width):
             if span.start <= event.x < span.end and span.key.enabled:
                 event.stop()
-                self.app.simulate_key(span.key.key)
+                self.app.simulate_key(span.key.key)  # no letter, which might be taken as typed ahead
 
 
 def laid_out(keys: tuple[FooterKey, ...], columns: int) -> list[KeySpan]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -19,6 +20,10 @@ _STEP = re.compile(r"->\w+|\.\w+|\[[0-9]+\]")
 _LAST = re.compile(r"(?:->|\.|-)\w*|\[[0-9]*|")
 _LEAD = re.compile(r"->|\.|\[|-|")
 _NUMBERS = tuple(f"{letter}{bits}" for bits in (64, 32, 16, 8) for letter in "xus")
+_LEAST_MISSPELT = 3
+"""Letters below which a name is no misspelt one."""
+_LEAST_SIMILARITY = 0.7
+"""Least similarity of a name to the misspelt one, from 0 to 1."""
 _TEXTS = ("char", "string", "ustring", "symbol", "symstr")
 
 
@@ -64,6 +69,8 @@ def complete_argument(word: Word, scope: Scope) -> Completions:
     items += [_item(nodes[n]) for n in order if nodes[n] is not exact]
     if path.node is None:
         items += _variables(scope, path.step, nested)
+    if exact is None and not items:
+        items = [_item(node) for node in _similar(scope, path, nested)]
     if exact is None and (not items or any(item.label == path.step for item in items)):
         return _after_unknown(scope, word.text[at:], end)
     return Completions(start, end, tuple(items), Priority.NEEDED if depth else _priority(exact))
@@ -108,6 +115,17 @@ def _children(scope: Scope, path: _Path, nested: str) -> list[CaptureNode]:
         return []  # the kernel's own syntax has no such path, and a tracepoint's arguments can't be lowered
     children = scope.tree.children(path.node, _name(path.step))
     return [node for node in children if node.fetcharg is not None or node.expandable]
+
+
+def _similar(scope: Scope, path: _Path, nested: str) -> list[CaptureNode]:
+    """Return the nodes whose names are similar to a misspelt step, the most similar first."""
+    name = _name(path.step)
+    if len(name) < _LEAST_MISSPELT:
+        return []
+    nodes: dict[str, CaptureNode] = {}
+    for node in _children(scope, path._replace(step=""), nested):
+        nodes.setdefault(_name(node.label).lower(), node)
+    return [nodes[one] for one in difflib.get_close_matches(name.lower(), nodes, cutoff=_LEAST_SIMILARITY)]
 
 
 def _inside(nested: str, expression: str) -> str:

@@ -5,11 +5,15 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from btf.btf import Btf
 from probes.attaching.catalog import Function
 from probes.facts.facts import TargetFacts
 from probes.facts.lookups import UNKNOWN, Environment
+
+OPERATORS: Final = ("->", " ", ".", "[")
+"""Texts that a completion ends with where more has to follow; one that is typed behind it is the same one."""
 
 
 class ItemKind(enum.StrEnum):
@@ -68,7 +72,7 @@ class Completions:
     def taken(self, text: str, item: Completion) -> tuple[str, int]:
         """Return the text with an item inserted, and the cursor's position; no operator or blank is doubled."""
         new, rest = item.text, text[self.end :]
-        for tail in ("->", " ", ".", "["):
+        for tail in OPERATORS:
             if new.endswith(tail) and rest.startswith(tail):
                 rest = rest.removeprefix(tail)
         return text[: self.start] + new + rest, self.start + len(new)

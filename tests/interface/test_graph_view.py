@@ -67,6 +67,38 @@ def rows(view):
 
 
 @ONE_KERNEL
+async def test_a_click_on_an_arrow_folds_and_on_a_title_of_hot_spots_sorts(recording):
+    app = application(recording)
+    async with app.run_test(size=SIZE) as pilot:
+        view = await open_graph(app, pilot)
+        table = view.graph
+        await pilot.press("1", "home")
+        table.move_to(next(n for n in range(view.shown.next) if view.shown.text(n).folded))
+        roots = view.shown.next
+        await pilot.pause()
+        for sign in "▸▾":
+            text = line(app, view)
+            at = text.index(sign), table.region.y + 1 + table.cursor - table.window.top
+            await pilot.click(offset=at)
+            await until(lambda: (view.shown.next > roots) == (sign == "▸"), pilot)  # noqa: B023
+        await pilot.click(offset=(at[0] + 8, at[1]))
+        await pilot.pause()
+        assert view.shown.next == roots, "beside the arrow nothing folds"
+        await pilot.press("h")
+        pane = app.places.live.query_one(GraphPane)
+        await until(lambda: pane.hot.spots.spots, pilot)
+        for sign in "▼▲":
+            titles = screen_text(app)[pane.hot.region.y]
+            await pilot.click(offset=(titles.index("calls") + 1, pane.hot.region.y))
+            await until(lambda: f"calls {sign}" in screen_text(app)[pane.hot.region.y], pilot)  # noqa: B023
+            counts = [spot.calls for spot in pane.hot.spots.spots]
+            assert counts == sorted(counts, reverse=sign == "▼")
+        await pilot.press("S")
+        counts = [spot.self_time for spot in pane.hot.spots.spots]
+        assert counts == sorted(counts, reverse=True), "the order that they have by themselves"
+
+
+@ONE_KERNEL
 async def test_a_tree_is_folded_and_unfolded(recording):
     app = application(recording)
     async with app.run_test(size=SIZE) as pilot:

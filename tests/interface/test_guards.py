@@ -169,6 +169,10 @@ async def test_losses_stand_by_cpu_and_by_probe_and_each_remedy_says_its_price()
             ("maxactive", 1),
             ("record", 1),
         ]
+        lines = app.text.split("\n")
+        at = next((line.index("filter of"), y) for y, line in enumerate(lines) if "filter of" in line)
+        await pilot.click(offset=at)
+        await until(lambda: app.heard[-1].name == "filter", pilot)
         assert "maxactive 10 → 40" in app.text
         assert "it only counts" in app.text
 

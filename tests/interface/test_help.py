@@ -254,3 +254,30 @@ async def test_the_palette_offers_what_has_keys_here(recording):
         await until(lambda: "Show lost events by CPU" in "\n".join(screen_text(app)), pilot)
         await pilot.press("enter")
         await until(lambda: isinstance(app.screen, LossScreen), pilot)
+
+
+async def test_help_can_be_searched(recording):
+    app = application(recording)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(lambda: app.current_watch and app.current_watch.ended and app.places.live, pilot)
+        await pilot.press("f1")
+        await until(lambda: over(app, HelpScreen), pilot)
+        assert "/ Search" in screen_text(app)[-1] and "Next hit" not in screen_text(app)[-1]
+        await pilot.press("slash", *"cursoR to the row")
+        await until(lambda: "1 of 2" in "\n".join(screen_text(app)), pilot)
+        assert any("Cursor to the row above" in line for line in screen_text(app)), "it came into sight"
+        await pilot.press("enter", "n")
+        await until(lambda: "2 of 2" in "\n".join(screen_text(app)), pilot)
+        assert "n Next hit" in screen_text(app)[-1]
+        await pilot.press("n")
+        await until(lambda: "1 of 2" in "\n".join(screen_text(app)), pilot)
+        await pilot.press("N")
+        await until(lambda: "2 of 2" in "\n".join(screen_text(app)), pilot)
+        await pilot.press("escape")
+        await until(lambda: "of 2" not in "\n".join(screen_text(app)), pilot)
+        assert over(app, HelpScreen)
+        await pilot.pause(0.4)  # a letter that comes at once is typed ahead
+        await pilot.press(*"nzz")
+        await until(lambda: "no line has that" in "\n".join(screen_text(app)), pilot)
+        await pilot.press("escape", "escape")
+        await until(lambda: app.places.live.is_current, pilot)

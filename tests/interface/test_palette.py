@@ -86,3 +86,23 @@ async def test_options_without_a_row_on_the_screen_have_no_pages(height):
         assert host.widget.highlighted == (0 if height else 9)
         await pilot.press("pagedown", "pagedown", "pagedown", "pagedown")
         assert host.widget.highlighted == 9
+
+
+async def test_the_palette_has_keys_and_the_commands_of_this_place_first(recording):
+    app = application(recording)
+    async with app.run_test(size=(80, 40)) as pilot:
+        await at_events(app, pilot)
+        await pilot.press("ctrl+p")
+        here, everywhere = ("Clear", "Losses", "Record", "Trigger"), ("Compose", "Target", "Quit")
+        await until(lambda: {*here, *everywhere} <= set(names(app)), pilot)
+        assert max(names(app).index(name) for name in here) < min(names(app).index(name) for name in everywhere)
+        await pilot.press(*"los")
+        await until(lambda: any(line.split() == ["Losses", "L"] for line in screen_text(app)), pilot)
+        await pilot.press("backspace", "backspace", "backspace", *"e")
+        await until(lambda: {"Entry→exit", "Help"} <= set(names(app)), pilot)
+        assert names(app).index("Entry→exit") < names(app).index("Help"), "though it is longer"
+
+
+def names(app) -> list[str]:
+    """The commands of the list."""
+    return [str(option.hit.text) for option in app.screen.query_one(OptionList).options]

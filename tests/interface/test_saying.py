@@ -5,16 +5,24 @@ from __future__ import annotations
 from functools import partial
 from typing import ClassVar
 
+import pytest
+from textual import events
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.reactive import var
 from textual.widgets import Static
 from textual.widgets._toast import Toast
 
+import tui.app.keyboard
+import tui.notifications
+from tests.interface.test_app import application, recording
+from tests.interface.test_typing import Clock, at_events
 from tests.interface.widget_host import screen_text, until
 from tui.notifications import Notices
 from widgets.footer import KeyFooter, laid_out
 from widgets.notice import MOST_LINES, Notice, lines
+
+__all__ = ["recording"]
 
 ROWS = 23
 
@@ -85,3 +93,62 @@ def test_there_is_room_for_so_many_lines():
     assert found[-1].endswith("…")
     assert [line.plain for line in lines(said[:2], 200)][-1] == "• in the middle"
     assert all(len(line) <= 20 for line in (line.plain for line in lines([Notice("word " * 3)], 20)))
+
+
+@pytest.fixture
+def clock(monkeypatch) -> Clock:
+    found = Clock()
+    monkeypatch.setattr(tui.notifications, "CLOCK", found)
+    monkeypatch.setattr(tui.app.keyboard, "CLOCK", found)
+    return found
+
+
+async def test_a_message_goes_at_the_next_key_once_it_could_be_read(recording, clock):
+    app = application(recording)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await at_events(app, pilot)
+        app.notices.notify("written: a.pwr", timeout=600)
+        clock.pause()
+        for key in ("g", "e"):
+            await pilot.press(key)
+            assert not app.notice_lines
+            app.notices.notify("written: b.pwr", timeout=600)
+            assert app.notice_lines
+            clock.pause()
+        click = (None, 20, 10, 0, 0, 1, False, False, False)
+        app.post_message(events.MouseDown(*click))  # as the terminal's driver does
+        app.post_message(events.MouseUp(*click))
+        await pilot.pause()
+        assert not app.notice_lines, "a click is as good as a key"
+
+
+async def test_a_message_that_could_not_be_read_outlives_the_next_key(recording, clock):
+    app = application(recording)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await at_events(app, pilot)
+        app.notices.notify("a", timeout=600)
+        await pilot.press("down", "down")
+        assert [one.text for one in app.notice_lines] == ["a"]
+        await until(lambda: not app.notice_lines, pilot)  # by itself: nobody has to press a key again
+
+
+async def test_errors_stay_until_they_are_answered(recording, clock):
+    app = application(recording)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await at_events(app, pilot)
+        clock.pause()
+        await pilot.press("slash")
+        clock.pause()
+        app.notices.notify("cut", severity="error", topic="connection")
+        app.notices.notify("given up", severity="error")
+        app.notices.notify_until_forgotten("arming …", "arm")
+        clock.pause()
+        await pilot.press("end", *"cpu", "backspace", "left")
+        assert [one.text for one in app.notice_lines] == ["cut", "given up", "arming …"]
+        app.notices.notify("back again", topic="connection")
+        assert [one.text for one in app.notice_lines] == ["given up", "arming …", "back again"]
+        clock.pause()
+        await pilot.press("escape")
+        assert [one.text for one in app.notice_lines] == ["arming …"], "what a worker does is over at its end"
+        app.notices.forget("arm")
+        assert not app.notice_lines

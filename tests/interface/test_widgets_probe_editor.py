@@ -207,3 +207,28 @@ async def test_idle():
         painted = [count_paints(widget) for widget in app.widget.query("*")]
         await pilot.pause(1.2)
         assert sum(n[0] for n in painted) == 0
+
+
+async def test_all_numbers_of_a_structure_are_ticked_and_the_same_key_takes_that_back():
+    app = host()
+    async with app.shown() as pilot:
+        await pilot.press("n")
+        assert str(app.widget.probe) == "f vfs_read file->f_mode file->f_pos", "of the structure behind the pointer"
+        assert "[x] ->f_pos" in app.text, "what is ticked is seen"
+        await pilot.press("n")
+        assert app.widget.probe == PROBE
+        await pilot.press("down", "space", "down", "n")
+        ticked = str(app.widget.probe)
+        assert "file->f_mode" in ticked and "file->f_pos" in ticked and "f_path" not in ticked
+        await pilot.press("n")
+        assert "file->f_pos" not in str(app.widget.probe)
+        await pilot.press("left", "left", "down", "down", "n")
+        assert "count" in str(app.widget.probe) and "$retval" not in str(app.widget.probe)
+
+
+async def test_both_ends_tick_the_return_value_as_the_exit_does():
+    for key in ("x", "b"):
+        app = host()
+        async with app.shown() as pilot:
+            await pilot.press(key)
+            assert "$retval" in str(app.widget.probe), key

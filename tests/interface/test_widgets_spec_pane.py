@@ -188,6 +188,8 @@ async def test_letters_open_the_list_and_keys_take_from_it():
         assert edits(app)[-1] == "f_flags "
         await pilot.press("space", "tab")  # a blank that was put need not be typed
         assert edits(app)[-1] == "f_flags file->"
+        await typed(pilot, "->")  # nor an arrow
+        assert app.widget.editor.value == "f_flags file->"
         await typed(pilot, "zz")
         assert "nothing begins so" in app.text
         await pilot.press("escape")

@@ -168,6 +168,8 @@ class Probewright(App[None]):
             self.app_focus = True
             await self.keyboard.press(event)
         elif not isinstance(event, events.Paste) or event.is_forwarded:
+            if isinstance(event, events.MouseDown) and not event.is_forwarded:
+                self.notices.acted(answers=True)
             await super().on_event(event)
         elif self.keyboard.paste():
             # A line of Textual's own, as the palette has, would write control characters to the terminal.

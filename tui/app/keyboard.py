@@ -32,6 +32,9 @@ _MOST: Final = 500
 """Keys that are held."""
 _SHOWN: Final = 30
 """Letters of a text that was not taken, in what is said of it."""
+_MOVING: Final = frozenset({"up", "down", "left", "right", "pageup", "pagedown", "home", "end", "tab", "shift+tab"})
+_WRITING: Final = frozenset({"backspace", "delete"})
+"""Keys that answer no error."""
 _ROUNDS: Final = 4
 """Times that something follows Enter up to the application: what is entered is told by messages that bring others."""
 _DROPPED: Final = "typed ahead, and for no text line: {}; letters are commands again after a pause"
@@ -81,6 +84,8 @@ class Keyboard:
 
     async def press(self, event: events.Key) -> None:
         """Give a key to whom it is for, as soon as that is known."""
+        writes = self._in_text and (event.is_printable or event.key in _WRITING)
+        self._notices.acted(answers=not writes and event.key not in _MOVING)
         if len(self._waiting) + len(self._held) < _MOST:
             self._waiting.append((event, self.rule.stroke(event.key, event.character)))
         await self._go_on()

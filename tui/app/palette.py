@@ -1,30 +1,63 @@
-"""Commands that the palette offers: those whose names have the typed words."""
+"""Commands that the palette offers, with their keys: those whose names have the typed words, of this place first."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from functools import partial
-from typing import ClassVar
+from typing import Any, ClassVar, Final, NamedTuple
 
 from textual import actions
 from textual.app import App, ComposeResult, SystemCommand
 from textual.binding import Binding, BindingType
 from textual.command import Command, CommandList, CommandPalette, DiscoveryHit, Hit, Hits, Provider
+from textual.content import Content
 from textual.screen import Screen
 
 from tui.commands import COMMANDS
+from widgets.dialogs.help import shown_key
 from widgets.footer import KeyFooter
 from widgets.highlight import has_words
 
+_NAME: Final = 14
+"""Columns of a name, before its key."""
+
+
+class PaletteRow(NamedTuple):
+    """Command of the palette."""
+
+    name: str
+    key: str
+    """Key as people write it: `L`, `f4`."""
+    is_here: bool
+    """True for a command of the present place, False for one that works everywhere."""
+    help: str
+    run: Callable[[], Awaitable[bool]]
+
+    def shown(self, name: Content) -> Content:
+        """Return the row: its name, which may be highlighted, and its key."""
+        return Content.assemble(name, " " * max(2, _NAME - len(self.name)), (self.key, "bold $text-accent"))
+
+
+def rows_of(app: App[Any], screen: Screen[object]) -> Iterator[PaletteRow]:
+    """Yield the commands that have keys here, and can be done: of this place first, then those of everywhere."""
+    seen: set[str] = set()
+    for place in (app.current_mode, "app"):
+        node = app if place == "app" else screen
+        for command in COMMANDS:
+            _, name, parameters = actions.parse(command.action)
+            if command.place != place or command.action in (*seen, "command_palette"):
+                continue
+            if node.check_action(name, parameters):
+                seen.add(command.action)
+                key = shown_key(Binding(command.keys.partition(",")[0], command.action))
+                run = partial(app.run_action, command.action, node)
+                yield PaletteRow(command.label, key, place != "app", command.help, run)
+
 
 def commands_of(app: App[None], screen: Screen[object]) -> Iterator[SystemCommand]:
-    """Yield the commands for the palette: those that have keys here, and can be done."""
-    for command in COMMANDS:
-        if command.place in ("app", app.current_mode) and command.action != "command_palette":
-            node = app if command.place == "app" else screen
-            _, name, parameters = actions.parse(command.action)
-            if node.check_action(name, parameters):
-                yield SystemCommand(command.label, command.help, partial(app.run_action, command.action, node))
+    """Yield the commands of the palette, as Textual wants them."""
+    for row in rows_of(app, screen):
+        yield SystemCommand(row.name, row.help, row.run)
 
 
 class Palette(CommandPalette):
@@ -57,13 +90,16 @@ class CommandsByName(Provider):
     """Offers no command for letters that are scattered over its name: Enter runs the only one that is offered."""
 
     async def discover(self) -> Hits:
-        """Offer all that can be done here."""
-        for name, about, run, _ in sorted(self.app.get_system_commands(self.screen), key=lambda one: one[0]):
-            yield DiscoveryHit(name, run, help=about)
+        """Offer all that can be done here, the commands of this place first."""
+        for row in sorted(rows_of(self.app, self.screen), key=lambda one: (not one.is_here, one.name)):
+            yield DiscoveryHit(row.shown(Content(row.name)), row.run, text=row.name, help=row.help)
 
     async def search(self, query: str) -> Hits:
-        """Offer what has all words of the query in its name, the shorter name first."""
-        shown = self.matcher(query)
-        for name, about, run, _ in self.app.get_system_commands(self.screen):
-            if has_words(name, query.strip()):
-                yield Hit(1 / len(name), shown.highlight(name), run, help=about)
+        """Offer what has all words of the query in its name: the commands of this place first, then the shorter
+        name.
+        """
+        matcher = self.matcher(query)
+        for row in rows_of(self.app, self.screen):
+            if has_words(row.name, query.strip()):
+                shown = row.shown(matcher.highlight(row.name))
+                yield Hit((row.is_here + 1 / len(row.name)) / 2, shown, row.run, text=row.name, help=row.help)

@@ -172,6 +172,11 @@ class HostsScreen(Screen[None]):
         event.stop()
         self.tick()
 
+    @on(TailTable.HeadingClicked)
+    def _heading_clicked(self, event: TailTable.HeadingClicked) -> None:
+        event.stop()
+        self.notify("events of several hosts are in the order of time", markup=False)
+
     @on(TailTable.DetailRequested)
     def _detail_requested(self, event: TailTable.DetailRequested) -> None:
         event.stop()

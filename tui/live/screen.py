@@ -29,6 +29,7 @@ from tui.refresh import SLOWEST
 from tui.views.events.filtered_pane import FilteredPane
 from tui.workbench import Workbench
 from widgets.events.event_detail import EventDetail
+from widgets.events.status_bar import LiveLine
 from widgets.footer import KeyFooter
 from widgets.lists.line_list import LineList
 from widgets.lists.tail_table import TailTable
@@ -166,6 +167,25 @@ class LiveScreen(Screen[None]):
             self.app.push_screen(DetailScreen(*self.views.current.detail(self.views.watch, event.row)))
         except IndexError:
             self.notify("this event was dropped to make room for newer ones", markup=False)
+
+    @on(LiveLine.ViewClicked)
+    async def _view_clicked(self, event: LiveLine.ViewClicked) -> None:
+        event.stop()
+        if (name := self.status.view_at(event.view)) != self.views.current.name:
+            await self.action_view(name)
+
+    @on(LiveLine.FollowClicked)
+    def _follow_clicked(self, event: LiveLine.FollowClicked) -> None:
+        """Hold the picture, or follow, where the view has a table that can."""
+        event.stop()
+        table = self.views.current.focus
+        if isinstance(table, TailTable) and table.check_action("follow", ()):
+            table.action_follow()
+
+    @on(LiveLine.LossesClicked)
+    def _losses_clicked(self, event: LiveLine.LossesClicked) -> None:
+        event.stop()
+        self.action_losses()
 
     def on_summary_pane_came(self, event: SummaryPane.Came) -> None:
         event.stop()

@@ -85,9 +85,8 @@ class StatusLines:
 
     def _state(self, note: str) -> LiveState:
         """Return the view and its rows, with a note and no figures."""
-        view = self._views.current
+        view, labels = self._views.current, self._labels
         place = view.place
-        labels = LABELS | {name: label for name, label in EXTRA_LABELS.items() if name == view.name}
         return LiveState(
             views=tuple(labels.values()),
             view=list(labels).index(view.name),
@@ -98,6 +97,16 @@ class StatusLines:
             total=place.total,
             note=note,
         )
+
+    @property
+    def _labels(self) -> dict[str, str]:
+        """Labels of the views in the line, by their names."""
+        current = self._views.current.name
+        return LABELS | {name: label for name, label in EXTRA_LABELS.items() if name == current}
+
+    def view_at(self, number: int) -> str:
+        """Return the name of a view, by its number in the line."""
+        return list(self._labels)[number]
 
     def losses(self, watching: Watch) -> LossTotals | None:
         """Return the losses of the tracer, None where it has none; those of the probes are in the top line."""

@@ -85,9 +85,14 @@ class GroupRows:
     def header(self, columns: int) -> Iterable[Piece]:
         """Return the titles above their columns."""
         widths = self.columns.widths(columns - _BAR - 2)
-        for n, title in enumerate(self.columns.titles):
-            yield Piece(fit(title, widths[n], n >= self.keys), "cursor" if n == self.current else "")
+        for n in range(len(self.columns.titles)):
+            look = "cursor" if n == self.current else ""
+            yield Piece(fit(self.columns.heading(n), widths[n], n >= self.keys), look)
             yield Piece("  ")
+
+    def column_at(self, x: int, columns: int) -> int | None:
+        """Return the column whose title is at a place of the header."""
+        return self.columns.at(x, columns - _BAR - 2)
 
     def span(self, column: int, columns: int) -> tuple[int, int]:
         """Return the first screen column of a table column, and the one after its last."""
@@ -148,6 +153,7 @@ class GroupTable(TopTable):
         same = rows.columns.titles == self.groups.columns.titles
         if same:
             self.groups.groups, self.groups.current = rows.groups, rows.current
+            self.groups.columns.order = rows.columns.order
         else:
             self.groups = rows
             self.show(rows)

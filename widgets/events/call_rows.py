@@ -15,6 +15,8 @@ from widgets.safe_text import fit, safe, width
 
 TITLES = ("time", "task", "call", "latency", "ret", "what changed")
 _LOOKS = {0: "dim", 2: "type"}
+TIME_COLUMN = 0
+LATENCY_COLUMN = 3
 _RETURNED = 4
 _WIDE = 5
 _MOST_CACHED = 512
@@ -109,9 +111,14 @@ class CallRows:
     def header(self, columns: int) -> Iterable[Piece]:
         """Return the titles above their columns."""
         widths = self.columns.widths(columns)
-        for n, title in enumerate(self.columns.titles):
-            yield Piece(fit(title, widths[n], self.columns.right(n)) + "  ")
+        for n, size in enumerate(widths):
+            yield Piece(fit(self.columns.heading(n), size, self.columns.right(n)) + "  ")
         yield Piece(TITLES[_WIDE])
+
+    def column_at(self, x: int, columns: int) -> int | None:
+        """Return the column whose title is at a place of the header."""
+        found = self.columns.at(x, columns)
+        return _WIDE if found is None and x >= self.columns.total(columns) else found
 
     def pieces(self, row: int, columns: int) -> Iterable[Piece]:
         """Return the cells of a call, with matches of the search highlighted."""

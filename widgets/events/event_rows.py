@@ -168,12 +168,17 @@ class EventRows:
     def header(self, columns: int) -> Iterable[Piece]:
         """Return the titles above their columns."""
         widths = self._widths(columns)
-        for n, title in enumerate(self.columns.titles):
+        for n in range(len(self.columns.titles)):
             if n:
                 yield Piece("  ")
-            yield Piece(fit(title, widths[n], self.columns.right(n)), "cursor" if n == self.current else "")
+            look = "cursor" if n == self.current else ""
+            yield Piece(fit(self.columns.heading(n), widths[n], self.columns.right(n)), look)
         if self._rest:
             yield Piece(f"  {REST}")
+
+    def column_at(self, x: int, columns: int) -> int | None:
+        """Return the column whose title is at a place of the header."""
+        return self.columns.at(x, columns - self._least_rest)
 
     def span(self, column: int, columns: int) -> tuple[int, int]:
         """Return the first screen column of a table column, and the one after its last."""

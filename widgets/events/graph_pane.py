@@ -12,7 +12,7 @@ from textual.binding import Binding, BindingType
 
 from widgets.events.graph_table import GraphTable
 from widgets.events.hot_rows import HotTable
-from widgets.lists.table_pane import TablePane
+from widgets.lists.sortable_pane import SortablePane
 from widgets.lists.tail_table import TailTable
 from widgets.value_input import ValueInput
 
@@ -36,7 +36,7 @@ def nanoseconds(text: str) -> int | None:
     return round(float(found[1]) * _UNITS[found[2] or "us"])
 
 
-class GraphPane(TablePane):
+class GraphPane(SortablePane):
     """Pane of a `GraphTable` (`.table`), its search, and its question for durations."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -79,8 +79,22 @@ class GraphPane(TablePane):
         yield self._ask
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Allow durations only for the tree."""
-        return self.table is self.graph if action == "ask" else super().check_action(action, parameters)
+        """Allow durations only for the tree, and an order only for the hot spots."""
+        if action in ("ask", "sort"):
+            return (self.table is self.graph) == (action == "ask")
+        return super().check_action(action, parameters)
+
+    @property
+    def sortable(self) -> HotTable:
+        """The hot spots."""
+        return self.hot
+
+    def sort_by(self, column: int) -> None:
+        """Sort the hot spots by the column whose title was clicked; a tree has one order."""
+        if self.table is self.graph:
+            self.notify("the tree is in the order of time; h: functions, which can be sorted", markup=False)
+        else:
+            super().sort_by(column)
 
     def action_hot(self) -> None:
         """Switch between the tree and the hot spots."""

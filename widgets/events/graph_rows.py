@@ -147,6 +147,10 @@ class GraphRows:
         titles += [fit(title, size, title in ("took", "self")) for title, size in right]
         yield Piece(" ".join(titles))
 
+    def column_at(self, x: int, columns: int) -> int | None:  # noqa: ARG002 - by the protocol
+        """Return 0: a tree has one order."""
+        return 0
+
     def pieces(self, row: int, columns: int) -> Iterable[Piece]:
         """Return time, task, indented call, result, duration and bar."""
         line = self._cached.get(row) or self._text(row)
@@ -168,6 +172,14 @@ class GraphRows:
             else:
                 yield Piece(decade_bar(line.duration or 0, size), "warn" if slow else "mark")
 
+    def arrow(self, row: int, columns: int) -> int | None:
+        """Return the place of a row's sign for folded or unfolded; None: it has none, or there is no such row."""
+        line = self._cached.get(row) or self._text(row)
+        if line.folded is None:
+            return None
+        left, _ = self._sides(columns)
+        return sum(size + 1 for _, size in left) + width(_indent(line.level, self._room(columns)))
+
     def _sides(self, columns: int) -> tuple[Sequence[tuple[str, int]], Sequence[tuple[str, int]]]:
         """Return titles and widths of the columns left and right of the tree."""
         sizes = self._sizes
@@ -185,11 +197,8 @@ class GraphRows:
 
     def _call(self, line: GraphText, room: int) -> Iterable[Piece]:
         """Return the indented call, in `room` columns."""
-        deep = f"{line.level}:" if line.level > _DEEPEST else ""
         sign = " " if line.folded is None else "▸" if line.folded else "▾"
-        levels = min(line.level, _DEEPEST)
-        guide = _GUIDE if len(_GUIDE) * levels <= room // 2 else _GUIDE.strip()  # else no room for the name
-        head = guide * levels + deep + sign + " "
+        head = _indent(line.level, room) + sign + " "
         parts = [
             (line.kind + " " if line.kind else "", "warn"),
             (safe(line.name), "" if line.kind else "name" if line.level == 0 else ""),
@@ -214,3 +223,10 @@ class GraphRows:
             return self.source.text(place)
         except IndexError:
             return GraphText(0, "", 0, None, "(dropped)")
+
+
+def _indent(level: int, room: int) -> str:
+    """Return the guides before the sign of a line; narrow ones where the name would have no room."""
+    levels = min(level, _DEEPEST)
+    guide = _GUIDE if len(_GUIDE) * levels <= room // 2 else _GUIDE.strip()
+    return guide * levels + (f"{level}:" if level > _DEEPEST else "")

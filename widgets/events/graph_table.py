@@ -103,6 +103,15 @@ class GraphTable(TailTable):
         if (calls := self._calls(at_cursor=True)) is not None:
             self.show_changed(calls.fold(self.cursor, folded))
 
+    def clicked(self, row: int, column: int, times: int) -> None:
+        """Fold or unfold a call whose arrow was clicked; the first column has the mark of the cursor."""
+        source = self.source
+        at = source.arrow(row, self.window.columns - 1) if isinstance(source, GraphRows) else None
+        folds = isinstance(source, GraphRows) and at is not None and 0 <= column - 1 - at <= 1
+        super().clicked(row, column, 1 if folds else times)
+        if folds and isinstance(source, GraphRows):
+            self.action_fold(not source.source.text(self.cursor).folded)
+
     def action_levels(self, levels: int) -> None:
         """Show `levels` levels; 0: all."""
         if (calls := self._calls(at_cursor=False)) is not None:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from widgets.columns import Columns
 from widgets.highlight import highlighted
+from widgets.lists.row_order import OrderedRows
 from widgets.lists.top_table import TopTable
 from widgets.number_format import bar, duration, grouped
 from widgets.rows import Piece
@@ -58,6 +59,17 @@ class HotRows:
         """Number of the next row."""
         return len(self.spots)
 
+    @property
+    def order(self) -> tuple[int, bool] | None:
+        """Column that the rows are sorted by, and True for the largest first; None: its heading has no arrow."""
+        return self._columns[0].order
+
+    @order.setter
+    def order(self, order: tuple[int, bool] | None) -> None:
+        for numbers, columns in zip(_VARIANTS, self._columns, strict=True):
+            is_shown = order is not None and order[0] in numbers
+            columns.order = (numbers.index(order[0]), order[1]) if order is not None and is_shown else None
+
     def forget(self) -> None:
         """Skip: no row is cached."""
 
@@ -105,7 +117,16 @@ class HotRows:
     def header(self, columns: int) -> Iterable[Piece]:
         """Return the titles above their columns."""
         for n, size in zip(*self._layout(columns), strict=True):
-            yield Piece(fit(TITLES[n], size, n > 0) + "  ")
+            yield Piece(fit(self._columns[0].heading(n), size, n > 0) + "  ")
+
+    def column_at(self, x: int, columns: int) -> int | None:
+        """Return the column whose title is at a place of the header."""
+        after = 0
+        for n, size in zip(*self._layout(columns), strict=True):
+            after += size + 2
+            if 0 <= x < after:
+                return n
+        return None
 
     def pieces(self, row: int, columns: int) -> Iterable[Piece]:
         """Return the cells of a function, and its share of the time as a bar."""
@@ -131,8 +152,27 @@ class HotTable(TopTable):
     def __init__(self) -> None:
         self.spots = HotRows()
         super().__init__(self.spots)
+        self.ordered: OrderedRows[HotText] = OrderedRows()
+        """Functions in the order that was chosen."""
+
+    @property
+    def titles(self) -> Sequence[str]:
+        """Titles of the columns."""
+        return TITLES
 
     def count(self, spots: Sequence[HotText]) -> None:
         """Show other figures; the cursor stays in its place."""
-        self.spots.spots = spots
-        self.rows_replaced(len(spots))
+        self.ordered.take(spots)
+        self._show_ordered()
+
+    def sort(self, column: int | None) -> None:
+        """Sort by a column; by the same again, and for None: reversed, then those of the most time of their own
+        first.
+        """
+        self.ordered.sort(column)
+        self._show_ordered()
+
+    def _show_ordered(self) -> None:
+        self.spots.spots = self.ordered.rows
+        self.spots.order = self.ordered.order.sign
+        self.rows_replaced(len(self.ordered.rows))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import ClassVar, Final
 
-from textual import on
+from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
@@ -21,7 +21,36 @@ from widgets.number_format import grouped, rate
 from widgets.rows import Piece
 from widgets.safe_text import fit, safe
 
+_REMEDIES: Final = {
+    "b": "bigger",
+    "B": "smaller",
+    "f": "filter",
+    "c": "count",
+    "r": "record",
+    "m": "maxactive",
+}
+"""Names of the remedies by their keys, in the order of their lines."""
+KEYS: Final = "".join(_REMEDIES)
 _TITLES = ("probe", "now", "events/s", "hits", "missed")
+
+
+class RemedyClicked(Message):
+    """A remedy was clicked."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.name = name
+        """Name of the remedy, as in `LossPanel.Remedy`."""
+
+
+class _RemedyLines(Static):
+    """Remedies, one a line, each with its key."""
+
+    def on_click(self, event: events.Click) -> None:
+        """Tell which remedy was clicked."""
+        offset = event.get_content_offset(self)
+        if offset is not None and 0 <= offset.y < len(KEYS):
+            self.post_message(RemedyClicked(_REMEDIES[KEYS[offset.y]]))
 
 
 class LossPanel(Vertical):
@@ -64,7 +93,7 @@ class LossPanel(Vertical):
         self.sheet = LossSheet()
         self._counts = Static("", classes="counts", markup=False)
         self._list = _ProbeList(header=True)
-        self._remedies = Static("", classes="remedies", markup=False)
+        self._remedies = _RemedyLines("", classes="remedies", markup=False)
         self.border_title = "losses"
 
     def compose(self) -> ComposeResult:
@@ -98,6 +127,12 @@ class LossPanel(Vertical):
     def action_close(self) -> None:
         """Close the panel."""
         self.post_message(self.Closed())
+
+    @on(RemedyClicked)
+    def _remedy_clicked(self, event: RemedyClicked) -> None:
+        """Do what the key of a remedy does."""
+        event.stop()
+        self.action_remedy(event.name)
 
     @on(LineList.Highlighted)
     def _moved(self, event: LineList.Highlighted) -> None:
@@ -149,7 +184,7 @@ def count_lines(sheet: LossSheet) -> list[list[Run]]:
 def remedy_lines(sheet: LossSheet, row: int) -> list[list[Run]]:
     """Return each remedy with its key and cost; dimmed with the reason if it has no effect."""
     probe = sheet.probes[row] if 0 <= row < len(sheet.probes) else None
-    return [_remedy(key, *said) for key, said in zip("bBfcrm", _remedy_texts(sheet, probe), strict=False)]
+    return [_remedy(key, *said) for key, said in zip(KEYS, _remedy_texts(sheet, probe), strict=False)]
 
 
 def _remedy(key: str, can: bool, text: str) -> list[Run]:

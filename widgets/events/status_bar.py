@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from textual import events
 from textual.content import Content
+from textual.message import Message
 from textual.reactive import reactive
 from textual.widget import Widget
 
@@ -18,6 +20,8 @@ from widgets.safe_text import cut, cut_parts, safe, width
 
 Run = tuple[str, str]
 """Text, and the style of it."""
+FOLLOW_PART: Final = "follow"
+LOSS_PART: Final = "losses"
 _SHORTEST_NOTE: Final = 12
 """Columns below which the beginning of a note is useless."""
 
@@ -36,9 +40,32 @@ class TopLine(Widget):
         """Return the longest form that fits."""
         return top_line(self.status, self.size.width)
 
+    def on_click(self, event: events.Click) -> None:
+        """Press the key that chooses another target, or shows losses, for what was clicked."""
+        offset = event.get_content_offset(self)
+        if offset is not None and (key := top_key(self.status, self.size.width, offset.x)):
+            event.stop()
+            self.app.simulate_key(key)
+
+
+def top_key(status: Status, columns: int, x: int) -> str:
+    """Return the key for the part of the top line at a place: of the target, or of a loss; empty: it has none."""
+    runs, losses, after = _top_runs(status, columns), list(loss_runs(status.losses, quiet=False)), 0
+    right = next(n for n, run in enumerate(runs) if not run[0].strip())
+    for n, run in enumerate(runs):
+        after += width(run[0])
+        if x < after:
+            return "f4" if n < right else "L" if run in losses else ""
+    return ""
+
 
 def top_line(status: Status, columns: int) -> Content:
     """Return the top line for a number of columns."""
+    return Content.assemble(*_top_runs(status, columns))
+
+
+def _top_runs(status: Status, columns: int) -> list[Run]:
+    """Return the target, blanks, and what is armed and lost."""
     title, target, kernel = ("probewright", "bold"), safe(status.target), safe(status.kernel)
     functions = f" · {counted(status.functions, 'function')}" if status.functions else ""
     of_kernel = f" · {kernel}" if kernel else ""
@@ -68,9 +95,55 @@ class LiveLine(Widget):
     state: reactive[LiveState] = reactive(LiveState())
     """State that is shown."""
 
+    class ViewClicked(Message):
+        """The name of a view was clicked."""
+
+        def __init__(self, view: int) -> None:
+            super().__init__()
+            self.view = view
+            """Number of the view among `LiveState.views`."""
+
+    class FollowClicked(Message):
+        """The word for following, or for paused, was clicked."""
+
+    class LossesClicked(Message):
+        """A loss was clicked."""
+
     def render(self) -> Content:
         """Return the longest form that fits."""
         return live_line(self.state, self.size.width)
+
+    def on_click(self, event: events.Click) -> None:
+        """Tell which part was clicked."""
+        offset = event.get_content_offset(self)
+        if offset is None:
+            return
+        part = live_part(self.state, self.size.width, offset.x)
+        if isinstance(part, int):
+            self.post_message(self.ViewClicked(part))
+        elif part:
+            self.post_message(self.FollowClicked() if part == FOLLOW_PART else self.LossesClicked())
+
+
+def live_part(state: LiveState, columns: int, x: int) -> int | str:
+    """Return the part of the live line at a place: the number of a view, `FOLLOW_PART`, `LOSS_PART`; empty: none."""
+    views, marks = _view_runs(state), _marks(state)
+    losses = list(loss_runs(state.losses, quiet=False)) if state.losses else []
+    after = 0
+    for run in _live_runs(state, columns):
+        after += width(run[0])
+        if x < after:
+            if run in views:
+                return views.index(run)
+            return FOLLOW_PART if run in marks else LOSS_PART if run in losses else ""
+    return ""
+
+
+def _view_runs(state: LiveState) -> list[Run]:
+    return [
+        (f"[{name}] " if n == state.view else f" {name}  ", "bold" if n == state.view else "dim")
+        for n, name in enumerate(state.views)
+    ]
 
 
 def live_line(state: LiveState, columns: int) -> Content:
@@ -79,10 +152,11 @@ def live_line(state: LiveState, columns: int) -> Content:
 
     The end of an urgent note is dropped last.
     """
-    views: list[Run] = [
-        (f"[{name}] " if n == state.view else f" {name}  ", "bold" if n == state.view else "dim")
-        for n, name in enumerate(state.views)
-    ]
+    return Content.assemble(*_live_runs(state, columns))
+
+
+def _live_runs(state: LiveState, columns: int) -> list[Run]:
+    views = _view_runs(state)
     only = views[state.view : state.view + 1]
     marks, figures = _marks(state), _figures(state)
     losses = [list(loss_runs(state.losses, quiet)) for quiet in (False, True)] if state.losses else [[]]
@@ -143,9 +217,9 @@ def _wide(runs: list[Run]) -> int:
     return sum(width(text) for text, _ in runs)
 
 
-def _joined(left: list[Run], right: list[Run], columns: int) -> Content:
+def _joined(left: list[Run], right: list[Run], columns: int) -> list[Run]:
     blanks = " " * max(0, columns - _wide(left) - _wide(right))
-    return Content.assemble(*left, blanks, *right)
+    return [*left, (blanks, ""), *right]
 
 
 def loss_runs(losses: LossTotals, quiet: bool) -> Iterator[Run]:

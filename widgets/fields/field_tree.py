@@ -5,6 +5,7 @@ code.
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -13,6 +14,8 @@ from probes.fetcharg import FetchArg
 from widgets.highlight import SCATTERED, rank
 
 _MOST_SIMILAR = 5
+_NUMBER = re.compile(r"[sux](8|16|32|64)|b[0-9]+(@[0-9]+/[0-9]+)?")
+"""Types of the kernel for one number."""
 _LEAST_SIMILARITY = 0.7
 """Minimum similarity of a suggested name, from 0 to 1."""
 
@@ -89,6 +92,13 @@ class TreeRow:
         return self._fields
 
 
+def is_number(node: FieldNode) -> bool:
+    """Return whether a field is one number that a probe can record: an integer, an enum, a bit field; no pointer."""
+    if node.fetcharg is None or "*" in node.c_type or node.c_type.startswith(("struct ", "union ")):
+        return False
+    return bool(_NUMBER.fullmatch(node.kernel_type))
+
+
 class FieldTree:
     """Rows in the order in which they are shown."""
 
@@ -116,6 +126,17 @@ class FieldTree:
     def beside(self, row: TreeRow) -> TreeRow | None:
         """Return the row whose fields a query searches first: the row itself, else its parent."""
         return row if row.node.expandable else row.parent
+
+    def numbers(self, row: TreeRow) -> list[TreeRow]:
+        """Return the numbers of a structure: of a row's own fields, or of those beside it where it has none.
+
+        Beside an argument these are the arguments; the return value and variables of the kernel are none.
+        """
+        owner = self.beside(row)
+        if owner is not None and owner.node.step != "[":
+            return [one for one in owner.fields if is_number(one.node)]
+        beside = owner.parent.fields if owner is not None and owner.parent is not None else self.roots
+        return [one for one in beside if is_number(one.node) and not one.node.label.startswith("$")]
 
     def find(self, row: TreeRow, query: str) -> list[TreeRow]:
         """Return the matching fields, best first; for an empty query the siblings of the row, in their order.

@@ -11,6 +11,7 @@ from textual.containers import Vertical
 from textual.message import Message
 
 from probes.completion.type_choice import sensible_types
+from probes.facts.dialect import MAX_ARGS
 from probes.fetcharg import FetchArg, ReturnValue, Variable
 from probes.probe import Probe, ProbeEnds
 from widgets.fields import probe_edits
@@ -31,6 +32,13 @@ _KEYS = [
     Binding("b", "when('both')", "Both", id="probe.both", tooltip="Record entry and exit, to see changed values"),
     Binding(
         "O", "when('track')", "Track", id="probe.track", tooltip="Record each function that takes the same object"
+    ),
+    Binding(
+        "n",
+        "numbers",
+        "Numbers",
+        id="probe.numbers",
+        tooltip="Tick all numbers of this structure (of the arguments, on one that is none); again: as before",
     ),
     Binding("i", "instead", "Instead", id="probe.instead", tooltip="Reasons, callers and alternatives"),
     Binding("t", "type", "Type", id="probe.type", tooltip="Next sensible type for the ticked field"),
@@ -84,6 +92,8 @@ class ProbeEditor(Vertical):
         super().__init__()
         self._types = types
         self._parked: tuple[FetchArg, ...] = ()
+        self._numbers: tuple[Probe | None, Probe | None] = (None, None)
+        """The probe before all numbers were ticked, and after; None: it was not done, or taken back."""
         self.signature = SignaturePane(self.tick_of)
 
     def compose(self) -> ComposeResult:
@@ -181,6 +191,29 @@ class ProbeEditor(Vertical):
         """Tick all arguments, or none."""
         if self.probe is not None:
             self._edit(probe_edits.toggle(self.probe, EVERYTHING, ()))
+
+    def action_numbers(self) -> None:
+        """Tick all numbers of the structure under the cursor, or beside it; again: as before."""
+        row, probe = self.signature.current, self.probe
+        if probe is None or row is None:
+            return
+        before, after = self._numbers
+        if probe == after:
+            self._numbers = (None, None)
+            self._edit(before or probe)
+            return
+        args = [one.node.fetcharg for one in self.signature.field_tree.numbers(row) if one.node.fetcharg is not None]
+        most = MAX_ARGS - len(probe.fetchargs)
+        if not args:
+            self.signature.hint.refuse("there are no numbers here: open a structure (right) that has some")
+        elif len([arg for arg in args if not probe.captures(arg)]) > most:
+            self.signature.hint.refuse(f"{len(args)} numbers are more than a probe records ({MAX_ARGS}): tick some")
+        else:
+            names = [root.node.label for root in self.signature.field_tree.roots]
+            ticked = probe_edits.toggle_each(probe, args, names)
+            self._numbers = probe, ticked
+            self.signature.open_current()
+            self._edit(ticked)
 
     def action_type(self) -> None:
         """Give the ticked field under the cursor its next type."""

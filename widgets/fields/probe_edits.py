@@ -48,6 +48,14 @@ def toggle(probe: Probe, arg: FetchArg, names: Sequence[str]) -> Probe:
     return replace(probe, fetchargs=(*before, arg, *after))
 
 
+def toggle_each(probe: Probe, args: Sequence[FetchArg], names: Sequence[str]) -> Probe:
+    """Tick fields; where all of them are, untick them."""
+    missing = [arg for arg in args if not probe.captures(arg)]
+    for arg in missing or args:
+        probe = toggle(probe, arg, names)
+    return probe
+
+
 def all_but(probe: Probe, arg: FetchArg, every: Sequence[FetchArg]) -> Probe:
     """Untick one argument of `$$args`: the others replace it by name.
 

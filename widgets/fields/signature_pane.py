@@ -128,6 +128,11 @@ class SignaturePane(Vertical):
         node = self._signature.retval if self._signature else None
         return node.fetcharg if node else None
 
+    def open_current(self) -> None:
+        """Open the structure under the cursor, so that its fields are seen."""
+        if self.current is not None and not self.current.opened:
+            self._pane.list.action_open()
+
     def describe(self, row: TreeRow | None) -> None:
         """Say more of a field."""
         self.hint.explain(row, self._signature.trouble if self._signature else "")

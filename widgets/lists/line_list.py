@@ -230,12 +230,18 @@ class LineList(ScrollView, can_focus=True):
     def on_click(self, event: events.Click) -> None:
         """Move the cursor on a click; take the row on a double click."""
         offset = event.get_content_offset(self)
-        if offset is None or offset.y < self.window.header_lines:
+        if offset is None:
+            return
+        if offset.y < self.window.header_lines:
+            self.heading_clicked(offset.x + self.scroll_offset.x)
             return
         row = self.window.top + offset.y - self.window.header_lines
         if self.window.has(row):
             self.cursor = row
             self.clicked(row, offset.x + self.scroll_offset.x, event.chain)
+
+    def heading_clicked(self, column: int) -> None:
+        """Act on a click on the line above the rows, on a column counted from its left edge: nothing."""
 
     def clicked(self, row: int, column: int, times: int) -> None:  # noqa: ARG002 - the row is the cursor's
         """Act on a click on a column, counted from the left edge of the line: take the row at the second one."""

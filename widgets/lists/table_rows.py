@@ -56,6 +56,9 @@ class TableRows(Rows, Protocol):
     def header(self, columns: int) -> Iterable[Piece]:
         """Return the titles above their columns."""
 
+    def column_at(self, x: int, columns: int) -> int | None:
+        """Return the column whose title is at a place of the header, counted from 0; None: there is none."""
+
     def prepare(self, first: int, after: int) -> bool:
         """Format rows that will be drawn; True: columns became wider, so that all of them look different."""
 
@@ -80,6 +83,10 @@ class EmptyTable:
     def header(self, columns: int) -> Iterable[Piece]:  # noqa: ARG002
         """Return no titles."""
         return ()
+
+    def column_at(self, x: int, columns: int) -> int | None:  # noqa: ARG002
+        """Return None."""
+        return None
 
     def pieces(self, row: int, columns: int) -> Iterable[Piece]:  # noqa: ARG002
         """Never called."""

@@ -72,6 +72,14 @@ class TailTable(LineList):
             super().__init__()
             self.following = following
 
+    class HeadingClicked(Message):
+        """The title of a column was clicked."""
+
+        def __init__(self, column: int) -> None:
+            super().__init__()
+            self.column = column
+            """Number of the column among those that are shown."""
+
     def __init__(self, rows: TableRows | None = None, *, following: bool = True) -> None:
         """Take the rows; `following`: show the newest of them."""
         self.source: TableRows = rows or EmptyTable()
@@ -200,6 +208,11 @@ class TailTable(LineList):
     def action_last(self) -> None:
         """Go to the newest row, and follow."""
         self.follower.resume()
+
+    def heading_clicked(self, column: int) -> None:
+        """Tell which title was clicked; the first column has the mark of the cursor."""
+        if (found := self.source.column_at(column - 1, self.window.columns - 1)) is not None:
+            self.post_message(self.HeadingClicked(found).set_sender(self))
 
     def clicked(self, row: int, column: int, times: int) -> None:
         """Hold the picture on a click: a row that is read should not scroll away."""

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from widgets.columns import Columns
 from widgets.events.hot_rows import HotFound
 from widgets.highlight import highlighted
-from widgets.lists.table_pane import TablePane
+from widgets.lists.row_order import OrderedRows
+from widgets.lists.sortable_pane import SortablePane
 from widgets.lists.tail_table import TailTable
 from widgets.lists.top_table import TopTable
 from widgets.number_format import grouped
@@ -58,7 +59,11 @@ class TextRows:
     def header(self, columns: int) -> Iterable[Piece]:
         """Return the titles above their columns."""
         for n, size in enumerate(self.columns.widths(columns)):
-            yield Piece(fit(self.columns.titles[n], size, n == 0 and not isinstance(self._example(n), str)) + "  ")
+            yield Piece(fit(self.columns.heading(n), size, n == 0 and not isinstance(self._example(n), str)) + "  ")
+
+    def column_at(self, x: int, columns: int) -> int | None:
+        """Return the column whose title is at a place of the header."""
+        return self.columns.at(x, columns)
 
     def pieces(self, row: int, columns: int) -> Iterable[Piece]:
         """Return the cells of a row."""
@@ -82,17 +87,49 @@ class TextTable(TopTable):
     def __init__(self, rows: TextRows) -> None:
         super().__init__(rows)
         self.text_rows = rows
+        self.ordered: OrderedRows[tuple[str | int, ...]] = OrderedRows()
+        """Rows in the order that was chosen."""
+
+    @property
+    def titles(self) -> Sequence[str]:
+        """Titles of the columns."""
+        return self.text_rows.columns.titles
+
+    @property
+    def current(self) -> int:
+        """Number of the row under the cursor among the rows as they were given."""
+        return self.ordered.number(self.cursor)
 
     def show_rows(self, rows: Sequence[tuple[str | int, ...]]) -> None:
         """Show other rows; the cursor stays in its place."""
-        self.text_rows.rows = rows
-        self.rows_replaced(len(rows))
+        self.ordered.take(rows)
+        self._show_ordered()
+
+    def sort(self, column: int | None) -> None:
+        """Sort by a column; by the same again, and for None: reversed, then as the rows came."""
+        self.ordered.sort(column)
+        self._show_ordered()
+
+    def _show_ordered(self) -> None:
+        self.text_rows.rows = self.ordered.rows
+        self.text_rows.columns.order = self.ordered.order.sign
+        self.rows_replaced(len(self.ordered.rows))
+
+    def action_select(self) -> None:
+        """Ask for the details of the row under the cursor, by its number among the rows as they were given."""
+        if self.window.has(self.cursor):
+            self.post_message(self.DetailRequested(self.current).set_sender(self))
 
 
-class TextTablePane(TablePane):
-    """Pane of a `TextTable` and its search."""
+class TextTablePane(SortablePane):
+    """Pane of a `TextTable`, its search and its order."""
 
     def __init__(self, rows: TextRows, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id)
         self.text_table = TextTable(rows)
         self.table: TailTable = self.text_table
+
+    @property
+    def sortable(self) -> TextTable:
+        """The table."""
+        return self.text_table

@@ -16,6 +16,7 @@ from textual.widgets import Input
 from textual.widgets.input import Selection
 
 from foreign.count_text import counted
+from probes.completion.choice import OPERATORS
 from probes.translation.translate import translate
 from widgets.spec.layout import LONGEST, Specification, TextLayout, head, spec_text, unfinished
 from widgets.spec.undo_history import TextState, UndoHistory
@@ -84,8 +85,8 @@ class SpecEditor(Input):
         self._press = press
         self.cursor_blink = False
         self.history = UndoHistory()
-        self._inserted_blank = -1
-        """Place of an inserted blank that need not be typed too."""
+        self._inserted = -1, ""
+        """Cursor behind an inserted blank or operator, and the part of it that need not be typed too."""
         self._lines = 1
         """Number of lines at the last layout."""
 
@@ -148,9 +149,12 @@ class SpecEditor(Input):
 
     def replace(self, text: str, start: int, end: int) -> None:
         """Replace a range of text; characters that a screen can't show are written as in C."""
-        inserted_blank, self._inserted_blank = self._inserted_blank, -1
-        if text == " " and start == end == inserted_blank:
-            return
+        (place, there), self._inserted = self._inserted, (-1, "")
+        if there and start == end == place:
+            if there.startswith(text):
+                self._inserted = place, there.removeprefix(text)
+                return
+            text = text.removeprefix(there)
         before = self.state
         super().replace(spec_text(text), start, end)
         if self.value != before.text:
@@ -158,11 +162,11 @@ class SpecEditor(Input):
             self.history.change(before, self.state)
 
     def put(self, text: str, cursor: int) -> None:
-        """Set another text as one step of undo; a blank at its end need not be typed again."""
+        """Set another text as one step of undo; a blank or an operator at its end need not be typed again."""
         before = self.state
         self.value = text
         self.cursor_position = cursor
-        self._inserted_blank = cursor if text[:cursor].endswith(" ") else -1
+        self._inserted = cursor, next((tail for tail in OPERATORS if text[:cursor].endswith(tail)), "")
         self.unseen = True
         self.history.change(before, self.state)
 

@@ -136,6 +136,15 @@ def test_members_are_found_however_they_are_asked_for(typed: str) -> None:
     assert text.endswith("file->f_pos")
 
 
+@pytest.mark.parametrize(
+    ("typed", "name"),
+    [("f vfs_read file->f_falgs", "f_flags"), ("f vfs_read cuont", "count"), ("f vfs_read fiel", "file->")],
+)
+def test_a_misspelt_name_offers_the_similar_ones(typed: str, name: str) -> None:
+    assert name in [item.label for item in offered(typed).items]
+    assert not offered("f vfs_read zzz").items
+
+
 def test_variables_are_those_of_the_place_and_the_kernel() -> None:
     assert {"$retval", "$$args ", "$arg* ", "$comm", "$stack", "$arg1"} <= set(texts("f vfs_read $"))
     assert "$retval" not in texts("p vfs_read ")

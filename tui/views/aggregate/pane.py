@@ -43,6 +43,8 @@ class AggregatePane(TablePane):
         """Counts what comes from now on, or all again."""
         self.sort: Callable[[], None] = lambda: None
         """Reverses the order."""
+        self.sort_by: Callable[[int], None] = lambda _: None
+        """Sorts by a column; by the same again: reverses the order."""
         self.condition: Callable[[int], str] = lambda _: ""
         """Returns the condition for the events of a row; empty: there is none."""
         self.open_row: Callable[[int], bool] = lambda _: False
@@ -77,6 +79,11 @@ class AggregatePane(TablePane):
     def action_sort(self) -> None:
         """Reverse the order."""
         self.sort()
+
+    @on(GroupTable.HeadingClicked)
+    def _heading_clicked(self, event: GroupTable.HeadingClicked) -> None:
+        event.stop()
+        self.sort_by(event.column)
 
     @on(GroupTable.Wanted)
     def _wanted(self, event: GroupTable.Wanted) -> None:

@@ -73,6 +73,7 @@ class AggregateView(TableView):
         super().__init__(chosen)
         self.pane = AggregatePane(self.name)
         self.pane.choose, self.pane.since, self.pane.sort = self.choose, self.since, self.reverse
+        self.pane.sort_by = self.sort_by
         self.pane.condition, self.pane.open_row = self.condition, self.open_row
         self.pane.shows_calls = lambda: self._model is not None and self._model.aggregate.of_calls
         self.pane.groups.turn = self.turn
@@ -185,6 +186,7 @@ class AggregateView(TableView):
         heads = (*map(safe, (*titles(model.request), *(power.title(model) for power in powers))), *(("now",) * live))
         found = GroupRows(heads, len(model.request.keys), groups)
         found.current = model.first_order if self._by is None else self._by
+        found.columns.order = found.current, not self._ascending
         return found
 
     def _over(self, model: AggregateModel) -> str:
@@ -240,13 +242,30 @@ class AggregateView(TableView):
         """Sort by the column `step` columns away, the largest first."""
         if (model := self._model) is None:
             return
-        columns = len(model.request.keys) + 1 + len(model.request.columns)
         current = model.first_order if self._by is None else self._by
-        self._by = min(max(0, current + step), columns - 1)
-        self._ascending = self._by < len(model.request.keys)
+        self._sort(model, min(max(0, current + step), self._sortable(model) - 1))
+
+    def sort_by(self, column: int) -> None:
+        """Sort by a column, as its keys do; by the same again: reverse the order."""
+        if (model := self._model) is None:
+            return
+        if column >= self._sortable(model):
+            self.pane.notify("this table can be sorted by keys, count and statistics", markup=False)
+        elif column == (model.first_order if self._by is None else self._by):
+            self.reverse()
+        else:
+            self._sort(model, column)
+
+    @staticmethod
+    def _sortable(model: AggregateModel) -> int:
+        """Return the number of columns that rows can be sorted by."""
+        return len(model.request.keys) + 1 + len(model.request.columns)
+
+    def _sort(self, model: AggregateModel, column: int) -> None:
+        self._by, self._ascending = column, column < len(model.request.keys)
         self._show()
         groups = self.pane.groups
-        groups.window.show_columns(*groups.groups.span(self._by, groups.window.columns - 1))
+        groups.window.show_columns(*groups.groups.span(column, groups.window.columns - 1))
 
     def reverse(self) -> None:
         """Reverse the order."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, ClassVar, Final
 
+from textual import on
 from textual.binding import Binding, BindingType
 
 from tui.filter.filter import Filter, PassCount
@@ -15,8 +16,9 @@ from tui.views.calls.call_text import detail_of_call, detail_of_loss, note_of_ca
 from tui.views.calls.model import BY_LATENCY, CallItems, call_table
 from tui.views.events.filtered_pane import SORT, FilteredPane
 from tui.views.view import TableView
-from widgets.events.call_rows import CallRows
+from widgets.events.call_rows import LATENCY_COLUMN, TIME_COLUMN, CallRows
 from widgets.events.values import DetailField
+from widgets.lists.tail_table import TailTable
 
 if TYPE_CHECKING:
     from events.calls.call_values import Call
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 
 
 _TYPED: Final = "f chooses calls: latency > 10us, comm == cat, ret < 0"
+_ONE_ORDER: Final = "calls are in the order of time, or of latency: S, or a click on one of these titles"
 _EVENTS: Final = "columns, marks, colours and the filter of the kernel are among the events: e"
 
 
@@ -48,9 +51,23 @@ class CallsPane(FilteredPane):
         if self.shown is not None:
             rows = CallRows(self.shown)
             rows.stamp = self.stamp
+            if self.shown.order is not None:
+                rows.columns.order = LATENCY_COLUMN, self.shown.order[1]
             self.table.show(rows)
             if self.shown.order is not None:
                 self.table.move_to(0)
+
+    @on(TailTable.HeadingClicked)
+    def _heading_clicked(self, event: TailTable.HeadingClicked) -> None:
+        """Sort by latency; a click on the time restores its order."""
+        event.stop()
+        if self.shown is not None and event.column == LATENCY_COLUMN:
+            self.action_sort()
+        elif self.shown is not None and event.column == TIME_COLUMN:
+            self.shown.unsort()
+            self.refill()
+        else:
+            self.notify(_ONE_ORDER, markup=False)
 
     def action_sort(self) -> None:
         """Cycle the order: longest first, shortest first, by time."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar, Final
 
+from textual import on
 from textual.binding import Binding, BindingType
 from textual.message import Message
 
@@ -15,6 +16,7 @@ from tui.views.events.preview_rows import preview_rows
 from tui.views.pause_position import Place
 from widgets.events.column_choice import ColumnChoice
 from widgets.events.event_rows import EventRows
+from widgets.lists.tail_table import TailTable
 from widgets.number_format import grouped
 
 if TYPE_CHECKING:
@@ -151,6 +153,8 @@ class EventsPane(FilteredPane):
         rows.stamp = self.stamp
         rows.colour_property = _HUES[self._hue]
         rows.current = self._current
+        if (order := self.shown.order) is not None and order[0] in self.choice.shown:
+            rows.columns.order = self.choice.shown.index(order[0]), order[1]
         self._rows, self._previews = rows, False
         self.table.show(rows)
         if self.shown.order is not None:
@@ -245,6 +249,13 @@ class EventsPane(FilteredPane):
             self.notify(f"{column.name}: this event has no address of the kernel there", markup=False)
         else:
             self.post_message(self.WatchpointWanted(address, record.event, column.name))
+
+    @on(TailTable.HeadingClicked)
+    def _heading_clicked(self, event: TailTable.HeadingClicked) -> None:
+        event.stop()
+        if self.shown is not None and event.column < len(self.choice.shown):
+            self._change(self.choice.at(event.column))
+            self.action_sort()
 
     def action_sort(self) -> None:
         """Cycle the order of the current column: ascending, descending, by time."""

@@ -153,5 +153,5 @@ class FailuresView(TableView):
 
     def function_under_cursor(self) -> str:
         """Return the first failure under the cursor."""
-        at = self.pane.text_table.cursor
+        at = self.pane.text_table.current
         return self._groups[at].origin.split(" ")[0] if 0 <= at < len(self._groups) else ""

@@ -135,6 +135,6 @@ class ReferencesView(TableView):
 
     def function_under_cursor(self) -> str:
         """Return the function that took the reference under the cursor."""
-        at = self.pane.text_table.cursor
+        at = self.pane.text_table.current
         unmatched = self._rows[at][1].unmatched if 0 <= at < len(self._rows) else ()
         return unmatched[0].function if unmatched else ""

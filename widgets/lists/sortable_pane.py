@@ -1,0 +1,71 @@
+"""A table with a search line whose rows a key, or a click on the title of a column, sorts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, Protocol
+
+from textual import on
+from textual.binding import Binding, BindingType
+
+from widgets.lists.row_order import OrderedRows
+from widgets.lists.table_pane import TablePane
+from widgets.lists.tail_table import TailTable
+
+
+class SortableTable(Protocol):
+    """Table with an order."""
+
+    ordered: OrderedRows[Any]
+    """Rows in their order."""
+
+    @property
+    def titles(self) -> Sequence[str]:
+        """Titles of the columns."""
+
+    def sort(self, column: int | None) -> None:
+        """Sort by a column; by the same again, and for None: reversed, then as the rows came."""
+
+
+class SortablePane(TablePane):
+    """Pane of a table (`.sortable`) whose rows can be sorted."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding(
+            "S",
+            "sort",
+            "Sort",
+            show=False,
+            id="table.sort",
+            tooltip="Sort by a column (a click on its title, too); again: reversed; again: as before",
+        ),
+    ]
+
+    @property
+    def sortable(self) -> SortableTable:
+        """Table that is sorted."""
+        raise NotImplementedError
+
+    def action_sort(self) -> None:
+        """Ask for the column to sort by; if there is one, reverse the order, then restore the first one."""
+        from widgets.dialogs.pick_list import PickList
+
+        table = self.sortable
+        if table.ordered.order.column is not None:
+            table.sort(None)
+            return
+
+        def use(column: int | None) -> None:
+            if column is not None:
+                table.sort(column)
+
+        self.app.push_screen(PickList("sort by which column?", table.titles), use)
+
+    @on(TailTable.HeadingClicked)
+    def _heading_clicked(self, event: TailTable.HeadingClicked) -> None:
+        event.stop()
+        self.sort_by(event.column)
+
+    def sort_by(self, column: int) -> None:
+        """Sort by the column whose title was clicked."""
+        self.sortable.sort(column)
