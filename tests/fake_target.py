@@ -34,6 +34,7 @@ INSTANCE_FILES = {
     "buffer_percent": b"50\n",
     "buffer_size_kb": b"1410\n",
     "set_event_notrace_pid": b"",
+    "set_event_pid": b"",
     "error_log": b"",
     "events/header_page": HEADER_PAGE.encode(),
     "per_cpu/cpu0/stats": b"entries: 0\noverrun: 0\ncommit overrun: 0\ndropped events: 0\nread events: 0\n",

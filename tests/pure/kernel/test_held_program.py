@@ -158,6 +158,46 @@ def test_a_program_ends_with_whoever_is_killed(victim: str) -> None:
     client.communicate()
 
 
+TERMINAL = """
+import os, pty, sys
+words, typed = sys.argv[2:], sys.argv[1].encode().decode("unicode_escape").encode()
+pid, terminal = pty.fork()
+if not pid:
+    import tests.pure.kernel.test_held_program as t
+    program = t.HeldProgram(t.LocalTarget(), words, takes_input=True)
+    program.release()
+    assert t._first_lines(program)
+    print("ready", flush=True)
+    program.wait(60)
+    print("end", program.exit_code, t.output(program), os.tcgetpgrp(0) == os.getpgrp(), flush=True)
+    program.close()
+    os._exit(0)
+told = b""
+while b"ready" not in told:
+    told += os.read(terminal, 4096)
+os.write(terminal, typed)
+while b"end" not in told.splitlines()[-1] or not told.endswith(b"\\n"):
+    told += os.read(terminal, 4096)
+sys.stdout.buffer.write(told)
+os.waitpid(pid, 0)
+"""
+
+
+@pytest.mark.parametrize(
+    "script, typed, told",
+    [
+        ("echo; read -r word; echo got $word", "hi\\n", "end 0 [('stdout', b'got hi')] True"),
+        ("echo; sleep 1000", "\\x03", "end -2 [] True"),
+        ("echo; read -r word; echo on", "\\x1a\\n", "end 0 [('stdout', b'on')] True"),
+    ],
+)
+def test_a_terminal_is_the_programs_until_it_ends(script: str, typed: str, told: str) -> None:
+    """Keys reach it and not us: also Ctrl+C, and Ctrl+Z, after which it goes on."""
+    words = [sys.executable, "-c", TERMINAL, typed, "sh", "-c", script]
+    done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120)
+    assert told in done.stdout, done
+
+
 def test_where_no_program_can_be_started_it_is_said() -> None:
     with pytest.raises(TargetUnusable, match="no program can be started there"):
         HeldProgram(FakeTarget(), ["true"])

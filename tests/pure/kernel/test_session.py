@@ -480,3 +480,17 @@ def test_what_is_lost_after_a_probe_was_removed_adds_to_what_was_lost_before():
         session.probes.arm(plan(session, "other"))
         emptied(target, 9)
         assert session.counts().overrun == {0: 14}
+
+
+def test_events_are_limited_to_tasks_and_what_they_make() -> None:
+    target = FakeTarget()
+    with open_session(target) as session:
+        session.limit_tasks([812, 813], None)
+        assert target.files[f"{OURS}/set_event_pid"] == b"812 813"
+        session.probes.arm(plan(session, "entry"))
+        assert target.files[f"{OURS}/set_event_pid"] == b"812 813"
+    target = FakeTarget()
+    with open_session(target) as session:
+        session.probes.events.follows_forks = False
+        with pytest.raises(TargetUnusable, match="follow forks"):
+            session.limit_tasks([812], None)

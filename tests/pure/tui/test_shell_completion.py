@@ -96,6 +96,8 @@ def offered(folder: Path, *line: str) -> list[str]:
         (["completion", ""], ["bash", "zsh", "fish"]),
         (["show", "--vmlinux", "two"], ["two words.pwr"]),
         (["list", "--limit", "re"], [""]),
+        (["run", "f vfs_read", "--", "probewr"], ["probewright"]),
+        (["record", "f vfs_read", "-o", "x", "--", "cat", "two"], ["two words.pwr"]),
     ],
 )
 def test_bash_offers(line, found, tmp_path):

@@ -43,6 +43,14 @@ _probewright() {{
         [[ $word == *[:=] ]] && glued=1 || glued=''
     done
     cur=${{words[-1]-}}
+    for word in "${{!words[@]}}"; do  # behind -- is another command
+        if [[ ${{words[word]}} == -- && $word -lt $((${{#words[@]}} - 1)) ]]; then
+            compopt -o filenames 2>/dev/null
+            [[ $word -eq $((${{#words[@]}} - 2)) ]] && mapfile -t COMPREPLY < <(compgen -c -- "$cur") && return
+            mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+            return
+        fi
+    done
     [[ $cur == --*=* ]] && prev=${{cur%%=*}} cur=${{cur#*=}} || prev=''
     for word in "${{words[@]:0:${{#words[@]}}-1}}"; do
         if [[ $option ]]; then option=''; continue; fi
@@ -90,7 +98,13 @@ _probewright_presets() {{
 }}
 
 _probewright() {{
-    local at= option= word
+    local at= option= word dash=${{words[(i)--]}}
+    if (( dash < CURRENT )); then  # behind -- is another command
+        words=("${{(@)words[dash+1,-1]}}")
+        (( CURRENT -= dash ))
+        _normal
+        return
+    fi
     for word in "${{(@)words[2,CURRENT-1]}}"; do
         if [[ -n $option ]]; then option=; continue; fi
         _probewright_takes "$at" "$word" && option=$word && continue
@@ -169,6 +183,7 @@ function __probewright_at
 end
 
 complete -c probewright -f
+complete -c probewright -n 'contains -- -- (commandline -opc)' -F -a '(__fish_complete_command)'
 {rules}
 """
 

@@ -39,7 +39,7 @@ from tui.cli.console.output import plain
 from tui.cli.console.silence import reporting_silence
 from tui.cli.console.waiting import waiting
 from tui.cli.follow.clock import remeasure_clock
-from tui.cli.follow.command_end import end_command, print_output_beside
+from tui.cli.follow.command_end import command_notes, end_command, print_output_beside
 from tui.cli.follow.event_printer import EventPrinter
 from tui.cli.follow.reconnect import print_outages, reconnect, retry_after_reconnect
 from tui.cli.follow.signals import Forced, SignalStop, flush_output, print_forced_stop, signals_deferred
@@ -151,6 +151,8 @@ def arm(
         for text in rate_lines(armed.plan, armed.measured, counting=options.mode is Mode.COUNT):
             print(f"probewright: {plain(text)}", file=sys.stderr)
         notes = (*trigger_notes(armed.plan, options.triggers_of(probe)), *text_note(watch.info.target, armed))
+        if run is not None and run.limits_tasks:
+            notes = (*notes, *command_notes(armed.plan, options.triggers_of(probe)))
         for loss in (*armed.plan.losses, *notes):
             print(f"probewright: {plain(loss)}", file=sys.stderr)
         wanted = armed.plan
