@@ -17,6 +17,7 @@ async def play(stage: Stage) -> None:
     await calls(stage)
     await details(stage)
     await summary(stage)
+    await timeline(stage)
     await targets(stage)
     await help_of_place(stage)
 
@@ -108,6 +109,17 @@ async def summary(stage: Stage) -> None:
     await stage.sees("filename")
     stage.save("summary")
     await stage.press("e")
+
+
+async def timeline(stage: Stage) -> None:
+    """All events by time, an interval of it selected."""
+    await stage.press("l")
+    await stage.sees("by task")
+    await stage.press("home", *["n"] * 12, *["shift+right"] * 5)
+    await stage.sees("selected")
+    stage.save("timeline")
+    await stage.press("0", "e")
+    await stage.sees("following")
 
 
 async def targets(stage: Stage) -> None:

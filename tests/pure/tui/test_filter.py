@@ -51,6 +51,8 @@ FIXED = [
     "count > 1024 || ret < 0",
     "!(event ~ *exit)",
     "pid == 1",
+    "time >= 20 && time < 21.5",
+    "latency > 100us && TIME < 25.500000001",
 ]
 
 
@@ -107,7 +109,7 @@ def wanted_events(text: str) -> set[int]:
             first, last = records[entry], records[leave]
             both = SimpleNamespace(
                 values={**first.values, **last.values, LATENCY: took},
-                pid=last.pid, cpu=last.cpu, comm=last.comm, event=last.event,
+                ts=last.ts, pid=last.pid, cpu=last.cpu, comm=last.comm, event=last.event,
                 format=SimpleNamespace(fields=(*last.format.fields, *first.format.fields)),
             )  # fmt: skip
             if wanted.term.of_record(both):
@@ -338,6 +340,7 @@ def offered(text: str) -> list[str]:
         ("!(r", ["!(ret "]),
         ("name ", ["name == ", "name != ", "name ~ "]),
         ("comm == c", ["comm == cat"]),
+        ("time ", ["time == ", "time != ", "time < ", "time <= ", "time > ", "time >= "]),
         ("comm == \"a", ['comm == "a b"']),
         ("ret == ", ["ret == -ENOENT", "ret == 4096"]),
         ("ret == -ENOT", ["ret == -ENOTBLK", "ret == -ENOTDIR"]),

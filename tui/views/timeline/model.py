@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -71,10 +70,10 @@ class TimelineModel:
     def tick(self, budget: float) -> None:
         """Add new rows for about `budget` seconds, to the first lanes before the others."""
         self.index.tick(budget)
-        deadline = time.monotonic() + budget
-        for group in self._groups.values():
-            if group.index.backlog and time.monotonic() < deadline:
-                group.index.tick(budget / len(self._groups))
+        others = [group.index for kind, group in self._groups.items() if kind is not self.kind]
+        for index in others:
+            if not self.index.backlog:
+                index.tick(budget / len(others))
 
     def gaps(self, axis: TimeAxis) -> GapCells:
         """Return the losses and outages."""

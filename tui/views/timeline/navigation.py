@@ -56,6 +56,11 @@ class TimelineNavigation:
             self.cursor = min(max(self.cursor, self.window.start), self.window.end - 1)
 
     @property
+    def is_part(self) -> bool:
+        """True if a part of the time is shown, not all of it."""
+        return self.window.span < self.bounds.end - self.bounds.start
+
+    @property
     def cell(self) -> int:
         """Cell of the cursor."""
         return min(max(self.window.cell(self.cursor), 0), self.window.cells - 1)

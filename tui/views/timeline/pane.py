@@ -38,7 +38,7 @@ class TimelinePane(Vertical):
 
     DEFAULT_CSS = """
     TimelinePane {
-        & .about { height: 1; width: 1fr; padding: 0 1; }
+        & .about { height: 1; width: 1fr; padding: 0 1; background: $surface; }
         & .cell { text-style: bold; }
         & .first { color: $text-muted; }
     }

@@ -212,9 +212,9 @@ class TimelineView(View):
         shot = self.shot
         if shot is None:
             return ViewPlace()
-        every = self.filtered.of
+        is_part = self.navigation.is_part or bool(self.filter.text)
         return ViewPlace(
-            self.navigation.following, row_count=shot.every.total, total=every if shot.every.total != every else 0
+            self.navigation.following, row_count=shot.every.total, total=self.filtered.of if is_part else 0
         )
 
     @property
@@ -234,8 +234,8 @@ class TimelineView(View):
         model, window = self.model, self.navigation.window
         if model is None or self.shot is None:
             return note_of(watch)
-        whole = self.navigation.bounds.end - self.navigation.bounds.start
-        shown = f"{duration(window.span)} of {duration(whole)}" if window.span < whole else duration(whole)
+        whole = duration(self.navigation.bounds.end - self.navigation.bounds.start)
+        shown = f"{duration(window.span)} of {whole}" if self.navigation.is_part else whole
         behind = model.backlog
         counting = f"{counted(behind, 'event')} to count" if behind >= _MANY else ""
         return ", ".join(filter(None, (counting, shown, note_of(watch))))
