@@ -102,7 +102,7 @@ def test_the_events_around_one_prove_the_call_that_all_events_prove(watch: Watch
         if call.unpaired_reason is None and not call.is_mark:
             pairs |= dict.fromkeys(call[:2], call[:2])
     seqs = [*range(store.first_seq, store.next_seq, 97), store.next_seq - 1]
-    found = [(seq, call_around(store, ends, seq)) for seq in seqs]
+    found = [(seq, call_around(store, ends, seq, budget=60.0)) for seq in seqs]
     paired = [(seq, call) for seq, call in found if call is not None and call.unpaired_reason is None]
     assert [call[:2] for _, call in paired] == [pairs[seq] for seq, _ in paired]
     assert len(paired) > 0.95 * sum(seq in pairs for seq in seqs)

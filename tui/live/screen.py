@@ -122,7 +122,7 @@ class LiveScreen(Screen[None]):
         """Show names of tasks that are known only now."""
         self.views.names_changed()
         self.filtering.show()
-        self.details.due()
+        self.details.names_changed()
 
     def refresh_state(self) -> None:
         """Show anew what is armed and what was lost."""

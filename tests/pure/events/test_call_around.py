@@ -11,6 +11,9 @@ from tests.pure.tui.test_event_table_search import shown
 from tui.present.call_ends import ends_of
 from tui.views.calls.model import call_table
 
+PATIENT = 60.0
+"""Seconds; no answer hangs on how busy the machine is."""
+
 
 def pairs() -> dict[int, tuple[int | None, int | None]]:
     """Entry and exit of each call of the shipped recording, by each of its events."""
@@ -27,7 +30,7 @@ def test_the_call_of_every_event_is_that_of_pairing_them_all():
     ends, store, expected = ends_of(watch.event_fields.plans), events.store, pairs()
     assert len(expected) > 300
     for seq in range(store.first_seq, store.next_seq):
-        call = call_around(store, ends, seq)
+        call = call_around(store, ends, seq, PATIENT)
         assert (call and (call.entry, call.exit)) == expected.get(seq)
 
 
@@ -38,7 +41,7 @@ def test_near_events_alone_never_make_another_pair(monkeypatch, reach, least):
     ends, store, expected = ends_of(watch.event_fields.plans), events.store, pairs()
     found = 0
     for seq in range(store.first_seq, store.next_seq):
-        call = call_around(store, ends, seq)
+        call = call_around(store, ends, seq, PATIENT)
         if call is not None and call.unpaired_reason is None:
             assert (call.entry, call.exit) == expected[seq]
             found += 1
@@ -52,7 +55,7 @@ def test_a_wider_look_finds_what_a_near_one_does_not(monkeypatch):
     ends, store, expected = ends_of(watch.event_fields.plans), events.store, pairs()
     far = next(seq for seq, (entry, leave) in expected.items() if entry == seq and leave is not None)
     monkeypatch.setattr(module, "REACHES", (1,))
-    near = call_around(store, ends, far)
+    near = call_around(store, ends, far, PATIENT)
     assert near is None or near.unpaired_reason is not None
     monkeypatch.setattr(module, "REACHES", (1, 1 << 10))
-    assert call_around(store, ends, far) == (*expected[far], None, None)
+    assert call_around(store, ends, far, PATIENT) == (*expected[far], None, None)

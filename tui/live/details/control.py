@@ -19,6 +19,8 @@ from widgets.events.event_detail import EventDetail
 
 REST: Final = 0.12
 """Seconds without another row under the cursor until the pane is filled."""
+_QUIET: Final = 0.5
+"""Seconds without a newer row, where these are followed: longer than between any two pictures of a stream."""
 _STALE: Final = 1.0
 """Seconds for which newer rows may keep arriving before the pane no longer shows an older one."""
 _EARLY: Final = 0.005
@@ -62,6 +64,8 @@ class DetailControl:
         """View and row that the pane was last asked for."""
         self._due_at = 0.0
         """Time at which the row will have rested, in seconds of `time.monotonic`."""
+        self._fires_at = 0.0
+        """Time at which the timer looks, in seconds of `time.monotonic`."""
         self._asked_at = 0.0
         """Time of the first of the requests that wait."""
 
@@ -90,18 +94,27 @@ class DetailControl:
             self.area.set_class(place is one, one.value)
         self.due()
 
-    def due(self) -> None:
+    def due(self, rest: float = REST) -> None:
         """Fill the pane, and tell the view, once the cursor or the newest row has rested."""
         now = time.monotonic()
-        self._row, self._due_at = (self._views.current.name, self._views.current.detail_row), now + REST
+        self._row, self._due_at = (self._views.current.name, self._views.current.detail_row), now + rest
         if self._timer is None:
             self._asked_at = now
-            self._timer = self._screen.set_timer(REST, self._look, name="details")
+        elif self._fires_at <= self._due_at:
+            return
+        else:
+            self._timer.stop()
+        self._fires_at = self._due_at
+        self._timer = self._screen.set_timer(rest, self._look, name="details")
+
+    def names_changed(self) -> None:
+        """Show names of tasks that are known only now."""
+        self.due(_QUIET)
 
     def news(self) -> None:
         """Take notice of rows that arrived: while they are followed the pane is about the newest."""
         if (self._views.current.name, self._views.current.detail_row) != self._row:
-            self.due()
+            self.due(_QUIET)
 
     def _look(self) -> None:
         """Fill the pane if the row has rested; rows that never rest leave it empty."""
@@ -109,8 +122,9 @@ class DetailControl:
         if now >= self._due_at - _EARLY:
             self._rested()
             return
-        if now - self._asked_at > _STALE and self.is_shown:
+        if now - self._asked_at > _STALE and self.pane.fields:
             self.pane.show(_WAITING, ())
+        self._fires_at = self._due_at
         self._timer = self._screen.set_timer(self._due_at - now, self._look, name="details")
 
     def _rested(self) -> None:

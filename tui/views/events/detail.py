@@ -5,7 +5,7 @@ show them.
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from events.kernel_time import seconds
 from events.names.event_names import event_name
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from kernel.watch.watch import Watch
     from widgets.events.times import Stamp
     from widgets.events.values import DetailField
+
+_FAR: Final = "not among the events around this one"
 
 
 def call_of_event(watch: Watch, store: Store, seq: int) -> Call | None:
@@ -39,16 +41,21 @@ def call_of_event(watch: Watch, store: Store, seq: int) -> Call | None:
 
 def detail_of_event(watch: Watch, store: Store, record: Record, stamp: Stamp) -> tuple[str, tuple[DetailField, ...]]:
     """Return the title and every field of an event, with latency and other end of its call after its own values."""
+    from tui.present.call_ends import ends_of  # not before the first picture
+
     title = f"{stamp(record.ts, record.seq)}  {record.event} of {task_text(record.comm, record.pid, record.event)}"
-    call = None
-    with contextlib.suppress(IndexError):  # an event of a preview, or dropped meanwhile
+    call, role = None, ends_of(watch.event_fields.plans).get(record.event)
+    with contextlib.suppress(IndexError):  # dropped meanwhile
         call = call_of_event(watch, store, record.seq)
-    return f"{title} on CPU {record.cpu}", detail_of(watch, record, rows_of_call(watch, store, record, call))
+    rows = rows_of_call(watch, store, record, call)
+    if role is not None and call is None:
+        rows = (_row("entry" if role.at_exit else "exit", _FAR),)
+    return f"{title} on CPU {record.cpu}", detail_of(watch, record, rows)
 
 
 def rows_of_call(watch: Watch, store: Store, record: Record, call: Call | None) -> tuple[DetailField, ...]:
     """Return rows for the latency of a call and for its end that is not the event, with the values captured there."""
-    if call is None or call.is_mark:
+    if call is None:
         return ()
     at_exit = record.seq == call.exit
     end, seq = ("entry", call.entry) if at_exit else ("exit", call.exit)
