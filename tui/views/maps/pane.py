@@ -12,8 +12,8 @@ from textual.message import Message
 from textual.widgets import Label
 
 from kernel.errors import KernelError
-from tui.views.events.filtered_pane import SORT
 from widgets.aggregates.group_table import GroupTable
+from widgets.lists.sortable_pane import SORT
 from widgets.lists.table_pane import TablePane
 from widgets.safe_content import safe_content
 from widgets.safe_text import cut_parts, safe
