@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import pytest
 from textual import events
@@ -13,14 +14,19 @@ from tests.interface.test_app import application, kernel_only, open_compose, pic
 from tests.interface.test_hosts import lan, running
 from tests.interface.test_typing import at_events
 from tests.interface.widget_host import Host, screen_text, until
+from tests.pure.tui.test_maps_model import counted
 from tui.app.palette import Palette
 from tui.compose.export_dialog import ProbeExportScreen
 from tui.dialogs.preset_screen import PresetScreen
 from tui.dialogs.target_screen import TargetScreen
+from tui.docs.keys import classes
+from tui.filter.filter import Filter
 from tui.live.detail import DetailScreen
 from tui.live.event_export import EventExportScreen
 from tui.live.losses import LossScreen
 from tui.live.registry import EXTRA_LABELS, LABELS
+from tui.views.maps.pane import MapsPane
+from tui.views.maps.view import MapsView
 from widgets.aggregates.chooser import AggregateChooser
 from widgets.columns import ASCENDING, DESCENDING
 from widgets.dialogs.form import FormDialog
@@ -31,6 +37,7 @@ from widgets.events.hot_rows import HotRows, HotText
 from widgets.events.status_bar import LiveLine
 from widgets.footer import KeyFooter, laid_out
 from widgets.lists.row_order import OrderedRows
+from widgets.lists.sortable_pane import SORT
 from widgets.lists.tail_table import TailTable
 from widgets.lists.text_rows import TextRows, TextTablePane
 from widgets.spec.spec_editor import SpecEditor
@@ -269,3 +276,28 @@ async def test_keys_of_the_footer_can_be_clicked_among_several_hosts(lan):
         table = app.screen.query_one(TailTable)
         await pilot.click(table, offset=(8, 0))
         await until(lambda: any("in the order of time" in line for line in screen_text(app)), pilot)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in classes() if SORT in vars(kind)["BINDINGS"]], ids=str)
+def test_each_pane_that_a_key_sorts_is_sorted_by_its_titles(kind):
+    assert any(TailTable.HeadingClicked in vars(one).get("_decorated_handlers", {}) for one in kind.__mro__)
+
+
+async def test_titles_of_a_map_sort_it():
+    view = MapsView(Filter())
+    watch: Any = object()
+    host = Host(lambda: view.pane)
+    async with host.shown() as pilot:
+        view.pane.current_watch = watch
+        view.pane.reading = True  # nothing is there to be read
+        view.came(MapsPane.Read(watch, [counted({"b": 3, "a": 2, "c": 9})]))
+        table = view.pane.groups
+        for column, sign, keys in (
+            ("value", ASCENDING, "abc"),
+            ("value", DESCENDING, "cba"),
+            ("key", ASCENDING, "abc"),
+            ("key", DESCENDING, "cba"),
+        ):
+            await click_text(host, pilot, column, table.region.y)
+            await until(lambda: f"{column} {sign}" in screen_text(host)[table.region.y], pilot)  # noqa: B023
+            assert "".join(row.cells[0] for row in table.groups.groups) == keys

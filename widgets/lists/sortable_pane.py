@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Final, Protocol
 
 from textual import on
 from textual.binding import Binding, BindingType
@@ -11,6 +11,15 @@ from textual.binding import Binding, BindingType
 from widgets.lists.row_order import OrderedRows
 from widgets.lists.table_pane import TablePane
 from widgets.lists.tail_table import TailTable
+
+SORT: Final = Binding(
+    "S",
+    "sort",
+    "Sort",
+    show=False,
+    tooltip="Sort by a column (calls: by latency), as a click on its title does; again: reversed; again: as before",
+)
+"""Key of the panes whose rows can be sorted."""
 
 
 class SortableTable(Protocol):
@@ -30,16 +39,7 @@ class SortableTable(Protocol):
 class SortablePane(TablePane):
     """Pane of a table (`.sortable`) whose rows can be sorted."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding(
-            "S",
-            "sort",
-            "Sort",
-            show=False,
-            id="table.sort",
-            tooltip="Sort by a column (a click on its title, too); again: reversed; again: as before",
-        ),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [SORT]
 
     @property
     def sortable(self) -> SortableTable:

@@ -29,7 +29,7 @@ def test_numbers_are_in_order_as_people_read_them(one: int, other: int) -> None:
 
 def test_units_count() -> None:
     texts = ["812 ns", "3.21 us", "18.2 ms", "1.20 s", "43.9k", "310M", "cat", "head"]
-    assert sorted(texts[::-1], key=lambda text: sort_key(text) or (0, 0.0, "")) == texts
+    assert sorted([*texts[4:], *texts[:4]], key=lambda text: sort_key(text) or (0, 0.0, "")) == texts
     assert sort_key("12.3k/s") == sort_key("12,300") == sort_key(12300)
     assert sort_key("  ") is None and sort_key("1" * 400) == (1, 0.0, "1" * 400)
 

@@ -11,8 +11,8 @@ from textual.binding import Binding, BindingType
 from textual.widgets import Label
 
 from tui.messages import EventsWanted
-from tui.views.events.filtered_pane import SORT
 from widgets.aggregates.group_table import GroupTable
+from widgets.lists.sortable_pane import SORT
 from widgets.lists.table_pane import TablePane
 from widgets.safe_content import safe_content
 from widgets.safe_text import cut_parts, safe

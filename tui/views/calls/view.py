@@ -14,10 +14,11 @@ from tui.present.status import note_of, note_of_gap
 from tui.present.ways_out import BOTH_ENDS, RUNNING_KERNEL
 from tui.views.calls.call_text import detail_of_call, detail_of_loss, note_of_calls
 from tui.views.calls.model import BY_LATENCY, CallItems, call_table
-from tui.views.events.filtered_pane import SORT, FilteredPane
+from tui.views.events.filtered_pane import FilteredPane
 from tui.views.view import TableView
 from widgets.events.call_rows import LATENCY_COLUMN, TIME_COLUMN, CallRows
 from widgets.events.values import DetailField
+from widgets.lists.sortable_pane import SORT
 from widgets.lists.tail_table import TailTable
 
 if TYPE_CHECKING:

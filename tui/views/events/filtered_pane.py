@@ -21,14 +21,6 @@ if TYPE_CHECKING:
 
 _BUDGET: Final = 0.01
 """Seconds for filtering at once."""
-SORT: Final = Binding(
-    "S",
-    "sort",
-    "Sort",
-    show=False,
-    tooltip="Sort by this column (calls: by latency); again: reversed; again: by time",
-)
-"""Key of the panes whose rows can be sorted."""
 
 
 class FilteredPane(TablePane):

@@ -11,11 +11,12 @@ from textual.message import Message
 
 from tui.dialogs import dialogs
 from tui.views.events.event_kinds import EventKinds
-from tui.views.events.filtered_pane import SORT, FilteredPane
+from tui.views.events.filtered_pane import FilteredPane
 from tui.views.events.preview_rows import preview_rows
 from tui.views.pause_position import Place
 from widgets.events.column_choice import ColumnChoice
 from widgets.events.event_rows import EventRows
+from widgets.lists.sortable_pane import SORT
 from widgets.lists.tail_table import TailTable
 from widgets.number_format import grouped
 

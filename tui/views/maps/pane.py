@@ -12,8 +12,8 @@ from textual.message import Message
 from textual.widgets import Label
 
 from kernel.errors import KernelError
-from tui.views.events.filtered_pane import SORT
 from widgets.aggregates.group_table import GroupTable
+from widgets.lists.sortable_pane import SORT
 from widgets.lists.table_pane import TablePane
 from widgets.safe_content import safe_content
 from widgets.safe_text import cut_parts, safe
@@ -63,6 +63,8 @@ class MapsPane(TablePane):
         """Asks for the map that is shown."""
         self.sort: Callable[[], None] = lambda: None
         """Reverses the order."""
+        self.sort_by: Callable[[int], None] = lambda _: None
+        """Sorts by a column; by the same again: reverses the order."""
         self._head = Label("", classes="head", markup=False)
         self._text = ""
 
@@ -108,6 +110,11 @@ class MapsPane(TablePane):
     def action_choose(self) -> None:
         """Ask for the map that is shown."""
         self.choose()
+
+    @on(GroupTable.HeadingClicked)
+    def _heading_clicked(self, event: GroupTable.HeadingClicked) -> None:
+        event.stop()
+        self.sort_by(event.column)
 
     def action_sort(self) -> None:
         """Reverse the order."""

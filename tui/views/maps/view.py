@@ -34,6 +34,7 @@ class MapsView(TableView):
     def __init__(self, chosen: Filter) -> None:
         super().__init__(chosen)
         self.pane = MapsPane(self.name)
+        self.pane.sort_by = self.sort_by
         self.pane.on_reading, self.pane.choose, self.pane.sort = self.came, self.choose, self.reverse
         self.pane.groups.turn = self.turn
         self._model = MapsModel()
@@ -81,8 +82,10 @@ class MapsView(TableView):
         groups = [GroupCells(tuple(map(safe, table.texts(row))), table.share(row)) for row in table.rows]
         rows = GroupRows(tuple(map(safe, table.titles)), table.keys, groups)
         rows.current = table.order
-        self.pane.groups.fill(rows)
         name, shown = self._model.maps[number]
+        if self._by is not None or not shown.histograms:  # else slots are in their own order
+            rows.columns.order = table.order, not self._ascending
+        self.pane.groups.fill(rows)
         self.pane.show_head(f"{_title(name, shown)}, map {number + 1} of {len(self._model.maps)}")
 
     # -- keys ------------------------------------------------------------------------------------------------------
@@ -104,11 +107,22 @@ class MapsView(TableView):
         """Sort by the column `step` columns away, the largest first."""
         if (table := self._table) is None:
             return
-        self._by = min(max(0, table.order + step), len(table.titles) - 1)
-        self._ascending = self._by < table.keys
+        self._sort(table, min(max(0, table.order + step), len(table.titles) - 1))
+
+    def sort_by(self, column: int) -> None:
+        """Sort by a column, as its keys do; by the same again: reverse the order."""
+        if (table := self._table) is None or column >= len(table.titles):
+            return
+        if column == table.order and self.pane.groups.groups.columns.order is not None:
+            self.reverse()
+        else:
+            self._sort(table, column)
+
+    def _sort(self, table: MapRows, column: int) -> None:
+        self._by, self._ascending = column, column < table.keys
         self._show()
         groups = self.pane.groups
-        groups.window.show_columns(*groups.groups.span(self._by, groups.window.columns - 1))
+        groups.window.show_columns(*groups.groups.span(column, groups.window.columns - 1))
 
     def reverse(self) -> None:
         """Reverse the order."""
