@@ -420,6 +420,19 @@ async def count_recorded(app: Any, pilot: Any, way: Way) -> None:
     await until(lambda: app.places.live.views.current.name == "aggregate" and says(app, "count by comm"), pilot)
 
 
+async def hold_rows(app: Any, pilot: Any, way: Way) -> None:
+    """While rows are followed there is no pane of details, which P would hide."""
+    await armed(app, pilot)
+    await pilot.resize_terminal(120, 40)
+    details = app.places.live.details
+    await until(lambda: details.is_streaming and not details.is_shown, pilot)
+    await pilot.pause(PAUSE + 0.05)
+    await pilot.press("P", "P")
+    await until(lambda: says(app, str(way)), pilot)
+    await take(pilot, way)
+    await until(lambda: details.is_shown, pilot)
+
+
 async def armed(app: Any, pilot: Any) -> None:
     await ask_for(app, pilot)
     await until(lambda: app.current_watch and app.current_watch.armed.probes, pilot)
@@ -428,6 +441,7 @@ async def armed(app: Any, pilot: Any) -> None:
 
 OF_KERNEL: dict[str, Callable[[Any, Any, Way], Awaitable[None]]] = {
     "ARM_ONE": arm_one,
+    "HOLD_ROWS": hold_rows,
     "BOTH_ENDS": both_ends,
     "TRACE_CALLS": trace_calls,
     "SHOW_CALLS": show_calls,

@@ -24,7 +24,7 @@ from tui.live.filter_control import FilterControl
 from tui.live.status_lines import StatusLines
 from tui.live.view_switch import ViewSwitch
 from tui.present.status import fields_of
-from tui.present.ways_out import CHOOSE_TARGET, NO_FILTER, SEARCH_EVENTS, SHOW_CALLS, SHOW_DETAILS
+from tui.present.ways_out import CHOOSE_TARGET, HOLD_ROWS, NO_FILTER, SEARCH_EVENTS, SHOW_CALLS, SHOW_DETAILS
 from tui.refresh import SLOWEST
 from tui.views.events.filtered_pane import FilteredPane
 from tui.workbench import Workbench
@@ -285,6 +285,8 @@ class LiveScreen(Screen[None]):
             self.notify(
                 f"details stand beside the rows from {LEAST_COLUMNS} columns on: {SHOW_DETAILS}", markup=False
             )
+        elif self.details.wanted and self.details.is_streaming:
+            self.notify(f"details come beside rows that stand still: {HOLD_ROWS}", markup=False)
 
     async def action_call_end(self, end: str) -> None:
         """Go to the entry or the exit of the call under the cursor, among the events."""

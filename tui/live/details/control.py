@@ -1,6 +1,7 @@
 """Pane with the details of the row under the cursor, beside or below the rows on a wide screen.
 
-Filled when the cursor, or the newest row, has rested: neither moving the cursor nor events that arrive wait for it.
+Filled when the cursor has rested: neither moving the cursor nor events that arrive wait for it. While new rows of a
+kernel are followed there is no pane: each of them would take it from the one before.
 """
 
 from __future__ import annotations
@@ -68,6 +69,14 @@ class DetailControl:
         """Time at which the timer looks, in seconds of `time.monotonic`."""
         self._asked_at = 0.0
         """Time of the first of the requests that wait."""
+        self._streamed = False
+        """True if new rows were followed when the pane was placed."""
+
+    @property
+    def is_streaming(self) -> bool:
+        """True while new rows of a kernel are followed."""
+        watch = self._views.watch
+        return watch is not None and watch.live and self._views.current.place.following
 
     @property
     def is_shown(self) -> bool:
@@ -86,7 +95,9 @@ class DetailControl:
     def arrange(self) -> None:
         """Place the pane by the size of the screen and the view that is shown."""
         columns, rows = self._screen.size
-        place = place_of(columns, rows) if self.wanted and self._views.current.has_details else PanePlace.NONE
+        self._streamed = self.is_streaming
+        is_wanted = self.wanted and self._views.current.has_details and not self._streamed
+        place = place_of(columns, rows) if is_wanted else PanePlace.NONE
         size = size_of(place, columns, rows)
         self.pane.styles.width = size if place is PanePlace.BESIDE else None
         self.pane.styles.height = size if place is PanePlace.BELOW else None
@@ -112,8 +123,10 @@ class DetailControl:
         self.due(_QUIET)
 
     def news(self) -> None:
-        """Take notice of rows that arrived: while they are followed the pane is about the newest."""
-        if (self._views.current.name, self._views.current.detail_row) != self._row:
+        """Take notice of rows that arrived, and of probes that were armed and disarmed."""
+        if self.is_streaming != self._streamed:
+            self.arrange()
+        elif (self._views.current.name, self._views.current.detail_row) != self._row:
             self.due(_QUIET)
 
     def _look(self) -> None:
