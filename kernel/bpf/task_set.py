@@ -10,11 +10,11 @@ from btf.errors import BtfError
 from btf.kinds import Kind
 from btf.layout import PathError, find_field
 from kernel.bpf import calls
-from kernel.bpf.calls import MapType
+from kernel.bpf.calls import BpfRefused, MapType
 from kernel.errors import TargetUnusable
 from kernel.target import Target
 from probes.bpf.instructions import MapRole, encode
-from probes.bpf.program import AttachPoint
+from probes.bpf.program import NO_FUNCTION, AttachPoint, TargetFunction
 from probes.bpf.registers import SavedRegisters
 from probes.bpf.tracing.call_tracer import follow_forks
 
@@ -30,17 +30,31 @@ def pid_offset(btf: Btf) -> int:
         raise TargetUnusable("the kernel's types have no task_struct.pid") from None
 
 
+def fork_function(btf: Btf) -> TargetFunction:
+    """Return the function that each fork calls for the new task; NO_FUNCTION: the types lack it."""
+    found = btf.function(_FORK)
+    return TargetFunction(found.id) if found is not None else NO_FUNCTION
+
+
 class TaskSet:
     """Set of some tasks and of those that they make, for as long as its files are open on the target."""
 
-    def __init__(self, target: Target, registers: SavedRegisters, pid_place: int, tasks: Sequence[int]) -> None:
-        """Make the map, and follow forks by kprobe.multi.
+    def __init__(
+        self,
+        target: Target,
+        registers: SavedRegisters,
+        pid_place: int,
+        tasks: Sequence[int],
+        fork: TargetFunction = NO_FUNCTION,
+    ) -> None:
+        """Make the map, and follow forks by kprobe.multi, or else by fentry.
 
         Args:
             target: the kernel.
             registers: of its machine.
             pid_place: `pid_offset`.
             tasks: thread ids.
+            fork: `fork_function`; NO_FUNCTION: without kprobe.multi it is refused.
 
         Raises BpfRefused, FileRefused, TargetLost: nothing is left of it.
         """
@@ -49,12 +63,22 @@ class TaskSet:
         try:
             for task in tasks:
                 calls.write_element(target, self.file, task, bytes(8))
-            code = encode(follow_forks(registers, pid_place), {MapRole.TASKS: self.file})
-            self._files.append(calls.load_program(target, code, "pw_forks", AttachPoint.ENTRY))
-            self._files.append(calls.attach(target, self._files[-1], (_FORK,)))
+            try:
+                self._load(registers, pid_place, AttachPoint.ENTRY, NO_FUNCTION)
+                self._files.append(calls.attach(target, self._files[-1], (_FORK,)))
+            except BpfRefused:
+                if fork == NO_FUNCTION:
+                    raise
+                # Such a program gets an array of the arguments.
+                self._load(registers._replace(arguments=(0,)), pid_place, AttachPoint.FENTRY, fork)
+                self._files.append(calls.attach_to_function(target, self._files[-1]))
         except BaseException:
             self.close()
             raise
+
+    def _load(self, registers: SavedRegisters, pid_place: int, point: AttachPoint, function: TargetFunction) -> None:
+        code = encode(follow_forks(registers, pid_place), {MapRole.TASKS: self.file})
+        self._files.append(calls.load_program(self._target, code, "pw_forks", point, function))
 
     @property
     def file(self) -> int:

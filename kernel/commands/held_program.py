@@ -109,7 +109,8 @@ class HeldProgram:
             raise self._not_started(number(fields[0]))
         if op != runner.HELD:
             raise TargetUnusable(
-                f"{self.target}: no program can be started there", "commands are run by python3 (3.6 or newer) there"
+                f"{self.target}: no program can be started there",
+                "install python3 there (3.6 or newer), which runs the command",
             )
         self._runner = number(fields[1])
         return number(fields[0])

@@ -60,7 +60,8 @@ class ExitProbes:
         found = _callees(info, roots, self._plan.max_depth)
         self.callers_of_pointers = found.callers_of_pointers
         watch.begin()
-        self._limit_tasks()
+        if self._plan.pids:
+            watch.armed.limit_tasks(self._plan.pids)
         for text in _probe_texts([*roots, *found.names], info.btf):
             try:
                 watch.armed.arm(parse_probe(text), at_any_rate=True)
@@ -69,14 +70,6 @@ class ExitProbes:
         cut = f", of more than {_MOST}" if found.is_cut else ""
         functions = counted(len(found.names), "function")
         self.note = f"probes trace {functions} that these call directly{cut}, not what is called through pointers"
-
-    def _limit_tasks(self) -> None:
-        session = self._watch.session
-        if self._plan.pids and session is not None:
-            instance = getattr(session, "instance", None)
-            if instance is not None:
-                pids = " ".join(map(str, self._plan.pids))
-                self._watch.info.target.perform(instance.write("set_event_pid", pids))
 
 
 def _probe_texts(names: Sequence[str], btf: Btf | None) -> Iterator[str]:

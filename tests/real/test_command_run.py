@@ -139,6 +139,8 @@ def _numbers(value: object) -> list[int]:
 def test_an_older_kernel_records_the_command_alone(guest: Guest, env: dict[str, str]) -> None:
     words = ("-t", address(guest), "--json", "--", "python3", "-S", "-c", WORK)
     check_work(command.run("run", "p vfs_read count=$arg3:u64", *words, env=env), execs=0)
+    # Programs on single functions are all that it has.
+    check_work(command.run("run", "f vfs_read count", "--via", "bpf", *words, env=env), execs=0)
 
 
 @pytest.mark.parametrize("guest", ["7.2"], indirect=True)

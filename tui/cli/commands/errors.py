@@ -53,7 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
         return usage_error(why)
     with contextlib.ExitStack() as ends:
         ends.callback(info.close)
-        command = ends.enter_context(command_of(info.target, arguments, limits_tasks=False))
+        command = ends.enter_context(command_of(info.target, arguments, limits_tasks=True))
         with waiting("reading symbols"):
             info.load_symbols(by_name=False)
         watching = _watch(planner, arguments, command)
