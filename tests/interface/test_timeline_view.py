@@ -199,7 +199,9 @@ async def test_enter_goes_to_the_event_and_the_key_of_the_view_back_to_its_place
         await pilot.press("l")
         await settled(view, pilot)
         assert view.navigation.cursor == other.ts != place
-        assert view.record_under_cursor(app.current_watch.store) is not None
+        assert view.record_under_cursor(app.current_watch.store).seq == other.seq
+        await pilot.press("enter")
+        await until(lambda: events.pane.record is not None and events.pane.record.seq == other.seq, pilot)
 
 
 async def test_enter_finds_the_event_among_those_that_pass_and_in_sorted_rows():

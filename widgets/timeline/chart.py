@@ -47,7 +47,7 @@ class TimelineChart(Widget, can_focus=True):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "act('events')", "Events", key_display="enter", id="timeline.events",
-                tooltip="To the first event of this cell, among the events"),
+                tooltip="To the event of this cell, among the events"),
         Binding("plus,equals_sign", "act('in')", "Zoom", key_display="+", id="timeline.in",
                 tooltip="Show half of the time around the cursor, or the selected interval"),
         Binding("minus", "act('out')", "Out", key_display="-", id="timeline.out", tooltip="Show twice the time"),

@@ -18,13 +18,14 @@ class Tick(NamedTuple):
     text: str
 
 
-def step_of(span: int, cells: int, columns: int) -> int:
-    """Return the nanoseconds between two times, 1, 2 or 5 with zeros, that are `columns` columns apart at least."""
+def step_of(start: int, span: int, cells: int) -> int:
+    """Return the least nanoseconds between two times, 1, 2 or 5 with zeros, with which their texts have room."""
     size = 1
     while True:
-        for step in _STEPS:
-            if step * size * cells >= columns * span:
-                return step * size
+        for step in (number * size for number in _STEPS):
+            columns = len(seconds_of(start + span, step)) + _GAP
+            if step * cells >= columns * span:
+                return step
         size *= 10
 
 
@@ -45,8 +46,7 @@ def ticks_of(start: int, span: int, cells: int, cell_of: Callable[[int], int], s
         cell_of: returns the cell of a place.
         shift: nanoseconds by which places are later than the times that are shown.
     """
-    step = step_of(span, cells, len(seconds_of(start + span, 1)) + _GAP)
-    step = min(step, step_of(span, cells, len(seconds_of(start + span, step)) + _GAP))
+    step = step_of(start, span, cells)
     first = -((shift - start) // step) * step + shift
     times = range(first, start + span, step)
     return [Tick(cell_of(place), seconds_of(place - shift, step)) for place in times if place >= shift]

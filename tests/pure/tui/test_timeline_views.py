@@ -53,7 +53,7 @@ def test_lanes_of_each_kind_have_together_all_events(store, kind, filtered, line
         assert all(0 <= tick.cell < layout.cells for tick in picture.ticks)
         watch = SimpleNamespace(event_fields=SimpleNamespace(plans=(), values=lambda record: []))
         head, kinds_text, _ = cell_lines(
-            model, watch, shot, None, Interval(axis.start, axis.end), kernel_stamp, is_selection=True
+            model, watch, shot, None, Interval(axis.start, axis.end), kernel_stamp, None, is_selection=True
         )
         assert f"{shot.every.total:,} event" in head
         assert bool(kinds_text) == bool(shot.every.total)

@@ -36,6 +36,10 @@ class SteeredView(Protocol):
         """Lane of the cursor, from 1; 0: all events."""
 
     @property
+    def event_row(self) -> int | None:
+        """Row of the event of the cell or of the selected interval; None: there is none."""
+
+    @property
     def lane_row(self) -> LaneRow | None:
         """Events of that lane; None: all events."""
 
@@ -165,12 +169,11 @@ class TimelineSteering:
         view.pane.post_message(FilteredPane.FilterChanged())
 
     def _show_event(self) -> None:
-        """Ask to show the first event of the cell among the events."""
+        """Ask to show the event of the cell among the events."""
         view = self._view
         if view.model is None or view.shot is None:
             return
-        interval = view.navigation.selection or view.navigation.cell_interval
-        seq = view.model.first(view.shot.axis, view.lane_row, *interval)
+        seq = view.event_row
         if seq is None:
             view.pane.notify("no event is in this cell", markup=False)
             return

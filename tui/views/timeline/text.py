@@ -75,10 +75,11 @@ def cell_lines(
     lane: LaneRow | None,
     found: Interval,
     stamp: Stamp,
+    seq: int | None,
     *,
     is_selection: bool,
 ) -> list[str]:
-    """Return three lines, foreign text, about an interval of a lane: its times and events, their kinds, the first.
+    """Return three lines, foreign text, about an interval of a lane: its times and events, their kinds, an event.
 
     Args:
         model: events by lane.
@@ -87,6 +88,7 @@ def cell_lines(
         lane: lane of the cursor; None: all events.
         found: the selected interval, or that of the cursor's cell.
         stamp: formats times.
+        seq: row of the event that is told; None: none is.
         is_selection: True if a person selected the interval.
     """
     kinds = model.kinds(shot.axis, lane, *found)
@@ -96,7 +98,6 @@ def cell_lines(
         f"{'selected ' if is_selection else ''}{_interval_text(shot, found, stamp)}: {counted(every, 'event')}{where}"
     )
     gaps = shot.gaps.texts(*found)
-    seq = model.first(shot.axis, lane, *found)
     record = model.record(seq) if seq is not None else None
     first = ""
     if record is not None:

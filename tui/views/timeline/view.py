@@ -117,6 +117,7 @@ class TimelineView(View):
     def point_to(self, store: Store, seq: int) -> None:
         """Put the cursor on an event with the next picture."""
         self._wanted = (store, seq)
+        self.lane = ""  # the event may be in no lane that is shown
         self._drawn = 0.0
 
     def draw(self) -> None:
@@ -161,7 +162,9 @@ class TimelineView(View):
         found = self.navigation.selection
         interval = found or self.navigation.cell_interval
         is_selection = found is not None
-        lines = cell_lines(model, self.watch, shot, self.lane_row, interval, self._stamp, is_selection=is_selection)
+        lines = cell_lines(
+            model, self.watch, shot, self.lane_row, interval, self._stamp, self.event_row, is_selection=is_selection
+        )
         self.pane.show_about(lines)
 
     # -- lanes -------------------------------------------------------------------------------------------------------
@@ -241,12 +244,27 @@ class TimelineView(View):
         return ", ".join(filter(None, (counting, shown, note_of(watch))))
 
     def record_under_cursor(self, store: Store) -> Record | None:
-        """Return the first event of the cell."""
+        """Return the event of the cell, see `event_row`."""
         model, shot = self.model, self.shot
         if model is None or shot is None or model.store is not store or self.navigation.following:
             return None
-        seq = model.first(shot.axis, self.lane_row, *self.navigation.cell_interval)
+        seq = self.event_row
         return model.record(seq) if seq is not None else None
+
+    @property
+    def event_row(self) -> int | None:
+        """Row of the event that the cursor was put on, else of the first one of the cell; of a selected interval the
+        first. None: there is none.
+        """
+        model, shot, navigation = self.model, self.shot, self.navigation
+        if model is None or shot is None:
+            return None
+        start, end = navigation.selection or navigation.cell_interval
+        if navigation.selection is None:
+            found = model.first(shot.axis, self.lane_row, max(start, navigation.cursor), end)
+            if found is not None:
+                return found
+        return model.first(shot.axis, self.lane_row, start, end)
 
 
 def _identity(lane: LaneRow) -> str:
