@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from events.search.condition_parser import and_condition
+from events.conditions.condition_parser import and_condition
 from kernel.cleanup.undo import failure_lines
 from kernel.connection.text_note import text_note
 from kernel.errors import KernelError, ProbeRefused

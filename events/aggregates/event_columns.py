@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
 from events.aggregates.request import TIMED
+from events.conditions.comparison import CALL_TIMES, COMM, CPU, LATENCY, PID
+from events.conditions.field_kinds import ValueKind, value_kind
+from events.conditions.function_comparison import FUNC
 from events.format import PROBE_FIELDS, EventFormat, Field
 from events.names.event_names import CGROUP
-from events.search.comparison import CALL_TIMES, COMM, CPU, LATENCY, PID
-from events.search.field_kinds import ValueKind, value_kind
-from events.search.function_comparison import FUNC
 
 STACKS: Final = ("kstack", "stack")
 """Words for the kernel's stack of an event."""

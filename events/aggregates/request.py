@@ -7,7 +7,7 @@ import enum
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
-from events.search.comparison import LATENCY
+from events.conditions.comparison import LATENCY
 
 MAX_KEYS: Final = 3
 NEGATIVE: Final = -1

@@ -20,10 +20,10 @@ from events.aggregates.event_columns import (
 from events.aggregates.groups import Mask, ValueColumn
 from events.aggregates.stack_keys import stack_keys
 from events.clocks.boots import ID_MASK
+from events.conditions.comparison import CALL_TIMES, is_register
 from events.decode import Value
 from events.format import Field
 from events.record import Record
-from events.search.comparison import CALL_TIMES, is_register
 from events.stacks.stack import KERNEL_STACKS, recorded_stack
 from events.store.columns import FormatTable, is_number
 from events.summary.keys import KeyColumns, field_keys, keys_from_numbers, number_from_key

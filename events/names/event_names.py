@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Final
 
 CGROUP: Final = ("cgroup", "container")
-"""Condition words for the cgroup of a task; see `events.search.comparison.InCgroup`."""
+"""Condition words for the cgroup of a task; see `events.conditions.comparison.InCgroup`."""
 _SESSION_SYNTHETIC: Final = re.compile(r"synthetic/pw_\d+_[0-9a-z]+(?:_\d+)?__(.+)", re.DOTALL)
 """Paths of our synthetic events: the kernel puts all synthetic events in one group, so ours carry the session's group
 in their names."""

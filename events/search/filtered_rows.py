@@ -20,7 +20,7 @@ from events.store.outage_mark import is_mark
 
 if TYPE_CHECKING:
     from events.calls.call_values import EndRole
-    from events.search.condition import Condition
+    from events.conditions.condition import Condition
     from events.store.store import Store
 
 

@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from events.calls.call_matching import CallMatching
-from events.search.comparison import LATENCY, Comparison, NumberComparison
-from events.search.condition import COMMON_FIELDS
-from events.search.function_comparison import FunctionComparison
+from events.conditions.comparison import LATENCY, Comparison, NumberComparison
+from events.conditions.condition import COMMON_FIELDS
+from events.conditions.function_comparison import FunctionComparison
 from events.store.columns import PIECE, Columns, Ints, Mask
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterator, Mapping
 
     from events.calls.call_values import EndRole
-    from events.search.condition import Condition
+    from events.conditions.condition import Condition
     from events.store.store import Store
 
 

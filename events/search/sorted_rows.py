@@ -13,8 +13,8 @@ from events.names.event_names import event_name
 from events.store.columns import PIECE, FormatTable, Ints, is_number, is_string
 
 if TYPE_CHECKING:
+    from events.conditions.comparison import Comm
     from events.record import Record
-    from events.search.comparison import Comm
     from events.store.store import Store
 
 MAX_SORTED_ROWS: Final = 250_000

@@ -7,10 +7,10 @@ import itertools
 import time
 
 from events.batch import Batch, Chunk
+from events.conditions.condition_parser import parse_condition
+from events.conditions.field_kinds import ValueKind
 from events.decode import Decoder
 from events.recording.reader import Recording
-from events.search.condition_parser import parse_condition
-from events.search.field_kinds import ValueKind
 from events.search.find import find
 from events.search.search import Match
 from events.store.store import Store

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from events.conditions.condition_parser import parse_condition
 from events.record import Record
-from events.search.condition_parser import parse_condition
 from events.search.filtered_rows import FilteredRows
 from kernel.connection.kernel_info import KernelInfo
 from kernel.connection.open_target import open_target

@@ -18,10 +18,10 @@ from typing import NamedTuple
 import pytest
 
 from events.batch import Batch, Chunk
+from events.conditions.condition_parser import ConditionError, parse_condition
+from events.conditions.field_kinds import value_kinds
 from events.decode import Decoder
 from events.format import HeaderPage, parse_format
-from events.search.condition_parser import ConditionError, parse_condition
-from events.search.field_kinds import value_kinds
 from events.store.store import Store
 from kernel.facts.gather import readme_features
 from kernel.lab.guest import Guest

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from events.search.condition_parser import parse_condition
+from events.conditions.condition_parser import parse_condition
+from events.conditions.time_comparison import interval_clause
 from events.search.filtered_rows import FilteredRows
-from events.search.time_comparison import interval_clause
 from events.timeline.axis import TimeAxis
 from events.timeline.lane_index import LaneKind
 from events.timeline.time_window import TimeWindow

@@ -135,7 +135,7 @@ class FilterBar(FilterLine):
             return
         self._reset()
         if event.text.strip():
-            from events.search.condition_parser import ConditionError
+            from events.conditions.condition_parser import ConditionError
 
             try:
                 self._preview = self.begin(event.text)
@@ -159,7 +159,7 @@ class FilterBar(FilterLine):
     @on(FilterLine.Typed)
     def _line_typed(self, event: FilterLine.Typed) -> None:
         event.stop()
-        from events.search.condition_parser import ConditionError
+        from events.conditions.condition_parser import ConditionError
 
         try:
             self.choose(event.text, self._preview)

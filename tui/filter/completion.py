@@ -7,14 +7,14 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from events.conditions.comparison import COMM, LATENCY, NUMERIC
+from events.conditions.condition import COMMON_FIELDS
+from events.conditions.condition_parser import quote_value
+from events.conditions.field_kinds import ValueKind
+from events.conditions.function_comparison import FUNC
+from events.conditions.time_comparison import TIME_OPERATORS
 from events.names.errnos import errno_name, errno_names, errno_of
 from events.names.event_names import CGROUP, event_name
-from events.search.comparison import COMM, LATENCY, NUMERIC
-from events.search.condition import COMMON_FIELDS
-from events.search.condition_parser import quote_value
-from events.search.field_kinds import ValueKind
-from events.search.function_comparison import FUNC
-from events.search.time_comparison import TIME_OPERATORS
 from events.text import FAULT
 from probes.completion.choice import Completion, Completions, ItemKind, ranked
 from tui.present.value_text import ValueStyle
@@ -69,7 +69,7 @@ def complete_filter(
     """Return the completions at the cursor.
 
     Args:
-        text: condition, see `events.search.condition_parser`.
+        text: condition, see `events.conditions.condition_parser`.
         cursor: position in the text, from 0.
         sorts: kind of value of each recorded field, by name.
         values: returns the values of a field, the most frequent first.

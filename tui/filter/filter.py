@@ -9,17 +9,17 @@ import contextlib
 from collections.abc import Collection, Iterable, Iterator
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from events.search.comparison import COMM, LATENCY, Comparison, InCgroup, SymbolComparison, TextComparison
-from events.search.condition_parser import ConditionError, FieldUnknown, ValueRefused, parse_condition
-from events.search.field_kinds import ValueKind, common_kind
-from events.search.named_number import NoNumbers
+from events.conditions.comparison import COMM, LATENCY, Comparison, InCgroup, SymbolComparison, TextComparison
+from events.conditions.condition_parser import ConditionError, FieldUnknown, ValueRefused, parse_condition
+from events.conditions.field_kinds import ValueKind, common_kind
+from events.conditions.named_number import NoNumbers
 from foreign.count_text import counted
 from tui.present.status import remark_of, sorts_of_fields
 from tui.present.watched_events import WatchedNumbers, function_source
 from widgets.number_format import grouped
 
 if TYPE_CHECKING:
-    from events.search.condition import Condition
+    from events.conditions.condition import Condition
     from events.search.filtered_rows import FilteredRows
     from events.store.store import Store
     from kernel.watch.watch import Watch

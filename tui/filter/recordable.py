@@ -6,16 +6,16 @@ import difflib
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from events.conditions.comparison import SymbolComparison, TextComparison
+from events.conditions.function_comparison import FUNC
 from events.names.function_choice import choice_or_any, is_choice
-from events.search.comparison import SymbolComparison, TextComparison
-from events.search.function_comparison import FUNC
 from probes.corrections.corrections import corrected
 from probes.functions.function_index import index_of
 from probes.probe import Probe
 from tui.present.watched_events import probed_functions
 
 if TYPE_CHECKING:
-    from events.search.condition import Condition
+    from events.conditions.condition import Condition
     from kernel.watch.watch import Watch
 
 _MAX_PROBES = 4

@@ -193,7 +193,7 @@ class LiveScreen(Screen[None]):
 
     async def on_events_wanted(self, event: EventsWanted) -> None:
         event.stop()
-        from events.search.condition_parser import and_condition
+        from events.conditions.condition_parser import and_condition
 
         await self.action_view("events")
         self.views.events.pane.only(and_condition(self.filter.text, event.condition))

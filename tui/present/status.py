@@ -13,10 +13,10 @@ from widgets.events.values import Status
 
 # The first rows must not wait for imports that only a later key needs.
 if TYPE_CHECKING:
+    from events.conditions.condition import Condition
+    from events.conditions.field_kinds import ValueKind
     from events.loss_counts import LossCounts
     from events.record import Record
-    from events.search.condition import Condition
-    from events.search.field_kinds import ValueKind
     from kernel.connection.kernel_info import KernelInfo
     from kernel.watch.watch import Watch
     from tui.present.first_row import FirstRows, Preview
@@ -30,10 +30,10 @@ def fields_of(watch: Watch) -> tuple[str, ...]:
 
 def sorts_of_fields(watch: Watch) -> dict[str, ValueKind]:
     """Return the kind of value of each field that a probe records, or recorded before."""
+    from events.conditions.field_kinds import ValueKind, common_kind, value_kinds
+    from events.conditions.function_comparison import FUNC
     from events.graph.record_ends import EVENTS
     from events.recording.chunks import RecordingError
-    from events.search.field_kinds import ValueKind, common_kind, value_kinds
-    from events.search.function_comparison import FUNC
 
     formats = [fmt for one in watch.armed.probes for fmt in one.formats.values()]
     with contextlib.suppress(RecordingError):  # a damaged recording is reported where it is read

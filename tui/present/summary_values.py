@@ -7,11 +7,11 @@ from collections.abc import Collection, Container, Iterable
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from events.clocks.boots import ID_MASK
+from events.conditions.comparison import COMM, PID
+from events.conditions.condition_parser import free_word, function_clause, quote_value
 from events.decode import Value
 from events.format import Field
 from events.names.event_names import event_name
-from events.search.comparison import COMM, PID
-from events.search.condition_parser import free_word, function_clause, quote_value
 from events.store.outage_mark import task_text
 from events.text import UNNAMED
 from foreign.count_text import counted

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from events.stacks.stack import KERNEL_STACKS, USER_STACKS
 
 if TYPE_CHECKING:
+    from events.conditions.function_comparison import FunctionSource
     from events.format import EventFormat, Field
-    from events.search.function_comparison import FunctionSource
     from events.store.store import Store
     from kernel.watch.watch import Watch
     from probes.plans.plan import Plan
@@ -54,7 +54,7 @@ def function_source(watch: Watch) -> FunctionSource:
 
 
 class WatchedNumbers:
-    """Names of numbers of the fields of a watch's events (`events.search.named_number.NumberSource`)."""
+    """Names of numbers of the fields of a watch's events (`events.conditions.named_number.NumberSource`)."""
 
     def __init__(self, *watches: Watch) -> None:
         """Take the watches; of several hosts all, for their names alone."""

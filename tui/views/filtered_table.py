@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 from events.search.search import RowSelection, SearchStep, search_rows
 
 if TYPE_CHECKING:
-    from events.search.field_kinds import ValueKind
+    from events.conditions.field_kinds import ValueKind
+    from events.conditions.named_number import NumberSource
     from events.search.filtered_rows import FilteredRows
-    from events.search.named_number import NumberSource
     from events.store.store import Store
     from kernel.watch.watch import Watch
     from tui.filter.filter import Filter

@@ -15,13 +15,13 @@ from events.aggregates.value_sums import ValueTotal
 from events.batch import Batch, Chunk
 from events.calls.calls import Calls
 from events.clocks.boots import task_key
+from events.conditions.condition_parser import parse_condition
+from events.conditions.field_kinds import value_kinds
 from events.decode import Decoder, Value
 from events.format import HeaderPage, parse_format
 from events.names.errnos import errno_name
 from events.names.kernel_text import kernel_text
 from events.record import Record
-from events.search.condition_parser import parse_condition
-from events.search.field_kinds import value_kinds
 from events.store.store import Store
 from kernel.connection.kernel_info import KernelInfo
 from kernel.connection.open_target import open_target, shipped_recording

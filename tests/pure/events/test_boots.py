@@ -10,11 +10,11 @@ import pytest
 from events.batch import Batch, Chunk
 from events.calls.call_values import Call, EndRole, UnpairedReason
 from events.calls.calls import Calls
+from events.conditions.condition_parser import parse_condition
 from events.decode import Decoder
 from events.format import HeaderPage, parse_format
 from events.graph.live_tree import LiveTree
 from events.graph.tree import CallRowFlag
-from events.search.condition_parser import parse_condition
 from events.store.cgroups import Cgroups, TaskCgroup
 from events.store.store import Store
 from events.subbuffer import MISSED_EVENTS

@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from events.batch import Batch, Chunk
+from events.conditions.comparison import InCgroup
+from events.conditions.condition_parser import ConditionError, parse_condition
+from events.conditions.field_kinds import ValueKind
 from events.decode import Decoder
 from events.format import HeaderPage, parse_format
 from events.record import Record
-from events.search.comparison import InCgroup
-from events.search.condition_parser import ConditionError, parse_condition
-from events.search.field_kinds import ValueKind
 from events.search.filtered_rows import FilteredRows
 from events.store.cgroups import FORK, MOVE, Cgroups, TaskCgroup, matches_cgroup, pack, parse_task_cgroup, unpack
 from events.store.store import Store

@@ -18,22 +18,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from events.batch import Batch, Chunk
-from events.decode import Decoder
-from events.format import EventFormat, Field, HeaderPage, parse_format
-from events.kernel_time import seconds
-from events.record import Record
-from events.search.comparison import NUMERIC, TextComparison
-from events.search.condition_parser import (
+from events.conditions.comparison import NUMERIC, TextComparison
+from events.conditions.condition_parser import (
     ConditionError,
     and_condition,
     condition_error,
     parse_condition,
     quote_value,
 )
-from events.search.field_kinds import ValueKind, value_kinds
+from events.conditions.field_kinds import ValueKind, value_kinds
+from events.conditions.time_comparison import interval_clause, without_interval
+from events.decode import Decoder
+from events.format import EventFormat, Field, HeaderPage, parse_format
+from events.kernel_time import seconds
+from events.record import Record
 from events.search.filtered_rows import FilteredRows
 from events.search.sorted_rows import sort_rows
-from events.search.time_comparison import interval_clause, without_interval
 from events.store.store import Store
 from tests.events_data import entry, event, page
 from tests.pure.events.test_columns import EV

@@ -6,8 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from events.conditions.comparison import TextComparison
 from events.names.event_names import event_name, exported_name
-from events.search.comparison import TextComparison
 from widgets.events.event_rows import EventColumn, EventRows
 
 

@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from events.conditions.comparison import SymbolComparison
+from events.conditions.condition_parser import ConditionError, parse_condition
+from events.conditions.field_kinds import ValueKind, value_kinds
 from events.decode import Decoder, Layout
 from events.format import EventFormat, FieldKind, FormatError, parse_format
 from events.names.kallsyms import Symbols
 from events.names.value_names import Namer
 from events.record import Record
-from events.search.comparison import SymbolComparison
-from events.search.condition_parser import ConditionError, parse_condition
-from events.search.field_kinds import ValueKind, value_kinds
 from events.store.store import Store
 from events.text import text_values
 from tests.events_data import KERNELS, captured, store_of

@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from events.batch import Batch, Chunk
+from events.conditions.condition_parser import parse_condition
+from events.conditions.field_kinds import ValueKind
 from events.decode import Decoder
 from events.format import EventFormat, HeaderPage
 from events.names.kallsyms import Symbols
-from events.search.condition_parser import parse_condition
-from events.search.field_kinds import ValueKind
 from events.search.filtered_rows import FilteredRows
 from events.search.find import find
 from events.search.sorted_rows import sort_rows

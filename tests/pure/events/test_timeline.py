@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from events.batch import Batch, Chunk
+from events.conditions.condition_parser import parse_condition
 from events.decode import Decoder
 from events.format import HeaderPage, parse_format
-from events.search.condition_parser import parse_condition
 from events.search.filtered_rows import FilteredRows
 from events.store.outage_mark import Outage, is_mark
 from events.store.store import Store

@@ -11,9 +11,9 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given, settings
 
+from events.conditions.field_kinds import ValueKind
 from events.export.hosts import passes
 from events.record import Record
-from events.search.field_kinds import ValueKind
 from kernel.connection.kernel_info import KernelInfo
 from kernel.connection.open_target import shipped_recording
 from kernel.watch.watch import Watch

@@ -10,9 +10,9 @@ import pytest
 
 from events.batch import Batch, Chunk
 from events.calls.calls import Calls
+from events.conditions.condition_parser import parse_condition
 from events.decode import Decoder
 from events.format import HeaderPage
-from events.search.condition_parser import parse_condition
 from events.search.filtered_rows import FilteredRows
 from events.store.store import Store
 from tests.events_data import entry, event, page

@@ -14,16 +14,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from events.conditions.comparison import LATENCY
+from events.conditions.condition import COMMON_FIELDS
+from events.conditions.condition_parser import ConditionError, parse_condition
+from events.conditions.field_kinds import ValueKind
 from events.export.catalogue import EVENT_FORMATS, format_named
 from events.export.filtered import ExportFilter
 from events.export.job import Job, writer_of
 from events.format import EventFormat, Field, FieldKind
 from events.graph.live_tree import LiveTree
 from events.graph.tree import CallRowFlag
-from events.search.comparison import LATENCY
-from events.search.condition import COMMON_FIELDS
-from events.search.condition_parser import ConditionError, parse_condition
-from events.search.field_kinds import ValueKind
 from events.summary.summary import Summary
 from kernel.connection.open_target import shipped_recording
 from kernel.connection.planner import Planner

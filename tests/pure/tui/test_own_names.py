@@ -8,10 +8,10 @@ from types import SimpleNamespace
 import pytest
 
 from events.batch import Batch, Chunk
+from events.conditions.condition_parser import parse_condition
+from events.conditions.field_kinds import value_kinds
 from events.decode import Decoder
 from events.format import HeaderPage, parse_format
-from events.search.condition_parser import parse_condition
-from events.search.field_kinds import value_kinds
 from events.search.filtered_rows import FilteredRows
 from events.search.sorted_rows import sort_rows
 from events.store.store import Store

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from events.search.condition_parser import parse_condition
+from events.conditions.condition_parser import parse_condition
 from events.search.filtered_rows import FilteredRows
 from events.timeline.axis import TimeAxis
 from events.timeline.lane_index import LaneKind

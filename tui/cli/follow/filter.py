@@ -12,7 +12,7 @@ from tui.cli.console.journal import Level, at_priority
 from tui.cli.console.output import plain
 
 if TYPE_CHECKING:
-    from events.search.condition_parser import ConditionError
+    from events.conditions.condition_parser import ConditionError
     from kernel.watch.watch import Watch
     from tui.filter.filter import Filter
 
@@ -35,7 +35,7 @@ def check_words(arguments: argparse.Namespace) -> None:
     text = arguments.filter.strip()
     if not text:
         return
-    from events.search.condition_parser import ConditionError
+    from events.conditions.condition_parser import ConditionError
     from tui.filter.filter import check_form
 
     for name in _UNRECORDED:
@@ -56,7 +56,7 @@ def filter_of(watch: Watch, text: str) -> Filter:
 
     Raises OptionRefused.
     """
-    from events.search.condition_parser import ConditionError
+    from events.conditions.condition_parser import ConditionError
     from tui.filter.filter import Filter
 
     chosen, text = Filter(), text.strip()

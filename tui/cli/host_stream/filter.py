@@ -6,7 +6,7 @@ import time
 from collections import Counter
 from typing import Final
 
-from events.search.condition_parser import ConditionError
+from events.conditions.condition_parser import ConditionError
 from events.stacks.stack import is_stack
 from events.text import UNNAMED
 from foreign.count_text import counted

@@ -21,9 +21,9 @@ from events.aggregates.request import (
     AggregateRequest,
     unknown_name,
 )
+from events.conditions.comparison import COMM, CPU, PID
+from events.conditions.function_comparison import FUNC
 from events.names.event_names import CGROUP
-from events.search.comparison import COMM, CPU, PID
-from events.search.function_comparison import FUNC
 from events.store.columns import is_number
 from kernel.watch.hist_tables import read_tables
 from probes.bpf.groups.grouping import ValueReading

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Final
 from events.aggregates.event_columns import KeyKind
 from events.aggregates.table_columns import cgroup_path
 from events.clocks.boots import ID_MASK
+from events.conditions.comparison import COMM, CPU, PID
+from events.conditions.condition_parser import free_word, function_clause, quote_value
+from events.conditions.function_comparison import FUNC
 from events.names.errnos import errno_name
 from events.names.event_names import CGROUP, event_name
-from events.search.comparison import COMM, CPU, PID
-from events.search.condition_parser import free_word, function_clause, quote_value
-from events.search.function_comparison import FUNC
 from events.stacks.stack import stack_frames
 from events.store.columns import is_number
 from events.text import UNNAMED, show

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from events.aggregates.event_columns import ERRNO, STACKS, EventColumns, property_kind
 from events.aggregates.request import TIMED, AggregateRequest
-from events.search.function_comparison import FUNC
+from events.conditions.function_comparison import FUNC
 from probes.command import is_function, parse_armable
 from probes.probe import Probe, ProbeEnds
 from probes.syntax.parse_error import ParseError

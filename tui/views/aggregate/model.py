@@ -12,8 +12,8 @@ from events.aggregates.aggregate import MOST_GROUPS, Aggregate, GroupKey
 from events.aggregates.groups import OTHERS, GroupTotals
 from events.aggregates.request import TIMED, AggregateFunction, AggregateRequest, Statistic
 from events.aggregates.value_sums import ValueTotal
+from events.conditions.condition_parser import and_condition
 from events.names.event_names import event_name
-from events.search.condition_parser import and_condition
 from foreign.count_text import counted
 from tui.present.call_ends import ends_of
 from tui.present.value_text import ValueStyle

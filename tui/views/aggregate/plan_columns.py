@@ -18,18 +18,18 @@ from events.aggregates.event_columns import (
     value_source,
 )
 from events.aggregates.request import BY, TIMED, AggregateError, AggregateRequest, place_of_key, unknown_name
+from events.conditions.comparison import RETVAL
+from events.conditions.condition import COMMON_FIELDS
+from events.conditions.field_kinds import value_kind
+from events.conditions.function_comparison import FUNC
 from events.graph.record_ends import EXIT
-from events.search.comparison import RETVAL
-from events.search.condition import COMMON_FIELDS
-from events.search.field_kinds import value_kind
-from events.search.function_comparison import FUNC
 from tui.present.call_ends import ends_of, other_ends
 from tui.present.watched_events import events_of, formats_of, probed_functions
 
 if TYPE_CHECKING:
     from events.calls.call_values import EndRole
+    from events.conditions.condition import Condition
     from events.format import EventFormat
-    from events.search.condition import Condition
     from kernel.watch.watch import Watch
     from probes.plans.plan import Plan, PlannedEvent
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from events.aggregates.event_columns import ERRNO, STACKS, KeyKind
 from events.aggregates.request import BY, TIMED, AggregateError, AggregateRequest
+from events.conditions.comparison import COMM, CPU, PID
+from events.conditions.function_comparison import FUNC
 from events.names.event_names import CGROUP
-from events.search.comparison import COMM, CPU, PID
-from events.search.function_comparison import FUNC
 from probes.bpf.groups.grouping import (
     LARGEST_KEY,
     MOST_FRAMES,

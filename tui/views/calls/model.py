@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
-from events.search.comparison import LATENCY
+from events.conditions.comparison import LATENCY
 from events.search.search import SearchStep, search_rows
 from tui.filter.filter import Filter
 from tui.views.calls.call_text import CallTexts

@@ -7,11 +7,11 @@ from collections.abc import Container, Mapping
 from types import MappingProxyType
 from typing import Final
 
+from events.conditions.comparison import COMM, CPU
+from events.conditions.condition_parser import free_word, function_clause, quote_value
 from events.kernel_time import SHOWN_DIGITS, earliest
 from events.names.event_names import event_name
 from events.record import Record
-from events.search.comparison import COMM, CPU
-from events.search.condition_parser import free_word, function_clause, quote_value
 from events.text import FAULT, UNNAMED
 from widgets.events.event_rows import EventColumn
 

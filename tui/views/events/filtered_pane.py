@@ -138,6 +138,6 @@ class FilteredPane(TablePane):
 
 def _why_none(shown: FilteredTable[Items[object]] | None, text: str) -> str:
     """Return why a text that is nearly a condition finds nothing; empty: unknown."""
-    from events.search.condition_parser import condition_error
+    from events.conditions.condition_parser import condition_error
 
     return condition_error(text, shown.sorts, shown.numbers) if shown else ""

@@ -6,9 +6,9 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from events.conditions.condition import Condition
+from events.conditions.condition_parser import ConditionError, parse_condition
 from events.record import Record
-from events.search.condition import Condition
-from events.search.condition_parser import ConditionError, parse_condition
 from events.search.find import find
 from events.search.search import SearchStep
 from kernel.watch.watch import Watch

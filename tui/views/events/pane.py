@@ -211,7 +211,7 @@ class EventsPane(FilteredPane):
 
     def action_only(self, same: bool) -> None:
         """Filter by the value under the cursor: only events with that value, or only others."""
-        from events.search.condition_parser import and_condition
+        from events.conditions.condition_parser import and_condition
         from tui.views.events.clauses import clause_of
 
         record, column = self.record, self.choice.current

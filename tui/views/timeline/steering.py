@@ -147,8 +147,8 @@ class TimelineSteering:
 
     def _filter(self) -> None:
         """Show only events of the selected interval, or of the cell, in all views; another interval is replaced."""
-        from events.search.condition_parser import ConditionError, and_condition, free_word
-        from events.search.time_comparison import TIME, interval_clause, without_interval
+        from events.conditions.condition_parser import ConditionError, and_condition, free_word
+        from events.conditions.time_comparison import TIME, interval_clause, without_interval
 
         view = self._view
         if view.shot is None or view.watch is None:

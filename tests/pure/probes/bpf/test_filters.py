@@ -10,10 +10,10 @@ import pytest
 from events.batch import Batch, Chunk
 from events.bpf_layout import STAMP
 from events.bpf_records import RecordConverter
+from events.conditions.condition_parser import parse_condition
+from events.conditions.field_kinds import value_kinds
 from events.decode import Decoder
 from events.format import HeaderPage, parse_format
-from events.search.condition_parser import parse_condition
-from events.search.field_kinds import value_kinds
 from events.store.store import Store
 from probes.bpf.program import BpfProgram
 from probes.refusal import CannotLower

@@ -11,9 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, Protocol
 
-from events.names.event_names import CGROUP
-from events.record import Record
-from events.search.comparison import (
+from events.conditions.comparison import (
     COMM,
     CPU,
     LATENCY,
@@ -24,8 +22,10 @@ from events.search.comparison import (
     SymbolComparison,
     TextComparison,
 )
-from events.search.field_kinds import ValueKind
-from events.search.time_comparison import TIME
+from events.conditions.field_kinds import ValueKind
+from events.conditions.time_comparison import TIME
+from events.names.event_names import CGROUP
+from events.record import Record
 
 if TYPE_CHECKING:
     from events.store.columns import Columns, FormatTable, Mask

@@ -6,9 +6,9 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from events.conditions.comparison import NUMERIC, Comm, Comparison
 from events.kernel_time import SHOWN_DIGITS, earliest
 from events.record import Record
-from events.search.comparison import NUMERIC, Comm, Comparison
 
 if TYPE_CHECKING:
     from events.store.columns import FormatTable, Mask

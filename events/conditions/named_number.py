@@ -8,7 +8,7 @@ from dataclasses import field as member
 from functools import reduce
 from typing import TYPE_CHECKING, Protocol
 
-from events.search.comparison import Comm, Comparison, NumberComparison
+from events.conditions.comparison import Comm, Comparison, NumberComparison
 
 if TYPE_CHECKING:
     from events.format import EventFormat, Field

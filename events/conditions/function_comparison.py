@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from dataclasses import field as member
 from typing import TYPE_CHECKING, Final
 
-from events.search.comparison import Comm, TextComparison
+from events.conditions.comparison import Comm, TextComparison
 
 if TYPE_CHECKING:
     from events.record import Record

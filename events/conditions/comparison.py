@@ -10,11 +10,11 @@ from dataclasses import field as member
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
+from events.conditions.field_kinds import ValueKind, value_kind
 from events.decode import text_of
 from events.names.event_names import event_name
 from events.names.glob import Glob
 from events.record import Record
-from events.search.field_kinds import ValueKind, value_kind
 from events.store.cgroups import Cgroups, matches_cgroup
 from events.text import FAULT
 
@@ -66,7 +66,7 @@ def is_register(path: str, field: str) -> bool:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Comparison of one field; an `events.search.condition.Term` without parts."""
+    """Comparison of one field; an `events.conditions.condition.Term` without parts."""
 
     field: str
     operator: str

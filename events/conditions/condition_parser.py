@@ -9,9 +9,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Final
 
-from events.names.errnos import errno_of
-from events.names.event_names import CGROUP
-from events.search.comparison import (
+from events.conditions.comparison import (
     LATENCY,
     NUMERIC,
     Comm,
@@ -21,11 +19,13 @@ from events.search.comparison import (
     SymbolSource,
     TextComparison,
 )
-from events.search.condition import COMMON_FIELDS, BinaryCondition, Condition, Negation, Term
-from events.search.field_kinds import ValueKind
-from events.search.function_comparison import FUNC, FunctionComparison, FunctionSource
-from events.search.named_number import NamedNumberComparison, NoNumbers, NumberSource
-from events.search.time_comparison import TIME_HINT, TIME_OPERATORS, time_comparison
+from events.conditions.condition import COMMON_FIELDS, BinaryCondition, Condition, Negation, Term
+from events.conditions.field_kinds import ValueKind
+from events.conditions.function_comparison import FUNC, FunctionComparison, FunctionSource
+from events.conditions.named_number import NamedNumberComparison, NoNumbers, NumberSource
+from events.conditions.time_comparison import TIME_HINT, TIME_OPERATORS, time_comparison
+from events.names.errnos import errno_of
+from events.names.event_names import CGROUP
 from events.store.cgroups import Cgroups
 
 _TOKEN: Final = re.compile(
