@@ -150,13 +150,10 @@ class _Reader:
             raise ValueRefused(f"{name.text} has {sort.value}: it can't be compared", name.at)
         if sort is ValueKind.TIME:
             return _time(name, sign, value)
-        number = _number(value.text) if value.kind == "word" and sort is not ValueKind.TEXT else None
-        if number is not None and sign.text in NUMERIC:
-            if sign.text == "&" and number not in _BITS:
-                raise ConditionError(f"{value.text} has more than 64 bits", value.at)
-            return self.number_comparison(name.text, sign.text, number, value.text, sort)
-        if sign.text in NUMERIC and value.kind == "word" and self._names_number(name.text, value.text, sort):
-            return NamedNumberComparison(name.text, sign.text, value.text, self.numbers)
+        if value.kind == "word" and sort is not ValueKind.TEXT and sign.text in NUMERIC:
+            numeric = self.numeric_comparison(name.text, sign.text, value, sort)
+            if numeric is not None:
+                return numeric
         if sort is ValueKind.SYMBOL:
             if sign.text not in _TEXT_OPERATORS:
                 raise ValueRefused(f"{name.text} is {sort.value}: == != ~ compare names", sign.at)
@@ -172,9 +169,15 @@ class _Reader:
             return InCgroup(name.text, sign.text, text, self.cgroups if self.cgroups is not None else Cgroups())
         return self.name_comparison(name.text, sign.text, text, sort)
 
-    def _names_number(self, field: str, text: str, kind: ValueKind) -> bool:
-        """Return whether a text is the name of a number of a field."""
-        return kind not in (ValueKind.TEXT, ValueKind.SYMBOL) and text in self.numbers.names(field)
+    def numeric_comparison(self, field: str, sign: str, value: _Token, kind: ValueKind) -> Term | None:
+        """Return a comparison with a number, or with the name of one; None: the value is neither."""
+        number = _number(value.text)
+        if number is None:
+            is_name = kind is not ValueKind.SYMBOL and value.text in self.numbers.names(field)
+            return NamedNumberComparison(field, sign, value.text, self.numbers) if is_name else None
+        if sign == "&" and number not in _BITS:
+            raise ConditionError(f"{value.text} has more than 64 bits", value.at)
+        return self.number_comparison(field, sign, number, value.text, kind)
 
     def number_comparison(self, field: str, sign: str, number: int, text: str, kind: ValueKind) -> Term:
         """Return a comparison with a number, and with its text where the field of some events is a text."""

@@ -210,7 +210,7 @@ def test_an_event_with_the_function_of_a_pattern_is_of_that_pattern_alone(first,
     ],
 )
 def test_values_of_a_shared_event_have_the_same_names(first, second, shared):
-    """The kernel compares sizes and names of arguments; two enums of one size are one type to it, as are all `int`."""
+    """The kernel compares sizes and names of arguments; two enums of one size are one type to it, and all `int`."""
     btf, facts, _ = known_kernel("7.2")
     info = KernelInfo(Target(facts=replace(facts, tracefs=ROOT)))
     info.__dict__["btf"] = btf
