@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections import deque
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -99,8 +101,8 @@ def _line_end(text: str, start: int, room: int) -> int:
     """Return where a line ends that begins at `start` and has `room` for less than the rest."""
     blank = text.rfind(" ", start + 1, start + room + 1)
     word = max(blank, start)
-    word_end = text.find(" ", word + 1)
-    if (word_end if word_end >= 0 else len(text)) - word <= room:
+    next_blank = text.find(" ", word + 1, word + room + 1)  # a text may be one word of 262,144 letters
+    if next_blank >= 0 or len(text) - word <= room:
         return blank if blank > start else start + room
     comma = text.rfind(",", word + 1, start + room)
     return comma + 1 if comma > start else blank if blank > start else start + room
@@ -199,9 +201,9 @@ def _marked(
     parts: dict[int, Slice] = {}
     slices = broken(text, columns)
     holder = max(n for n, part in enumerate(slices) if part.start <= column)
-    for n, part in enumerate(slices):
+    for n, (part, line) in enumerate(zip(slices, _styled(text, slices), strict=True)):
         parts[len(lines)] = part
-        lines.append(_line(text, part))
+        lines.append(line)
         if error is not None and n == holder:
             lines += _caret(part.indent + column - part.start, error, columns, keys)
     return lines, parts
@@ -251,8 +253,8 @@ def _hint(text: str, columns: int) -> list[Content]:
 def _lowered(text: str, columns: int) -> list[Content]:
     shown = safe(text)
     return [
-        Content.assemble(("→ " if n == 0 else "  ", "dim"), _line(shown, part))
-        for n, part in enumerate(broken(shown, columns - 2))
+        Content.assemble(("→ " if n == 0 else "  ", "dim"), line)
+        for n, line in enumerate(_styled(shown, broken(shown, columns - 2)))
     ]
 
 
@@ -277,12 +279,17 @@ def _other(other: OtherKernel, columns: int) -> list[Content]:
     return [*title_lines, *(line for text in other.lines for line in _lowered(text, columns))]
 
 
-def _line(text: str, part: Slice) -> Content:
-    """Return one line of a specification; a token's style depends on its place in the whole text."""
-    line = Content(" " * part.indent + text[part.start : part.end])
-    shift = part.indent - part.start
-    for span in spans(text):
-        start, end = max(span.start, part.start), min(span.end, part.end)
-        if start < end:
-            line = line.stylize(span.style, start + shift, end + shift)
-    return line
+def _styled(text: str, slices: Sequence[Slice]) -> Iterator[Content]:
+    """Yield the lines of a specification; a token's style depends on its place in the whole text."""
+    runs = deque(spans(text))
+    for part in slices:
+        line = Content(" " * part.indent + text[part.start : part.end])
+        shift = part.indent - part.start
+        while runs and runs[0].start < part.end:
+            start, end = max(runs[0].start, part.start), min(runs[0].end, part.end)
+            if start < end:
+                line = line.stylize(runs[0].style, start + shift, end + shift)
+            if runs[0].end > part.end:  # it goes on in the next line
+                break
+            runs.popleft()
+        yield line

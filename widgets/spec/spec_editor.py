@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from textual import events
 from textual.binding import Binding, BindingType
@@ -22,6 +22,13 @@ from widgets.spec.layout import LONGEST, Specification, TextLayout, head, spec_t
 from widgets.spec.undo_history import TextState, UndoHistory
 
 _EMPTY = "what is ticked forms a probe here; : or F6 to type one"
+
+
+class _MadeLayout(NamedTuple):
+    shown: Specification
+    columns: int
+    keys: str
+    layout: TextLayout
 
 
 class SpecEditor(Input):
@@ -88,6 +95,8 @@ class SpecEditor(Input):
         self._inserted = -1, ""
         """Cursor behind an inserted blank or operator, and the part of it that need not be typed too."""
         self._lines = 1
+        self._made_layout: _MadeLayout | None = None
+        """Layout made last: it is asked for several times for each picture."""
         """Number of lines at the last layout."""
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 - Textual's
@@ -197,7 +206,11 @@ class SpecEditor(Input):
         if self.listed and unfinished(shown):
             shown = Specification(self.value)  # the list shows how the text may go on
         keys = "" if self.listed else "tab" if self.has_focus else "F6, tab"
-        return head(shown, max(9, columns - 1), keys)  # a column is left for the cursor after the text
+        made = self._made_layout
+        if made is None or made[:3] != (shown, columns, keys):
+            layout = head(shown, max(9, columns - 1), keys)  # a column is left for the cursor after the text
+            made = self._made_layout = _MadeLayout(shown, columns, keys, layout)
+        return made.layout
 
     @property
     def content_width(self) -> int:
