@@ -307,12 +307,12 @@ async def test_pause_and_follow(recording):
         await until(lambda: not table.following, pilot)
         await pilot.press("home")
         await until(lambda: table.cursor == 0, pilot)
-        await until(lambda: "‖ paused" in screen_text(app)[1], pilot)
+        await until(lambda: screen_text(app)[3].startswith("▌"), pilot)
         oldest = screen_text(app)[3]
-        assert oldest.startswith("▌")
         await pilot.press("space")
         await until(lambda: table.following, pilot)
-        await until(lambda: "● following" in screen_text(app)[1], pilot)
+        await until(lambda: not screen_text(app)[3].startswith("▌"), pilot)
+        assert "■ recorded" in screen_text(app)[1]
         assert oldest[1:] not in "\n".join(screen_text(app))
 
 

@@ -45,7 +45,15 @@ from widgets.spec.spec_editor import SpecEditor
 __all__ = ["kernel_only", "lan", "recording"]
 
 KEYS = {"events": "e", "graph": "g", "calls": "x", "summary": "s", "failures": "E", "references": "R"}
-KEYS |= {"latencies": "J", "numbers": "I", "aggregate": "y", "histograms": "b", "stacks": "F", "maps": "M"}
+KEYS |= {
+    "latencies": "J",
+    "numbers": "I",
+    "aggregate": "y",
+    "histograms": "b",
+    "stacks": "F",
+    "maps": "M",
+    "timeline": "l",
+}
 """Key of each view."""
 
 
@@ -162,9 +170,9 @@ async def test_each_tab_can_be_clicked_from_each_view(recording, size):
                     await until(lambda: live.views.current.name == view, pilot)  # noqa: B023
                     assert live.focused is live.views.current.focus
         await pilot.press("e")
-        await click_text(app, pilot, "following", 1)
+        await click_text(app, pilot, "recorded", 1)
         await until(lambda: not live.views.events.pane.table.following, pilot)
-        await click_text(app, pilot, "paused", 1)
+        await click_text(app, pilot, "recorded", 1)
         await until(lambda: live.views.events.pane.table.following, pilot)
         assert set(KEYS) == {*LABELS, *EXTRA_LABELS}
         assert live.query_one(LiveLine)
@@ -175,6 +183,8 @@ async def test_a_title_of_the_events_sorts_by_its_column(recording):
     async with app.run_test(size=(120, 40)) as pilot:
         await at_events(app, pilot)
         pane = app.places.live.views.events.pane
+        await pilot.press("A")  # columns of all kinds of events
+        await until(lambda: "count" in screen_text(app)[2], pilot)
         for column in ("count", "event", "time"):
             for sign in (ASCENDING, DESCENDING):
                 await click_text(app, pilot, column, 2)
@@ -244,6 +254,8 @@ async def test_titles_of_a_table_that_is_replaced_sort_it():
 
 def test_hot_spots_are_sorted_by_each_column():
     rows, spots = HotRows(), [HotText("a", 1, 30, 9, 1, 1, 1, 0), HotText("b", 5, 20, 20, 1, 1, 1, 2)]
+    rows.spots = spots
+    rows.prepare(0, len(spots))
     titles = "".join(piece.text for piece in rows.header(100))
     assert [rows.column_at(titles.index(title), 100) for title in ("function", "calls", "errors")] == [0, 1, 7]
     ordered: OrderedRows[HotText] = OrderedRows()
@@ -262,7 +274,7 @@ async def test_the_target_and_losses_of_the_first_line_can_be_clicked(recording)
             await until(partial(shown, app, kind), pilot)
             await pilot.press("escape")
             await until(lambda: app.places.live.is_current, pilot)
-        await click_text(app, pilot, "armed", 0)
+        await click_text(app, pilot, "probes", 0)
         assert app.places.live.is_current
 
 

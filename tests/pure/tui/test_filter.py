@@ -36,7 +36,7 @@ from tui.filter.completion import CandidateValue, complete_filter, values_seen
 from tui.filter.filter import Filter
 from tui.output.event_source import source_of_rows
 from tui.present.call_ends import ends_of
-from tui.present.watched_events import function_source
+from tui.present.watched_events import WatchedNumbers, function_source
 from tui.views.calls.model import call_table
 from tui.views.events.model import event_table
 from tui.views.graph.hot_spots import HotSpots
@@ -100,7 +100,8 @@ def filters(draw) -> str:
 def wanted_events(text: str) -> set[int]:
     """By each record alone, then by the values of both ends: one at a time, no columns."""
     watch, store, records, pairs = recording()
-    wanted = parse_condition(text, Filter().sorts(watch), store.comm, function_of=function_source(watch))
+    sources = {"function_of": function_source(watch), "numbers": WatchedNumbers(watch)}
+    wanted = parse_condition(text, Filter().sorts(watch), store.comm, **sources)
     found: set[int] = {record.seq for record in records if wanted(record)}
     if LATENCY not in wanted.fields and len(wanted.fields - COMMON_FIELDS.keys()) < 2:
         return found
@@ -368,8 +369,11 @@ def test_any_text_can_be_completed(text, cursor):
 def test_values_that_were_seen_can_be_compared_with():
     watch, store, records, _ = recording()
     for field in ("comm", "event", *Filter().sorts(watch)):
+        named = WatchedNumbers(watch).names(field)
         for value in values_seen(watch, store, field)[:20]:
-            assert wanted_events(f"{field} == {value.text}"), (field, value)
+            found = wanted_events(f"{field} == {value.text}")
+            assert found or value.text in named, (field, value)  # names are offered before they are seen
+    assert len(wanted_events("dfd == AT_FDCWD")) > 100 and len(wanted_events("flags & O_CREAT")) > 50
     assert {one.text.strip('"') for one in values_seen(watch, store, "comm")} >= {records[-1].comm}
 
 
