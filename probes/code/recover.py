@@ -47,7 +47,11 @@ def recover(code: bytes, address: int, probes: Iterable[InstalledKprobe]) -> byt
 
 
 def _jumps_to(code: bytes, address: int, target: int) -> bool:
-    """Return whether an instruction of x86-64 is a jump to an address."""
-    if len(code) < _JUMP_SIZE or code[0] != _JUMP:
+    """Return whether an instruction of x86-64 is a jump to an address, whole or without its first byte.
+
+    While the kernel writes it a breakpoint stands in place of that byte (smp_text_poke_batch_finish of
+    arch/x86/kernel/alternative.c, text_poke_bp_batch before 6.16).
+    """
+    if len(code) < _JUMP_SIZE or code[0] not in (_JUMP, *_BREAKPOINTS[1]):
         return False
     return address + _JUMP_SIZE + int.from_bytes(code[1:], "little", signed=True) == target

@@ -319,11 +319,12 @@ async def test_who_reads_a_row_stays_there_when_tasks_get_names():
         other = next(record.pid for record in reversed(every) if record.comm != every[0].comm)
         pane.only(f"comm == {every[0].comm}")
         await pilot.pause()  # the filter's line takes a row
+        await until(lambda: table.window.page > 8 and "comm ==" in "\n".join(screen_text(pilot.app)), pilot)
         before = rows(pane)
         table.go_to(len(before) * 2 // 3)
         await pilot.press("up")
+        await until(lambda: 0 < table.cursor - table.window.top < table.window.page - 1, pilot)
         held, above = pane.record, table.cursor - table.window.top
-        assert 0 < above < table.window.page - 1
         store.cmdlines = {**store.cmdlines, other: every[0].comm}
         pane.names_changed()
         await until(lambda: not pane.shown.backlog, pilot)

@@ -98,7 +98,7 @@ def test_ending_while_the_guest_boots() -> None:
 
 def test_a_recording() -> None:
     with Tmux([*PROBEWRIGHT, str(TOP / "tui/default.pwr")]) as terminal:
-        terminal.wait(lambda screen: "■ recorded" in screen and ROW.search(screen))
+        terminal.wait(lambda screen: "■ recorded" in screen and re.search(r" vfs_read__exit .*count=1024", screen))
         terminal.press("F2")
         terminal.wait(lambda screen: "part of a name" in screen)
         pick(terminal)
@@ -122,7 +122,7 @@ def test_what_a_read_changed_in_six_keystrokes(guest_72: Guest, tmp_path: Path) 
         terminal.press(POSITIONS[0])
         terminal.wait(lambda screen: "words, #tag" in screen)
         terminal.press(*POSITIONS[1:4])
-        terminal.wait(lambda screen: "/  pos" in screen and "▌file-position" in screen and "accepted by" in screen)
+        terminal.wait(lambda screen: re.search(r"/  pos[^█]*▌ *file-position[^█]*accepted by", screen))
         terminal.press(POSITIONS[4])
         terminal.wait(lambda screen: "Only of this thread" in screen)
         terminal.press(POSITIONS[5])

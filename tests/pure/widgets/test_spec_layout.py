@@ -1,4 +1,4 @@
-"""The lines of a specification: broken in time that grows as the text does, with the styles that the whole text has."""
+"""The lines of a specification: found in time that grows as the text does, with the styles of the whole text."""
 
 from __future__ import annotations
 
