@@ -74,7 +74,7 @@ async def unprobeable(stage: Stage) -> None:
 
 async def live(stage: Stage) -> None:
     await stage.press("f3")
-    await stage.sees("following")
+    await stage.sees("recorded")
     stage.save("live")
 
 
@@ -85,7 +85,7 @@ async def calls(stage: Stage) -> None:
     await stage.sees("4096  count")
     stage.save("calls")
     await stage.press("e")
-    await stage.sees("following")
+    await stage.sees("recorded")
 
 
 async def details(stage: Stage) -> None:
@@ -93,9 +93,9 @@ async def details(stage: Stage) -> None:
     await stage.type("/")
     await stage.type("openat2__exit")
     await stage.press("enter")
-    await stage.sees("paused")
+    await stage.sees("▌")
     await stage.press("enter")
-    await stage.sees("common_pid")
+    await stage.sees("latency")
     await stage.press("end", "up")
     stage.save("details")
     await stage.press("escape", "escape", "space")
@@ -119,7 +119,7 @@ async def timeline(stage: Stage) -> None:
     await stage.sees("selected")
     stage.save("timeline")
     await stage.press("0", "e")
-    await stage.sees("following")
+    await stage.sees("recorded")
 
 
 async def targets(stage: Stage) -> None:

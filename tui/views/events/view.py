@@ -92,6 +92,8 @@ class EventsView(TableView):
                 subject = plan.probe.subject if not watch.live else None
                 if probe == plan.probe or probe.subject == subject:
                     del self._columns[probe]
+                    if plan.events:
+                        self.pane.show_kind(plan.events[0].path)
                     self.pane.prefer(wanted, [name for name in recorded if name not in wanted])
 
     def forget(self) -> None:
