@@ -318,3 +318,14 @@ async def test_the_best_match_is_under_the_cursor_as_one_types(kernel_only):
         await until(lambda: chooser.current and chooser.current.name == "tcp-retransmits", pilot)
         await pilot.press(*" drop")
         await until(lambda: chooser.current and chooser.current.name == "packet-drops", pilot)
+
+
+async def test_a_probe_that_is_armed_has_the_columns_of_mixed_kinds(recording):
+    app = application(recording)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(lambda: "filename" in screen_text(app)[2] and "f_pos" not in screen_text(app)[2], pilot)
+        await pilot.press("f2")
+        await open_compose(app, pilot)
+        await pick(app, pilot, "vfs_read")
+        await pilot.press("x", "enter")
+        await until(lambda: "f_pos" in screen_text(app)[2] and "filename" not in screen_text(app)[2], pilot)

@@ -260,6 +260,7 @@ class LiveScreen(Screen[None]):
             recorded = watching.info.holds_events  # before it was asked for
             self.filtering.wait_for(plan, watching.store.first_seq if recorded else watching.store.next_seq)
             self.tick()
+            self.views.events.show_kind_of(plan)
 
     async def show_preset(self, picked: PickedPreset) -> None:
         """Show the view that a preset asks for, with its columns, and of its calls those that are long enough."""

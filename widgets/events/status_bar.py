@@ -205,7 +205,7 @@ def _note(state: LiveState) -> Run:
 def _right(status: Status, quiet: bool) -> list[Run]:
     armed: Run = (f"armed {status.armed}", "bold $text-success" if status.armed else "dim")
     if status.is_recording:
-        armed = (counted(status.armed, "probe"), "")
+        armed = (counted(status.armed, "probe") if status.armed else "", "")
     recording: list[Run] = [("● rec  ", "bold $text-error")] if status.recording else []
     connection_note = "disconnected" if status.is_disconnected else status.overdue_text
     line: list[Run] = [(f"✗ {connection_note}  ", "bold $text-error")] if connection_note else []

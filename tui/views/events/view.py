@@ -67,6 +67,11 @@ class EventsView(TableView):
         if not self.table.following:
             self._show_kind(row)
 
+    def show_kind_of(self, plan: Plan) -> None:
+        """Give columns to the fields of a probe's events."""
+        if plan.events:
+            self.pane.show_kind(plan.events[0].path)
+
     def _show_kind(self, row: int) -> None:
         with contextlib.suppress(IndexError):
             if self._shown is not None:
@@ -92,8 +97,7 @@ class EventsView(TableView):
                 subject = plan.probe.subject if not watch.live else None
                 if probe == plan.probe or probe.subject == subject:
                     del self._columns[probe]
-                    if plan.events:
-                        self.pane.show_kind(plan.events[0].path)
+                    self.show_kind_of(plan)
                     self.pane.prefer(wanted, [name for name in recorded if name not in wanted])
 
     def forget(self) -> None:
