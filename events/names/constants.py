@@ -42,11 +42,6 @@ def constants(name: str, machine: str) -> NumberNames | None:
     return NumberNames(tuple(named), are_flags="flags" in words, rest_octal="octal" in words)
 
 
-def set_names() -> tuple[str, ...]:
-    """Return the names of all sets."""
-    return tuple(_file().sets)
-
-
 class _File(NamedTuple):
     machines: list[str]
     sets: Mapping[str, list[list[str]]]

@@ -52,6 +52,7 @@ class Namer:
         field: Field | None = None,
         *,
         is_call: bool = False,
+        naming: str = "",
     ) -> str:
         """Return the name of a value if it has one, else the number; for a system call both: `257 openat`.
 
@@ -61,20 +62,22 @@ class Namer:
             is_retval: True if a negative number is an error.
             field: field of the format, which tells addresses, and numbers that the kernel prints as hex.
             is_call: True for a system call number.
+            naming: as `PlanColumn.naming` has it, in place of the field's own; empty: that.
         """
         if is_call and type(value) is int and (name := call_name(self._machine, value)):
             return f"{value} {name}"
         if isinstance(value, tuple):
-            return "{" + ",".join(self._scalar(v, column, is_retval, field) for v in value) + "}"
-        return self._scalar(value, column, is_retval, field)
+            return "{" + ",".join(self._scalar(v, column, is_retval, field, naming) for v in value) + "}"
+        return self._scalar(value, column, is_retval, field, naming)
 
-    def _scalar(self, value: Scalar, column: int | None, is_retval: bool, field: Field | None) -> str:
+    def _scalar(self, value: Scalar, column: int | None, is_retval: bool, field: Field | None, naming: str) -> str:
         if isinstance(value, bool):
             return "true" if value else "false"
         if not isinstance(value, int):
             return show(value)
         kind, number = self._shape(column)
-        name = self._value_name(value, kind, number, field)
+        named = self._named(field, naming)
+        name = named.text(value) if named is not None else self._value_name(value, kind, number, field)
         if name is not None:
             return name
         if is_retval:
@@ -84,8 +87,6 @@ class Namer:
         return hex(value) if value > 9 and _is_hex(kind, field) else str(value)
 
     def _value_name(self, value: int, kind: str, type_id: int, field: Field | None) -> str | None:
-        if field is not None and field.naming and (named := self._names(field.naming)) is not None:
-            return named.text(value)
         if kind == "bool":
             return {0: "false", 1: "true"}.get(value)
         if kind == "enum" and self._btf is not None:
@@ -112,9 +113,11 @@ class Namer:
             return [name for name, _ in self.enumerators(column)] or None
         return ["true", "false"] if kind == "bool" else []
 
-    def enumerators(self, column: int | None, field: Field | None = None) -> tuple[tuple[str, int], ...]:
-        """Return names and numbers of a field, or of the enumerators of a BTF type; empty if there are none."""
-        if field is not None and field.naming and (named := self._names(field.naming)) is not None:
+    def enumerators(
+        self, column: int | None, field: Field | None = None, *, naming: str = ""
+    ) -> tuple[tuple[str, int], ...]:
+        """Return names and numbers of a field (see `text`), or of the enumerators of a BTF type; empty: none."""
+        if (named := self._named(field, naming)) is not None:
             return tuple(named.numbers.items())
         kind, type_id = self._shape(column)
         found = self._btf.type(type_id) if kind == "enum" and self._btf is not None else None
@@ -128,17 +131,25 @@ class Namer:
         """Return whether values of this kind are addresses, which need symbols for their names."""
         return self._shape(column)[0] == "function" or (field is not None and is_address(field))
 
-    def reading(self, column: int | None, is_retval: bool, field: Field, *, is_call: bool = False) -> NumberFormat:
+    def reading(
+        self, column: int | None, is_retval: bool, field: Field, *, is_call: bool = False, naming: str = ""
+    ) -> NumberFormat:
         """Return the format in which `text` displays the numbers of a field, for a search."""
         kind, _ = self._shape(column)
         is_bool = field.kind is FieldKind.BOOL
 
         def text(value: int) -> str:
-            return self.text(bool(value) if is_bool else value, column, is_retval, field, is_call=is_call)
+            number = bool(value) if is_bool else value
+            return self.text(number, column, is_retval, field, is_call=is_call, naming=naming)
 
-        if is_call or is_bool or field.naming or kind in ("bool", "enum", "function") or is_address(field):
+        if is_call or is_bool or naming or field.naming or kind in ("bool", "enum", "function") or is_address(field):
             return NumberFormat(_is_hex(kind, field), text)
         return NumberFormat(_is_hex(kind, field), text if is_retval else None, is_retval)
+
+    def _named(self, field: Field | None, naming: str) -> NumberNames | None:
+        """Return the names of a field's numbers besides those of its type; None: it has none."""
+        naming = naming or (field.naming if field is not None else "")
+        return self._names(naming) if naming else None
 
     def _read_names(self, naming: str) -> NumberNames | None:
         """Return the names that a field's numbers have; enumerators in a print format are those of BTF."""

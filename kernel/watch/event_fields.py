@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from events.decode import Value
@@ -139,13 +138,12 @@ class EventFields:
             return NumberFormat(names=lambda address: namer.function(address, column.functions))
         if column.names:
             return NumberFormat(names=column.name_of)
-        field = _with_naming(field, column)
-        return namer.reading(column.btf_type, column.is_retval, field, is_call=column.is_call)
+        return namer.reading(column.btf_type, column.is_retval, field, is_call=column.is_call, naming=column.naming)
 
     def numbers(self, fmt: EventFormat, field: Field) -> Mapping[str, int]:
         """Return the numbers of a field of an event by their names; empty: they have none."""
         column = self._columns.get(exported_name(fmt.path), {}).get(field.name, _UNKNOWN)
-        return dict(self.namer().enumerators(column.btf_type, _with_naming(field, column)))
+        return column.numbers or dict(self.namer().enumerators(column.btf_type, field, naming=column.naming))
 
     def wants_symbols(self, armed: Armed) -> bool:
         """Return whether values of a probe are addresses, which only symbols can name."""
@@ -172,10 +170,4 @@ def value_text(value: Value, field: Field | None, column: PlanColumn, namer: Nam
         return namer.function(value, column.functions)
     if column.names and isinstance(value, int):
         return column.name_of(value)
-    field = _with_naming(field, column) if field is not None else None
-    return namer.text(value, column.btf_type, column.is_retval, field, is_call=column.is_call)
-
-
-def _with_naming(field: Field, column: PlanColumn) -> Field:
-    """Return a field with the names that another event prints for its numbers, where it was recorded from there."""
-    return replace(field, naming=column.naming) if column.naming else field
+    return namer.text(value, column.btf_type, column.is_retval, field, is_call=column.is_call, naming=column.naming)

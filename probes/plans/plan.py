@@ -64,7 +64,13 @@ class PlanColumn:
     functions: str = ""
     """Pattern of the probed functions, for the field with the one that a record is from; empty: another field."""
     naming: str = ""
-    """Argument of `print fmt` that names the numbers, of a field of another event (`events.names.print_names`)."""
+    """Set of constants that names the numbers, or an argument of another event's `print fmt` that does
+    (`events.names.constants.names_of`); empty: those of the field itself."""
+
+    @property
+    def numbers(self) -> dict[str, int]:
+        """Numbers of `names` by their names; empty: it is empty."""
+        return {name: number for number, name in _enumerators(self.names).items()} if self.names else {}
 
     def name_of(self, number: int) -> str:
         """Return the name that a number has by `names`, or its digits."""

@@ -421,13 +421,13 @@ async def count_recorded(app: Any, pilot: Any, way: Way) -> None:
 
 
 async def hold_rows(app: Any, pilot: Any, way: Way) -> None:
-    """While rows are followed there is no pane of details, which P would hide."""
+    """While rows are followed there is no pane of details for P to hide."""
     await armed(app, pilot)
     await pilot.resize_terminal(120, 40)
     details = app.places.live.details
     await until(lambda: details.is_streaming and not details.is_shown, pilot)
     await pilot.pause(PAUSE + 0.05)
-    await pilot.press("P", "P")
+    await pilot.press("P")
     await until(lambda: says(app, str(way)), pilot)
     await take(pilot, way)
     await until(lambda: details.is_shown, pilot)

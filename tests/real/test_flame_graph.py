@@ -19,7 +19,7 @@ from probes.syntax.parse import parse_probe
 from tests.real.command import address, finish, screen_on, ssh_to, start
 from tests.real.guest_watch import run_workload, watch_of
 from tests.real.held import bring_in
-from tests.real.test_terminal import READY
+from tests.real.test_terminal import arm_typed
 from tests.real.tmux import Tmux
 from tui.app.typed_ahead import PAUSE
 from tui.views.aggregate.hist_triggers import read_triggers, triggers_of
@@ -105,12 +105,7 @@ def test_the_command_prints_the_tree_of_the_workload(guest_72: Guest, tmp_path: 
 
 def test_a_flame_graph_grows_on_the_screen_and_is_compared(guest_72: Guest, tmp_path: Path) -> None:
     with Tmux(screen_on(guest_72, tmp_path), 120, 40) as terminal:
-        terminal.wait(READY.search)
-        terminal.press("F6")
-        terminal.press(SPEC)
-        terminal.wait(lambda screen: "✓ this kernel" in screen)
-        terminal.press("Enter")
-        terminal.wait(lambda screen: "[events]" in screen and "armed 1" in screen)
+        arm_typed(terminal, SPEC)
         time.sleep(2 * PAUSE)  # a letter that is typed while the screen changes is no command
         terminal.press("F")
         terminal.wait(lambda screen: "[stacks]" in screen and "T gives it one" in screen)

@@ -33,6 +33,16 @@ READY = re.compile(r"part of a name +\d\d,\d{3}")
 """The functions of a target are there."""
 
 
+def arm_typed(terminal: Tmux, spec: str) -> None:
+    """Arm one specification on a target that is being opened, by keys alone; the events are on the screen then."""
+    terminal.wait(READY.search)
+    terminal.press("F6")
+    terminal.press(spec)
+    terminal.wait(lambda screen: "✓ this kernel" in screen)
+    terminal.press("Enter")
+    terminal.wait(lambda screen: "[events]" in screen and "armed 1" in screen)
+
+
 def pick(terminal: Tmux) -> None:
     """From the list of functions to an armed probe."""
     terminal.press(*NAME)

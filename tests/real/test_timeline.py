@@ -22,7 +22,7 @@ from probes.syntax.parse import parse_probe
 from tests.real.command import screen_on
 from tests.real.guest_watch import run_workload, watch_of
 from tests.real.held import bring_in
-from tests.real.test_terminal import READY
+from tests.real.test_terminal import arm_typed
 from tests.real.tmux import Tmux
 from tui.app.typed_ahead import PAUSE
 from tui.views.timeline.model import TimelineModel
@@ -82,12 +82,7 @@ def test_counts_by_cpu_are_those_of_the_events_the_workload_and_a_hist_trigger(g
 
 def test_the_line_grows_on_the_screen_until_one_moves_away(guest_72: Guest, tmp_path: Path) -> None:
     with Tmux(screen_on(guest_72, tmp_path), 120, 40) as terminal:
-        terminal.wait(READY.search)
-        terminal.press("F6")
-        terminal.press(SPEC)
-        terminal.wait(lambda screen: "✓ this kernel" in screen)
-        terminal.press("Enter")
-        terminal.wait(lambda screen: "[events]" in screen and "armed 1" in screen)
+        arm_typed(terminal, SPEC)
         time.sleep(2 * PAUSE)  # a letter that is typed while the screen changes is no command
         terminal.press("l")
         terminal.wait(lambda screen: "[time line]" in screen)

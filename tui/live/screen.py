@@ -19,12 +19,11 @@ from tui.filter.filter import Filter, slower_than
 from tui.live.armed_control import ArmedControl
 from tui.live.clear_control import ClearControl
 from tui.live.details.control import DetailControl
-from tui.live.details.place import LEAST_COLUMNS
 from tui.live.filter_control import FilterControl
 from tui.live.status_lines import StatusLines
 from tui.live.view_switch import ViewSwitch
 from tui.present.status import fields_of
-from tui.present.ways_out import CHOOSE_TARGET, HOLD_ROWS, NO_FILTER, SEARCH_EVENTS, SHOW_CALLS, SHOW_DETAILS
+from tui.present.ways_out import CHOOSE_TARGET, NO_FILTER, SEARCH_EVENTS, SHOW_CALLS
 from tui.refresh import SLOWEST
 from tui.views.events.filtered_pane import FilteredPane
 from tui.workbench import Workbench
@@ -282,12 +281,8 @@ class LiveScreen(Screen[None]):
 
     def action_pane(self) -> None:
         """Hide the details beside the rows, or show them again."""
-        if not self.details.toggle():
-            self.notify(
-                f"details stand beside the rows from {LEAST_COLUMNS} columns on: {SHOW_DETAILS}", markup=False
-            )
-        elif self.details.wanted and self.details.is_streaming:
-            self.notify(f"details come beside rows that stand still: {HOLD_ROWS}", markup=False)
+        if reason := self.details.toggle():
+            self.notify(reason, markup=False)
 
     async def action_call_end(self, end: str) -> None:
         """Go to the entry or the exit of the call under the cursor, among the events."""

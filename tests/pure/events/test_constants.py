@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from events.names.constants import constants, names_of, set_names
+from events.names.constants import _file, constants, names_of
 from events.names.number_names import NumberNames
 
 MACHINES = ("x86_64", "aarch64", "riscv64", "s390x", "i686")
@@ -31,7 +31,7 @@ def named(name: str, machine: str = "x86_64") -> NumberNames:
 
 def known_to_python() -> Iterator[tuple[str, int, int]]:
     """Name, number here, number there."""
-    for name in set_names():
+    for name in tuple(_file().sets):
         for one, number in named(name, platform.machine()).numbers.items():
             for module in MODULES:
                 if isinstance(theirs := getattr(module, one, None), int) and one not in SAME_HERE:
@@ -45,7 +45,7 @@ def test_the_numbers_are_those_of_python() -> None:
 
 
 @pytest.mark.parametrize("machine", MACHINES)
-@pytest.mark.parametrize("name", set_names())
+@pytest.mark.parametrize("name", tuple(_file().sets))
 def test_each_name_has_one_number_that_it_is_said_for(name: str, machine: str) -> None:
     found = named(name, machine)
     assert len(found.numbers) == len(found.named), "a name stands twice"
@@ -95,7 +95,7 @@ def test_texts(name: str, number: int, text: str | None) -> None:
     assert named(name).text(number) == text
 
 
-@given(st.sampled_from(set_names()), st.integers(0, 2**40))
+@given(st.sampled_from(tuple(_file().sets)), st.integers(0, 2**40))
 def test_the_names_and_the_rest_are_the_number(name: str, number: int) -> None:
     found = named(name)
     text = found.text(number)

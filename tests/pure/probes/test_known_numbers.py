@@ -9,7 +9,7 @@ import pytest
 from btf.btf import Btf
 from btf.kinds import Kind
 from btf.layout import fields
-from events.names.constants import set_names
+from events.names.constants import _file
 from probes.command import parse_armable
 from probes.facts.lookups import UNKNOWN, StaticEventField
 from probes.functions import known_numbers
@@ -35,7 +35,7 @@ def naming(spec: str, name: str = "7.2") -> dict[str, str]:
 def test_every_set_is_one_of_constants_and_each_is_used() -> None:
     rules = known_numbers._PARAMETERS.values()
     used = {*known_numbers._CALLS.values(), *known_numbers._MEMBERS.values(), *known_numbers._TYPEDEFS.values()}
-    assert used | {one.name for several in rules for one in several} == set(set_names())
+    assert used | {one.name for several in rules for one in several} == set(_file().sets)
 
 
 @pytest.mark.parametrize("place", known_numbers._MEMBERS)

@@ -14,8 +14,9 @@ from textual.screen import Screen
 from textual.timer import Timer
 
 from tui.live.details.call_end import end_of
-from tui.live.details.place import PanePlace, place_of, size_of
+from tui.live.details.place import LEAST_COLUMNS, PanePlace, place_of, size_of
 from tui.live.view_switch import ViewSwitch
+from tui.present.ways_out import HOLD_ROWS, SHOW_DETAILS
 from widgets.events.event_detail import EventDetail
 
 REST: Final = 0.12
@@ -83,14 +84,16 @@ class DetailControl:
         """True if the pane is on the screen."""
         return self.area.has_class(PanePlace.BESIDE.value) or self.area.has_class(PanePlace.BELOW.value)
 
-    def toggle(self) -> bool:
-        """Show or hide the pane for as long as the application runs; return False if the screen is too narrow."""
-        columns, rows = self._screen.size
-        if place_of(columns, rows) is PanePlace.NONE:
-            return False
+    def toggle(self) -> str:
+        """Show or hide the pane for as long as the application runs; return why there is none yet."""
+        if place_of(*self._screen.size) is PanePlace.NONE:
+            return f"details stand beside the rows from {LEAST_COLUMNS} columns on: {SHOW_DETAILS}"
+        if self.is_streaming:
+            self.wanted = True
+            return f"details come beside rows that stand still: {HOLD_ROWS}"
         self.wanted = not self.wanted
         self.arrange()
-        return True
+        return ""
 
     def arrange(self) -> None:
         """Place the pane by the size of the screen and the view that is shown."""
