@@ -243,6 +243,17 @@ def test_only_addresses_are_shortened_in_the_tree(function: str, registers: tupl
     assert names.arguments(function, record) == text  # type: ignore[arg-type]
 
 
+def test_numbers_of_arguments_have_their_names_in_the_tree_and_are_found_by_them() -> None:
+    btf = Btf.load(stored("btf-7.2"))
+    info = SimpleNamespace(btf=btf, namer=lambda _: Namer(btf, machine="x86_64"))
+    names = GraphNames(info)  # type: ignore[arg-type]
+    record = SimpleNamespace(values={"args": (0xFFFFFF9C, 0x7FFC00001000, 0)})
+    text = names.arguments("do_sys_openat2", record)  # type: ignore[arg-type]
+    assert text.startswith("(dfd=AT_FDCWD, filename=")
+    assert names.may_give("do_sys_openat2", "at_fdcwd")
+    assert not names.may_give("vfs_read", "at_fdcwd")
+
+
 def made_types() -> ArgumentTypes:
     """Functions with what the kernel's own seldom have."""
     b = Writer()

@@ -13,6 +13,7 @@ from events.graph.arguments import ArgumentTypes, CallArgument, registers_of
 from events.graph.switch_events import SOFTIRQS
 from events.graph.tree import CallRow, CallRowFlag
 from events.names.errnos import errno_name, errno_names
+from probes.functions import known_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -71,6 +72,7 @@ class GraphNames:
         self.function = lru_cache(maxsize=_MOST_NAMES)(self._function)
         """Return the name of the function at an address, `name [module]` for a module's."""
         self._return_type = lru_cache(maxsize=4096)(self._look_up_return)
+        self._naming = lru_cache(maxsize=4096)(self._look_up_naming)
         self._irqs: tuple[int, int] | None = None
 
     @property
@@ -123,13 +125,14 @@ class GraphNames:
     def recorded_arguments(self, function: str, record: Record) -> ArgumentValues:
         """Return the arguments of a call, as far as its record holds them."""
         registers = registers_of(record)
-        found = self._types.of(function.split(" ")[0], registers) if self._types and registers else None
+        name = function.split(" ")[0]
+        found = self._types.of(name, registers) if self._types and registers else None
         if found is None:
             kept = registers[: self._most]
             return ArgumentValues(
                 tuple(ArgumentValue("", value, self._short(value)) for value in kept), kept != registers
             )
-        known = (ArgumentValue(one.name or "?", one.value, self._argument(one)) for one in found.values)
+        known = (ArgumentValue(one.name or "?", one.value, self._argument(name, one)) for one in found.values)
         return ArgumentValues(tuple(known), found.is_truncated)
 
     def given_values(self, function: str, record: Record) -> tuple[int, ...]:
@@ -145,8 +148,10 @@ class GraphNames:
         values = [one.value for one in found.values] if found is not None else []
         return tuple(value - (1 << 64) if value >= _KERNEL else value for value in values)
 
-    def _argument(self, argument: CallArgument) -> str:
+    def _argument(self, function: str, argument: CallArgument) -> str:
         value = argument.value
+        if naming := self._naming(function, argument.name, argument.type_id):
+            return self._namer.text(value, argument.type_id or None, naming=naming)
         number = argument.type if isinstance(argument.type, Int) and value < _KERNEL else None
         if value < _FAR or (number and number.is_signed):
             return self._namer.text(value, argument.type_id or None)
@@ -177,7 +182,10 @@ class GraphNames:
 
     def may_give(self, function: str, text: str) -> bool:
         """Return True if a function's arguments may contain a lower-case text, judging by their names and types."""
-        params = self._types.params(function.split(" ")[0]) if self._types else None
+        name = function.split(" ")[0]
+        params = self._types.params(name) if self._types else None
+        if any(self._naming(name, param.name, param.type_id) for param, _ in params or ()):
+            return True
         words = ["" if params is None else "?".join(param.name for param, _ in params)]
         return self._may_read(text, words, [param.type_id for param, _ in params or ()])
 
@@ -203,6 +211,11 @@ class GraphNames:
             words += named
         every = "\n".join(words).lower()
         return all(piece in every for piece in _NO_NUMBER.findall(text))
+
+    def _look_up_naming(self, function: str, parameter: str, type_id: int) -> str:
+        """Return what names the numbers of a function's parameter (`PlanColumn.naming`); empty: nothing does."""
+        btf = self._info.btf
+        return known_numbers.function_parameter(btf, function, parameter, type_id) if btf and parameter else ""
 
     def _look_up_return(self, function: str) -> tuple[int, int, bool] | None:
         """Return the BTF type, bits and sign of a function's result; 0 bits: void; None: unknown."""
