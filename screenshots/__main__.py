@@ -9,19 +9,22 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Coroutine
+from functools import partial
 from pathlib import Path
 
 from kernel.connection.open_target import shipped_recording
 from screenshots.offered import fictitious_machine
 from screenshots.play import play
 from screenshots.play_graph import play_graph
+from screenshots.play_views import play_failures, play_numbers, play_stacks
 from screenshots.stage import Stage
-from tests.graph_recordings import graph_recording
+from tests.graph_recordings import DATA, graph_recording
+from tests.stack_recordings import stack_recording
 from tui.app.app import Probewright
 from tui.opening import Opening
 
 HERE = Path(__file__).parent
-SIZES = {(120, 40): HERE, (80, 24): HERE / "80x24"}
+SIZES = {(120, 40): HERE, (80, 24): HERE / "80x24", (200, 60): HERE / "200x60"}
 
 
 async def take(
@@ -43,8 +46,15 @@ def pictures(size: tuple[int, int], folder: Path) -> list[Path]:
     """All of one size, each part on its recording."""
     saved = asyncio.run(take(size, folder, shipped_recording(), play))
     with tempfile.TemporaryDirectory() as temporary:
-        recording = graph_recording(Path(temporary, "graph.pwr"))
-        return saved + asyncio.run(take(size, folder, recording, play_graph))
+        made = Path(temporary, "made.pwr")
+        for recording, played in {
+            partial(graph_recording, made): play_graph,
+            partial(graph_recording, made, "failures"): play_failures,
+            partial(stack_recording, made): play_stacks,
+            partial(stack_recording, made, DATA / "monitors-7.2.pwr"): play_numbers,
+        }.items():
+            saved += asyncio.run(take(size, folder, recording(), played))
+    return saved
 
 
 def convert(saved: list[Path], folder: Path) -> None:

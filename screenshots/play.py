@@ -17,7 +17,10 @@ async def play(stage: Stage) -> None:
     await calls(stage)
     await details(stage)
     await summary(stage)
+    await latencies(stage)
+    await by_key(stage)
     await timeline(stage)
+    await presets(stage)
     await targets(stage)
     await help_of_place(stage)
 
@@ -111,6 +114,22 @@ async def summary(stage: Stage) -> None:
     await stage.press("e")
 
 
+async def latencies(stage: Stage) -> None:
+    """Latencies by function, the distribution of one of them below."""
+    await stage.press("J")
+    await stage.sees("[latencies]")
+    stage.save("latencies")
+    await stage.press("e")
+
+
+async def by_key(stage: Stage) -> None:
+    """Results of reads by process."""
+    await stage.press("y")
+    await stage.sees("by key")
+    stage.save("by-key")
+    await stage.press("e")
+
+
 async def timeline(stage: Stage) -> None:
     """All events by time, an interval of it selected."""
     await stage.press("l")
@@ -120,6 +139,15 @@ async def timeline(stage: Stage) -> None:
     stage.save("timeline")
     await stage.press("0", "e")
     await stage.sees("recorded")
+
+
+async def presets(stage: Stage) -> None:
+    """Presets by question, ranked by a word of it."""
+    await stage.press("p")
+    await stage.sees("presets")
+    await stage.type("open")
+    stage.save("presets")
+    await stage.press("escape")
 
 
 async def targets(stage: Stage) -> None:

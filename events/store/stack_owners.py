@@ -80,12 +80,13 @@ class StackOwners:
             cpus: CPU of each run, in the order read; -1: text.
             runs: events that have a format.
         """
-        remaining, waiting = list(runs), set()
+        remaining, waiting, known = list(runs), set[int](), set[int]()
         for cpu in dict.fromkeys(cpus):
             places = [place for place, run_cpu in enumerate(cpus) if run_cpu == cpu and len(runs[place].ids)]
             kinds = self._kinds([runs[place] for place in places])
             if kinds is None:
                 continue
+            known.add(cpu)
             assigned = self._assign(cpu, concatenate_rows([runs[place] for place in places]), kinds)
             waiting |= {cpu} if kinds[-1] == _CARRIER else set()
             if not assigned.any():
@@ -93,8 +94,19 @@ class StackOwners:
             ends = np.cumsum([len(runs[place].ids) for place in places])
             for place, own in zip(places, np.split(assigned, ends[:-1]), strict=True):
                 remaining[place] = runs[place].of(~own) if own.any() else runs[place]
-        self._breaks.clear()
+        self._forget_broken(known)
         return remaining, frozenset(waiting)
+
+    def _forget_broken(self, known: Container[int]) -> None:
+        """Forget the breaks, and events before one on CPUs of which nothing related to stacks came since.
+
+        Args:
+            known: CPUs of which something came: their events before a break are forgotten already.
+        """
+        for cpu in [cpu for cpu in self._open if cpu not in known]:
+            if not self._breaks.keys().isdisjoint((cpu, _ALL_CPUS)):
+                del self._open[cpu]
+        self._breaks.clear()
 
     def _kinds(self, runs: Sequence[RowColumns]) -> Ints | None:
         """Return the kind of each row; None: no row is related to stacks."""

@@ -193,6 +193,18 @@ def test_a_stack_of_another_task_or_interrupt_or_behind_a_gap_is_a_row(pid, dept
     assert (len(store), store.record(0).stacks, store.record(1).event) == (2, (), KERNEL_STACKS[0])
 
 
+@pytest.mark.parametrize("cpu", [0, 1])
+def test_a_loss_before_events_that_have_no_stacks_separates_a_stack_from_its_event(cpu):
+    store = Store(Decoder(FORMATS, HEADER))
+    store.expect_stacks({CARRIER.path})
+    written = (Written(CARRIER, 1, 5, 0), Written(PLAIN, 2, 5, 0), Written(STACK, 1, 5, 0))
+    for n, (one, on) in enumerate(zip(written, (0, cpu, 0), strict=True)):
+        data = bytes_of([(n + 1, one)], MISSED if one.fmt is PLAIN else 0)
+        store.feed(Batch((Chunk(on, data),), drained=False))
+    store.flush()
+    assert sum(is_stack(store.record(seq)) for seq in range(3 - cpu)) == 1 - cpu
+
+
 def test_an_event_that_is_given_out_as_it_comes_waits_for_its_stack():
     store = Store(Decoder(FORMATS, HEADER))
     store.expect_stacks({CARRIER.path})

@@ -86,7 +86,7 @@ def test_a_flame_graph_is_a_picture_whose_frames_fill_their_share(stacks, title)
         assert all(char.isprintable() for char in text)
     assert all(width <= 1200.1 for width in levels.values())
     first = levels["43"]
-    dropped = sum(weight for weight in named(stacks).values() if weight * 1200 < total)
+    dropped = sum(weight for weight in stacks.values() if weight * 1200 < total)
     assert abs(first - 1200) <= 0.01 * len(frames) + 1200 * dropped / total
 
 
