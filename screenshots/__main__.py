@@ -16,7 +16,7 @@ from kernel.connection.open_target import shipped_recording
 from screenshots.offered import fictitious_machine
 from screenshots.play import play
 from screenshots.play_graph import play_graph
-from screenshots.play_views import play_failures, play_numbers, play_stacks
+from screenshots.play_views import play_failures, play_latencies, play_numbers, play_stacks
 from screenshots.stage import Stage
 from tests.graph_recordings import DATA, graph_recording
 from tests.stack_recordings import stack_recording
@@ -46,14 +46,15 @@ def pictures(size: tuple[int, int], folder: Path) -> list[Path]:
     """All of one size, each part on its recording."""
     saved = asyncio.run(take(size, folder, shipped_recording(), play))
     with tempfile.TemporaryDirectory() as temporary:
-        made = Path(temporary, "made.pwr")
-        for recording, played in {
-            partial(graph_recording, made): play_graph,
-            partial(graph_recording, made, "failures"): play_failures,
-            partial(stack_recording, made): play_stacks,
-            partial(stack_recording, made, DATA / "monitors-7.2.pwr"): play_numbers,
-        }.items():
-            saved += asyncio.run(take(size, folder, recording(), played))
+        for name, make, played in (
+            ("graph", graph_recording, play_graph),
+            ("failures", partial(graph_recording, kernel="failures"), play_failures),
+            ("stacks", stack_recording, play_stacks),
+            ("latencies", partial(stack_recording, data=DATA / "latencies.pwr"), play_latencies),
+            ("numbers", partial(stack_recording, data=DATA / "monitors-7.2.pwr"), play_numbers),
+        ):
+            recording = make(Path(temporary, f"{name}.pwr"))
+            saved += asyncio.run(take(size, folder, recording, played))
     return saved
 
 

@@ -17,7 +17,6 @@ async def play(stage: Stage) -> None:
     await calls(stage)
     await details(stage)
     await summary(stage)
-    await latencies(stage)
     await by_key(stage)
     await timeline(stage)
     await presets(stage)
@@ -114,14 +113,6 @@ async def summary(stage: Stage) -> None:
     await stage.press("e")
 
 
-async def latencies(stage: Stage) -> None:
-    """Latencies by function, the distribution of one of them below."""
-    await stage.press("J")
-    await stage.sees("[latencies]")
-    stage.save("latencies")
-    await stage.press("e")
-
-
 async def by_key(stage: Stage) -> None:
     """Results of reads by process."""
     await stage.press("y")
@@ -143,8 +134,8 @@ async def timeline(stage: Stage) -> None:
 
 async def presets(stage: Stage) -> None:
     """Presets by question, ranked by a word of it."""
-    await stage.press("p")
-    await stage.sees("presets")
+    await stage.press("f5")
+    await stage.sees("not in this recording")
     await stage.type("open")
     stage.save("presets")
     await stage.press("escape")

@@ -23,9 +23,17 @@ async def play_stacks(stage: Stage) -> None:
     """The flame graph of all stacks."""
     await recorded_events(stage)
     await stage.press("F")
-    await stage.sees("vfs_read")
+    await stage.sees("events in")
     await stage.press(*["down"] * 4)
     stage.save("stacks")
+
+
+async def play_latencies(stage: Stage) -> None:
+    """Latencies of timers by CPU, and what interrupted."""
+    await recorded_events(stage)
+    await stage.press("J")
+    await stage.sees("thread")
+    stage.save("latencies")
 
 
 async def play_numbers(stage: Stage) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import asynccontextmanager
 
 import pytest
@@ -45,6 +46,8 @@ async def test_the_pane_follows_the_cursor_and_says_the_other_end_and_the_latenc
         names = shown_names(screen)
         assert names.index("count") < names.index("latency") < names.index("exit") < names.index("exit: ret")
         assert names.index("exit: ret") < names.index("common_pid")
+        (place,) = (field.value for field in screen.details.pane.fields if field.name == "__probe_ip")
+        assert re.fullmatch(r"vfs_write\+0x4/0x[0-9a-f]+  \(0xffff[0-9a-f]{12}\)", place)
         lines = screen_text(pilot.app)
         assert any("u64" in line and " count " in line for line in lines), "types stand beside the values"
         await pilot.press("down")

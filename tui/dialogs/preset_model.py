@@ -50,7 +50,8 @@ def look(planner: Planner, preset: Preset, given: Mapping[str, str]) -> tuple[Pr
     title = planner.info.facts.title
     if lacks := _not_recorded(planner.info, judgement):
         told = f"{lacks}; {title} takes it" if judgement.ok else lacks
-        return PresetCheck(False, told, tuple(one.text for one in judgement.probes)), judgement
+        lines = tuple(one.text for one in judgement.probes)
+        return PresetCheck(False, told, lines, in_list="not in this recording"), judgement
     for one in judgement.probes:
         if one.plan is None and (why_not := one.verdict.error) is not None:
             why = f"{why_not.clause}: {why_not.token}" if why_not.token else why_not.clause

@@ -15,6 +15,7 @@ from widgets.events.values import Status
 if TYPE_CHECKING:
     from events.conditions.condition import Condition
     from events.conditions.field_kinds import ValueKind
+    from events.format import Field
     from events.loss_counts import LossCounts
     from events.record import Record
     from kernel.connection.kernel_info import KernelInfo
@@ -182,6 +183,8 @@ def detail_of(watch: Watch, record: Record, call: tuple[DetailField, ...] = ()) 
             continue
         value = named.get(field.name) or watch.event_fields.namer(record.boot).text(one.value, field=field)
         number = show(one.value)
+        if isinstance(one.value, int) and one.value > 9 and _is_hexadecimal(watch, record, field):
+            number = hex(one.value)
         # An address has only one form, and the name of a system call already has its number behind it.
         alone = number in (value, "") or value.startswith(("0x", f"{number} "))
         both = value if alone else f"{value}  ({number})"
@@ -189,6 +192,14 @@ def detail_of(watch: Watch, record: Record, call: tuple[DetailField, ...] = ()) 
     captured, of_probe, common = ([row for row in rows if rank_of(row.name) == rank] for rank in range(3))
     known = (*_day_row(watch, record), *_cgroup_row(watch, record))
     return (*captured, *call, *stack_rows(watch, record), *known, *of_probe, *common)
+
+
+def _is_hexadecimal(watch: Watch, record: Record, field: Field) -> bool:
+    from events.names.value_names import is_address
+
+    return is_address(field) or (
+        record.format is not None and watch.event_fields.reading(record.format, field).hexadecimal
+    )
 
 
 def rank_of(name: str) -> int:

@@ -16,7 +16,7 @@ from widgets.number_format import bar
 from widgets.rows import Piece
 from widgets.safe_text import fit
 
-_BAR: Final = 12
+_BAR, _LONGEST_BAR = 12, 60
 _NARROWEST: Final = 10
 """Width that a key keeps where the screen is narrow."""
 
@@ -64,7 +64,11 @@ class GroupRows:
 
     def total(self, available: int) -> int:
         """Return the columns that a row takes."""
-        return self.columns.total(available - _BAR - 2) + 2 + _BAR
+        return self.columns.total(available - _BAR - 2) + 2 + self._bar(available)
+
+    def _bar(self, available: int) -> int:
+        """Return the columns of the longest bar: those that the cells leave."""
+        return min(_LONGEST_BAR, max(_BAR, available - self.columns.total(available - _BAR - 2) - 2))
 
     def find(self, text: str, start: int, direction: int, budget: float) -> GroupFound:
         """Return the next row with a text in one of its keys."""
@@ -110,7 +114,7 @@ class GroupRows:
             at = cell.lower().find(pattern) if pattern and n < self.keys else -1
             look = "dim" if group.is_others else "name" if n < self.keys else "number" if n == self.current else ""
             yield from highlighted(cell, [(at, at + len(pattern))], look) if at >= 0 else (Piece(cell, look),)
-        yield Piece(bar(group.share, _BAR), "dim" if group.is_others else "mark")
+        yield Piece(bar(group.share, self._bar(columns)), "dim" if group.is_others else "mark")
 
 
 class GroupTable(TopTable):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import ClassVar
 
 from textual import on
@@ -45,6 +46,8 @@ class PresetCheck:
     lines: tuple[str, ...] = ()
     """Lines that would be written."""
     losses: tuple[str, ...] = ()
+    in_list: str = ""
+    """Short reason for a row of the list; empty: the verdict."""
 
 
 _LEAST_REASON = 16
@@ -75,7 +78,7 @@ class _Rows:
         yield Piece(own, "dim")
         room = columns - named - 4 - width(asked) - width(own) - 2
         if checked is not None and refused and room >= _LEAST_REASON:
-            yield Piece("  " + cut(safe(checked.verdict), room), "bad")
+            yield Piece("  " + cut(safe(checked.in_list or checked.verdict), room), "bad")
 
 
 class _Search(SearchLine):
@@ -270,5 +273,9 @@ def about(one: ListedPreset, looked: PresetCheck) -> Content:
             )
         )
     lines += [Content.assemble(("  ", ""), (safe(line), "dim")) for line in looked.lines]
-    lines.append(Content.assemble((safe(f"{one.origin}: {one.path}"), "dim")))
+    lines.append(
+        Content.assemble(
+            (safe(f"{one.origin}: {one.path if one.origin != 'shipped' else Path(one.path).name}"), "dim")
+        )
+    )
     return Content("\n").join(lines)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping, Sequence
 
-from widgets.columns import Columns
+from widgets.columns import WHOLE, Columns
 from widgets.events.hot_rows import HotFound
 from widgets.highlight import highlighted
 from widgets.lists.row_order import OrderedRows
@@ -22,10 +22,16 @@ class TextRows:
 
     first = 0
 
-    def __init__(self, titles: Sequence[str], looks: Mapping[int, str], least: Mapping[int, int]) -> None:
-        """Set the titles, the looks of columns by their number, and least widths of some."""
+    def __init__(
+        self, titles: Sequence[str], looks: Mapping[int, str], least: Mapping[int, int], right: Iterable[int] = ()
+    ) -> None:
+        """Set the titles, the looks of columns by their number, and least widths of some.
+
+        `right`: columns of numbers that are given as texts, with their units; they are never cut.
+        """
         self.search = ""
-        self.columns = Columns(titles, least)
+        self._right = frozenset(right)
+        self.columns = Columns(titles, dict.fromkeys(self._right, WHOLE) | dict(least))
         self.rows: Sequence[tuple[str | int, ...]] = ()
         self._looks = looks
 
@@ -59,7 +65,7 @@ class TextRows:
     def header(self, columns: int) -> Iterable[Piece]:
         """Return the titles above their columns."""
         for n, size in enumerate(self.columns.widths(columns)):
-            yield Piece(fit(self.columns.heading(n), size, n == 0 and not isinstance(self._example(n), str)) + "  ")
+            yield Piece(fit(self.columns.heading(n), size, self._is_right(n, self._example(n))) + "  ")
 
     def column_at(self, x: int, columns: int) -> int | None:
         """Return the column whose title is at a place of the header."""
@@ -69,13 +75,16 @@ class TextRows:
         """Return the cells of a row."""
         pattern = self.search.lower()
         for n, (text, size) in enumerate(zip(self._cells(row), self.columns.widths(columns), strict=True)):
-            cell = fit(text, size, not isinstance(self.rows[row][n], str)) + "  "
+            cell = fit(text, size, self._is_right(n, self.rows[row][n])) + "  "
             at = cell.lower().find(pattern) if pattern else -1
             look = self._looks.get(n, "")
             yield from highlighted(cell, [(at, at + len(pattern))], look) if at >= 0 else (Piece(cell, look),)
 
+    def _is_right(self, column: int, cell: str | int) -> bool:
+        return column in self._right or not isinstance(cell, str)
+
     def _example(self, column: int) -> str | int:
-        return self.rows[0][column] if self.rows else 0
+        return self.rows[0][column] if self.rows else ""
 
     def _cells(self, row: int) -> tuple[str, ...]:
         return tuple(safe(one) if isinstance(one, str) else grouped(one) for one in self.rows[row])

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 _LOOKS: Final = {1: "name", 8: "bad"}
 _LEAST: Final = {1: 22}
-_TIME: Final = 8
-"""Columns of a time, so that the times stand below each other."""
+_RIGHT: Final = range(2, len(TITLES))
+"""Columns of numbers and times."""
 _BUDGET: Final = 0.01
 """Seconds for processing new events at once."""
 
@@ -40,7 +40,7 @@ class LatenciesView(TableView):
 
     def __init__(self, chosen: Filter) -> None:
         super().__init__(chosen)
-        self.pane: TextTablePane = TextTablePane(TextRows(TITLES, _LOOKS, _LEAST), id=self.name)
+        self.pane: TextTablePane = TextTablePane(TextRows(TITLES, _LOOKS, _LEAST, _RIGHT), id=self.name)
         self._found: CpuLatencies | None = None
         self._store: Store | None = None
         self._watch: Watch | None = None
@@ -67,7 +67,7 @@ class LatenciesView(TableView):
         for row in self._causes:
             kind, name, cpu, count, total, average, most = cause_cells(row)
             rows.append((kind, name, cpu, count, "", average, "", f"{total} in all", most))
-        self.pane.text_table.show_rows([(*row[:2], *(cell.rjust(_TIME) for cell in row[2:])) for row in rows])
+        self.pane.text_table.show_rows(rows)
 
     def forget(self) -> None:
         """Clear the table."""

@@ -61,7 +61,7 @@ def _cells(name: str, series: NumberSeries) -> tuple[str, ...]:
     extremes = [number_text(series, one) if series.count else "" for one in (series.least, series.most)]
     rate = series.per_second
     samples = f"{series.count:,}" + (f", {series.unread:,} {_UNREAD}" if series.unread else "")
-    line = level_line(series.recent(), _LINE).ljust(_LINE)
+    line = level_line(series.recent(), _LINE)
     return (name, now, "" if rate is None else rate_text(rate), line, *extremes, samples)
 
 

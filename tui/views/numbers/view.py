@@ -36,7 +36,7 @@ class NumbersView(TableView):
 
     def __init__(self, chosen: Filter) -> None:
         super().__init__(chosen)
-        self.pane: TextTablePane = TextTablePane(TextRows(TITLES, _LOOKS, _LEAST), id=self.name)
+        self.pane: TextTablePane = TextTablePane(TextRows(TITLES, _LOOKS, _LEAST, _RIGHT), id=self.name)
         self._found: NumberSamples | None = None
         self._store: Store | None = None
         self._shown = -1
@@ -59,11 +59,8 @@ class NumbersView(TableView):
         return found.rows.backlog > 0
 
     def _show(self, rows: list[tuple[str, ...]]) -> None:
-        widths = {at: max([len(TITLES[at]), *(len(row[at]) for row in rows)]) for at in _RIGHT}
         self._rows = len(rows)
-        self.pane.text_table.show_rows(
-            [tuple(cell.rjust(widths.get(at, 0)) for at, cell in enumerate(row)) for row in rows]
-        )
+        self.pane.text_table.show_rows(rows)
 
     def forget(self) -> None:
         """Clear the table."""
