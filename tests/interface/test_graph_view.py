@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from functools import partial
 from types import SimpleNamespace
@@ -155,7 +156,12 @@ async def test_a_call_says_what_it_was_given_and_returned(recording):
             assert text.returned == str(leave.values["retval"])
         await pilot.press("enter")
         await pilot.pause()
-        assert "entry: func" in "\n".join(screen_text(app))
+        shown = screen_text(app)
+        assert any("entry: func" in line for line in shown)
+        values = entry.values["args"]
+        assert isinstance(values, tuple) and isinstance(values[0], int)
+        for name, value in (("file", hex(values[0])), ("count", str(values[2]))):
+            assert any(re.search(rf"\b{name} +{value} ", line) for line in shown)
 
 
 @ONE_KERNEL

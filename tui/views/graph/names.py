@@ -234,6 +234,11 @@ class GraphNames:
         return type_id, 8 * size, isinstance(found, Int) and found.is_signed
 
 
+def whole_text(text: str, value: int) -> str:
+    """Return the text of a value with all digits of an address that `GraphNames` has shortened."""
+    return hex(value & ((1 << 64) - 1)) if text.startswith("…") else text
+
+
 def _short(value: int) -> str:
     """Return an address without its first digits, which all addresses share."""
     return hex(value) if 0 <= value < _FAR else f"…{value & 0xFFFFFFF:07x}"

@@ -12,8 +12,9 @@ from events.graph.decode import is_graph
 from events.graph.tree import CallRow, CallRowFlag
 from events.store.outage_mark import task_text
 from probes.plans.plan import titles_of
-from tui.views.graph.names import GraphNames
+from tui.views.graph.names import GraphNames, whole_text
 from widgets.events.graph_rows import GraphText
+from widgets.events.values import DetailField
 
 if TYPE_CHECKING:
     from events.record import Record
@@ -120,6 +121,18 @@ class GraphRowText:
         """Return the recorded arguments of a call as signed numbers; empty: none, or BTF lacks the function."""
         first = None if row.flags & CallRowFlag.NO_ENTRY else self._record(row.seq)
         return self.names_of(row).given_values(self.name(row), first) if first else ()
+
+    def traced_fields(self, row: CallRow) -> tuple[DetailField, ...]:
+        """Return the arguments of a call that the tracer recorded, by their names, and its result; empty: neither."""
+        if not self._traced or row.kind != RowKind.CALL:
+            return ()
+        names, function = self.names_of(row), self.name(row)
+        first = None if row.flags & CallRowFlag.NO_ENTRY else self._record(row.seq)
+        given = names.recorded_arguments(function, first).values if first else ()
+        shown = [(one.name or f"register {n}", whole_text(one.text, one.value)) for n, one in enumerate(given)]
+        if (returned := names.returned(function, row)[0]) and row.flags & CallRowFlag.RETVAL:
+            shown.append(("result", whole_text(returned, row.retval)))
+        return tuple(DetailField(name, text, "", -1, 0, b"") for name, text in shown)
 
     def has(self, row: CallRow, text: str) -> bool:
         """Return True if the arguments or the result of a call contain a lower-case text."""

@@ -226,7 +226,8 @@ class GraphView(TableView):
         first, last = self._shown.lines.records(one)
         if first is last or (last is not None and first is not None and first.seq == last.seq):
             last = None
-        return detail_of_call(watch, first, last, one.duration)
+        title, fields = detail_of_call(watch, first, last, one.duration)
+        return title, (*self._shown.lines.traced_fields(one), *fields)
 
     def call_of_row(self, watch: Watch, row: int) -> Call | None:  # noqa: ARG002 - of every view
         """Return the call of a row that probes at both ends recorded. Raises IndexError if it was dropped."""
