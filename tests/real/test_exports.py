@@ -29,8 +29,9 @@ from tui.compose.probe_exports import exported
 TRACING = "/sys/kernel/tracing"
 SPECS = (
     "f shmem_file_llseek%both file->f_pos offset whence $retval",
-    "f do_sys_openat2 filename:ustring dfd how->flags if dfd != 3",
-    "f wake_up_new_task p->pid p->prio p->in_execve $comm",
+    "f do_sys_openat2 filename:ustring dfd how->flags if dfd == AT_FDCWD",
+    "f wake_up_new_task p->pid p->prio p->in_execve $comm p->real_cred->uid p->cpus_mask.bits[0] p->comm:string",
+    "f vfs_open%return $retval if ret != -EACCES",
 )
 """Nothing that reading the events does: two that read would have each other read for ever."""
 FIRST = "shmem_file_llseek__entry"
@@ -208,7 +209,7 @@ def compare(guest: Guest, planner: Planner, dialect: str) -> None:
     assert not lacking and not surplus, (list(lacking)[:5], list(surplus)[:5], len(mine), len(theirs), said[-500:])
     assert mine, (span, text[-1500:], said)
     assert {each.event for each in mine} == {
-        *(FIRST, "shmem_file_llseek__exit", "do_sys_openat2__entry", "wake_up_new_task__entry")
+        *(FIRST, "shmem_file_llseek__exit", "do_sys_openat2__entry", "wake_up_new_task__entry", "vfs_open__exit")
     }
     values = {pair for each in mine for pair in each.values}
     assert {("offset", "10"), ("ret", "15"), ("f_pos", "0"), ("filename", '"/no/such/file"')} <= values
@@ -298,7 +299,7 @@ def test_what_a_killed_script_leaves_is_found(scripted: Guest) -> None:
             holds = "ls -l $p/fd 2>/dev/null | grep -q trace_pipe"
             scripted.run(f"for p in /proc/[0-9]*; do {holds} && kill ${{p#/proc/}}; done; true")
             (one,) = leftovers.find(target)
-            assert len(one.events) == 4
+            assert len(one.events) == 5
             assert not leftovers.remove(target, one)
         finally:
             target.close()

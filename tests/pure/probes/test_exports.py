@@ -14,8 +14,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from probes.command import parse_armable
-from probes.export.bpftrace_filter import condition
-from probes.export.bpftrace_value import BpftraceValue
+from probes.export.bpftrace.condition import condition
+from probes.export.bpftrace.value import BpftraceValue
 from probes.export.comment import write as write_comment
 from probes.export.dialect import CannotExport
 from probes.export.export import DIALECTS, dialect_named, export
@@ -176,10 +176,10 @@ def test_perf_says_that_it_shows_fields_of_events_without_the_types_they_were_gi
 
 def test_bpftrace_shows_a_field_of_an_event_as_wide_as_its_type() -> None:
     for kind, value in {
-        ":x8": "(uint64)(uint8)(args->next_prio)",
-        ":s16": "(int64)(int16)(args->next_prio)",
-        ":x32": "(uint64)(uint32)(args->next_prio)",
-        "": "(uint64)(args->next_prio)",
+        ":x8": "(uint8)args->next_prio",
+        ":s16": "(int16)args->next_prio",
+        ":x32": "(uint32)args->next_prio",
+        "": "    args->next_prio",
     }.items():
         assert f"{value});" in text_of("bpftrace", f"e sched.sched_switch $next_prio{kind}")
 
@@ -192,13 +192,11 @@ def test_two_probes_of_one_name_are_refused() -> None:
 
 def test_filters_become_conditions() -> None:
     fields = {
-        "count": BpftraceValue("", (), "(uint64)(arg2)"),
+        "count": BpftraceValue("", (), "arg2"),
         "name": BpftraceValue("", (), "str(kptr(arg1))", is_text=True),
     }
-    assert condition('!(count > 0x10) && name == "a"', fields) == (
-        '! ( (uint64)(arg2) > 16 ) && str(kptr(arg1)) == "a"'
-    )
-    assert condition("count & 010", fields) == "((uint64)(arg2) & 8) != 0"
+    assert condition('!(count > 0x10) && name == "a"', fields) == ('! ( arg2 > 16 ) && str(kptr(arg1)) == "a"')
+    assert condition("count & 010", fields) == "(arg2 & 8) != 0"
     assert condition('name ~ "ab*"', fields) == 'strncmp(str(kptr(arg1)), "ab", 2) == 0'
     for negated in ("!count == 5", "!count > 5", "!count & 4", '!name ~ "ab*"', '!name == "a"'):
         said = condition(negated, fields)
@@ -371,7 +369,7 @@ def test_bpftrace_strings_are_strings(text: str) -> None:
     bare = re.sub(r'"(?:[^"\\]|\\.)*"', "S", code)
     assert (
         bare
-        == "kprobe:vfs_read/comm == S/{  printf(S,    comm, tid, cpu, nsecs / 1000000000, (nsecs / 1000) % 1000000);}"
+        == "kprobe:vfs_read/comm == S/{  printf(S,    comm, tid, cpu, nsecs / 1000000000, nsecs / 1000 % 1000000);}"
     )
 
 
