@@ -77,7 +77,7 @@ def _predicate(
             raise CannotExport(f"{name}: patterns are for text")
         number = int(word, 0) if not re.fullmatch(r"-?0\d+", word) else int(word, 8)
         said, left = names.get((name, number), str(number)), bracketed(field.compared)
-        return f"({left} & {said}) != 0" if operator == "&" else f"{field.compared} {operator} {said}"
+        return f"{left} & {said}" if operator == "&" else f"{field.compared} {operator} {said}"
     words = word[1:-1]
     if not is_plain(words) or "\\" in words:
         raise CannotExport(f"{name}: the text can't be said: {words}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from probes.export.bpftrace.value import COMM, BpftraceValue, number, text
 from probes.export.dialect import CannotExport
@@ -18,15 +19,30 @@ _SYSCALLS = "syscalls"
 _SIZES = (1, 2, 4, 8)
 
 
-def all_fields(event: PlannedEvent, environment: Environment) -> list[tuple[str, BpftraceValue]]:
-    """Return all fields of an event by name. Raises CannotExport where one has no counterpart, or all are unknown."""
+class EventFields(NamedTuple):
+    """Fields of an event that bpftrace prints."""
+
+    values: list[tuple[str, BpftraceValue]]
+    left_out: list[str]
+    """Declarations of the fields without a counterpart."""
+
+
+def all_fields(event: PlannedEvent, environment: Environment) -> EventFields:
+    """Return all fields of an event by name. Raises CannotExport where none has a counterpart, or all are unknown."""
     known = environment.event(event.group, event.event) if environment.event is not None else None
     if known is None:
         raise CannotExport("its fields are unknown here; name those to print: e GROUP.EVENT $field")
-    unnamed = [each.name for each in known if not re.fullmatch(r"\w+", each.name, re.ASCII)]
-    if unnamed:
-        raise CannotExport(f"no name of a field: {unnamed[0]}")
-    return [(each.name, _shown(each, event.group)) for each in known]
+    found = EventFields([], [])
+    for each in known:
+        if event.group == _SYSCALLS and each.name.startswith("__"):
+            continue  # the number, which the event's name says, and what another field points to
+        try:
+            found.values.append((each.name, _shown(each, event.group)))
+        except CannotExport:
+            found.left_out.append(f"{each.type} {each.name}")
+    if found.left_out and not found.values:
+        raise CannotExport(f"bpftrace prints no field of it: {', '.join(found.left_out)}")
+    return found
 
 
 def field_value(arg: FetchArg, fields: Mapping[str, StaticEventField], group: str) -> BpftraceValue:
@@ -60,6 +76,11 @@ def _own(known: StaticEventField) -> str:
 
 
 def _shown(known: StaticEventField, group: str) -> BpftraceValue:
+    """Return a field as the event prints it. Raises CannotExport for one without a counterpart."""
+    if not re.fullmatch(r"\w+", known.name, re.ASCII):
+        raise CannotExport(f"no name of a field: {known.name}")
+    if known.type == "int" and group == _SYSCALLS:
+        return BpftraceValue("%d", (f"args->{known.name}",), f"(int32)args->{known.name}")
     if known.type in _POINTERS and group != _SYSCALLS:
         return number(f"args->{known.name}", "x64", "u64")
     if _LENGTH.fullmatch(known.type) or known.type in (_ELSEWHERE, *_POINTERS):

@@ -117,7 +117,8 @@ def _pointer(expression: Expression, place: ValuePlace) -> str:
         return "retval"
     if isinstance(expression, Stack):
         slot = kstrtoul(expression.number or "0", 10) or 0
-        return f'*(uint64*)kptr(reg("sp") + {slot * 8})' if expression.number else 'reg("sp")'
+        entry = _plus('reg("sp")', slot * 8)
+        return f"*(uint64*)kptr({entry})" if expression.number else entry
     if isinstance(expression, Register):
         if not re.fullmatch(r"[a-z0-9_]+", expression.name):
             raise CannotExport(f"{expression}: no register")

@@ -64,8 +64,11 @@ class _EventWriter:
         if unsupported:
             raise CannotExport(f"triggers are the kernel's own: {unsupported[0]}")
         if not self.event.line:
-            values = all_fields(self.event, self.types.environment)
-            return self._block(f"tracepoint:{self.event.group}:{self.event.event}", values, self.event.filter)
+            fields = all_fields(self.event, self.types.environment)
+            left_out = one_line(", ".join(fields.left_out)).rstrip(" \\")
+            comment = f"// left out: {left_out}\n" if left_out else ""
+            head = f"tracepoint:{self.event.group}:{self.event.event}"
+            return comment + self._block(head, fields.values, self.event.filter)
         try:
             command = parse_command(self.event.line)
         except ParseError as error:
