@@ -201,7 +201,7 @@ def write(plans: Sequence[Plan], facts: TargetFacts, types: Sequence[PlanTypes] 
     losses = tuple(note for note in notes_of(plans) if not note.startswith(_LOWERED))
     notes = (*losses, *_module_notes(plans))
     head = [f"{plan.probe}" for plan in plans]
-    head += [f"made by probewright for {facts.title}; as root: bpftrace THIS"]
+    head += [f"as root: bpftrace THIS; made by probewright for {facts.title}"]
     head += [text for text, holds in ((_SHORT, written.programs), (_OFFSETS, written.offsets)) if holds]
     head += [f"note: {note}" for note in notes]
     comments = "".join(f"// {one_line(line)}".rstrip(" \\") + "\n" for line in head)

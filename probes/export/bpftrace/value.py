@@ -66,4 +66,4 @@ def _cast(expression: str, sign: str, bits: str, own: str) -> str:
 
 def bracketed(expression: str) -> str:
     """Return an expression that a cast or an operator can stand before."""
-    return expression if re.fullmatch(r"[\w.]+(?:(?:->|\.)\w+|\[\d+\])*", expression) else f"({expression})"
+    return expression if re.fullmatch(r"(?:\w|->|[.\[\]])++", expression) else f"({expression})"
