@@ -44,7 +44,7 @@ PUT = r"""
 put() { message=$( { printf '%s\n' "$2" | dd ibs=4096 obs=65536 >>"$1"; } 2>&1 ); }
 arm() {
   put "$1" "$2" && return
-  say "refused: $2: $message"
+  say "refused: $2: ${message%%?[0-9]+[0-9]*}"  # without what dd counts
   log=${1%/dynamic_events}
   tail -n 3 "${log%%/events/*}/error_log" >&2
   exit 1
@@ -68,7 +68,7 @@ WAIT = """
 if [ -z "$seconds" ]; then wait "$reader"; ended=$?; fi
 passed=0
 while [ "$passed" -lt "${seconds:-0}" ] && kill -0 "$reader" 2>/dev/null; do
-  sleep 1 >/dev/null & wait $!
+  sleep 1 >/dev/null 2>&1 & wait $!
   passed=$((passed + 1))
 done
 """

@@ -492,3 +492,18 @@ def test_a_feature_is_left_out_only_where_the_tool_lacks_it() -> None:
     assert Feature.FPROBE_EVENTS not in dialect_named("bootconfig").lowered_for(facts)
     assert Feature.ENTRY_ARGS_AT_EXIT in dialect_named("bpftrace").lowered_for(kernel("6.1").facts)
     assert shlex.split(sh_word("a b")) == ["a b"]
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+@pytest.mark.parametrize("taken", [True, False])
+def test_a_synthetic_event_of_somebody_else_is_not_removed(shell: str, taken: bool, tmp_path: Path) -> None:
+    """Its name is global: the script removes only one that it has made."""
+    (tmp_path / "instances").mkdir()
+    (tmp_path / "dynamic_events").touch()
+    script = text_of("sh", "s:mine u64 a").replace("/sys/kernel/tracing", str(tmp_path))
+    refuses = 'put() { echo "$2" >>lines; message=taken; case $2 in s:*) false ;; esac; }\narm() {'
+    script = script.replace("arm() {", refuses if taken else refuses.replace("false", ":"), 1)
+    subprocess.run([*_shell(shell), "-c", script, "sh", "0"], cwd=tmp_path, capture_output=True)
+    lines = (tmp_path / "lines").read_text().splitlines()
+    assert any(line.startswith("s:") for line in lines)
+    assert any(line.startswith("-:synthetic/mine") for line in lines) is not taken
