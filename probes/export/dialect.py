@@ -6,7 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from btf.btf import Btf
 from probes.facts.facts import Feature, TargetFacts
+from probes.facts.lookups import UNKNOWN, Environment
 from probes.plans.plan import Plan
 
 
@@ -31,6 +33,16 @@ class ExportText(NamedTuple):
     """Differences from probewright's own output, each a line; dialects with comments have them in the text too."""
 
 
+class PlanTypes(NamedTuple):
+    """Types and lookups that a plan was lowered with."""
+
+    btf: Btf | None = None
+    """Types of the kernel, or of the module that a function is in; None: unknown."""
+    environment: Environment = UNKNOWN
+
+
+TypedWriter = Callable[[Sequence[Plan], TargetFacts, Sequence[PlanTypes]], ExportText]
+"""Function that writes plans by the types that each was lowered with."""
 Writer = Callable[[Sequence[Plan], TargetFacts], ExportText]
 """Function that writes plans as text; raises CannotExport with every reason."""
 
@@ -45,6 +57,8 @@ class ExportDialect:
     suffix: str
     """Suffix of a file with the export."""
     write: Writer
+    write_typed: TypedWriter | None = None
+    """Writer in place of `write` where types are known; None: the dialect names no types."""
     missing_features: frozenset[str] = frozenset()
     """Features that the tool can't express: probes are lowered as for a kernel without them."""
     extra_features: frozenset[str] = frozenset()

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from probes.export import bootconfig, bpftrace, comment, kernel_cmdline, perf_probe, posix_sh, trace_cmd
-from probes.export.dialect import BY_NUMBER, KPROBES_ONLY, ExportDialect, ExportText, gather
+from probes.export import bootconfig, comment, kernel_cmdline, perf_probe, posix_sh, trace_cmd
+from probes.export.bpftrace import script
+from probes.export.dialect import BY_NUMBER, KPROBES_ONLY, ExportDialect, ExportText, PlanTypes, gather
 from probes.export.fleets import ansible, kubernetes
 from probes.facts.facts import Feature, TargetFacts
 from probes.plans.plan import Plan
@@ -13,12 +14,14 @@ from probes.plans.plan import Plan
 DIALECTS = (
     ExportDialect("sh", "POSIX shell script", ".sh", posix_sh.write),
     ExportDialect("trace-cmd", "trace-cmd script", ".sh", trace_cmd.write),
-    ExportDialect("perf", "perf script", ".sh", perf_probe.write, BY_NUMBER),
+    ExportDialect("perf", "perf script", ".sh", perf_probe.write, missing_features=BY_NUMBER),
     ExportDialect(
-        "bpftrace", "bpftrace script", ".bt", bpftrace.write, BY_NUMBER, frozenset({Feature.ENTRY_ARGS_AT_EXIT})
+        *("bpftrace", "bpftrace script", ".bt", script.write, script.write),
+        missing_features=BY_NUMBER,
+        extra_features=frozenset({Feature.ENTRY_ARGS_AT_EXIT}),
     ),
-    ExportDialect("bootconfig", "boot-time tracing", ".bconf", bootconfig.write, KPROBES_ONLY),
-    ExportDialect("cmdline", "kernel command line", ".txt", kernel_cmdline.write, KPROBES_ONLY),
+    ExportDialect("bootconfig", "boot-time tracing", ".bconf", bootconfig.write, missing_features=KPROBES_ONLY),
+    ExportDialect("cmdline", "kernel command line", ".txt", kernel_cmdline.write, missing_features=KPROBES_ONLY),
     ExportDialect("ansible", "playbook for Ansible", ".yml", ansible.write),
     ExportDialect("kubernetes", "DaemonSet for Kubernetes", ".yaml", kubernetes.write),
     ExportDialect("comment", "comment in C", ".c", comment.write),
@@ -34,13 +37,16 @@ def dialect_named(name: str) -> ExportDialect:
     return next(dialect for dialect in DIALECTS if dialect.name == name)
 
 
-def export(dialect: ExportDialect, plans: Sequence[Plan], facts: TargetFacts) -> ExportText:
+def export(
+    dialect: ExportDialect, plans: Sequence[Plan], facts: TargetFacts, types: Sequence[PlanTypes] = ()
+) -> ExportText:
     """Write plans in a dialect.
 
     Args:
         dialect: a dialect of `DIALECTS`.
         plans: plans lowered for `dialect.lowered_for(facts)`.
         facts: facts of the kernel that the plans are for.
+        types: types that each plan was lowered with; empty: unknown.
 
     Raises CannotExport.
     """
@@ -50,4 +56,6 @@ def export(dialect: ExportDialect, plans: Sequence[Plan], facts: TargetFacts) ->
     )
     if dialect.name != "comment":
         gather([_HELD.format(event.event) for plan in plans for event in plan.events if event.is_of_programs])
+    if dialect.write_typed is not None:
+        return dialect.write_typed(plans, facts, types)
     return dialect.write(plans, facts)

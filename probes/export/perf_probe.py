@@ -16,7 +16,7 @@ from probes.command import UserProbe, parse_command
 from probes.export.dialect import CannotExport, ExportText, gather
 from probes.export.names import events_of, notes_of
 from probes.export.quoting import sh_word
-from probes.export.shell import BEGIN, CALM, SET_ASIDE, TRAPS, header
+from probes.export.shell import BEGIN, CALM, SET_ASIDE, TRAPS, WAIT, header
 from probes.facts.facts import TargetFacts
 from probes.fetcharg import EventField, FetchArg
 from probes.lowering.filters.field_names import first_unknown
@@ -64,9 +64,12 @@ _REPORT = """
 reader=$!
 trap 'seconds=0' INT
 seconds=''
-wait_for_end
+"""
+
+_PRINT = """
 take_away
-perf script -i "$file\""""
+perf script -i "$file"
+"""
 
 
 def write(plans: Sequence[Plan], facts: TargetFacts) -> ExportText:
@@ -94,7 +97,7 @@ def write(plans: Sequence[Plan], facts: TargetFacts) -> ExportText:
     record_all = " \\\n  ".join([begin, *records])
     text = header("perf script", plans, facts, (*_USAGE, *(f"note: {n}" for n in notes[len(notes_of(plans)) :])))
     text += BEGIN + _NEEDS + "\ntake_away() {\n" + CALM + _TAKE_AWAY + TRAPS + "\n" + "\n".join(_calls(adds))
-    text += f'\n{_FOLLOW}{SET_ASIDE}{record_all} \\\n  -- "$@" >&2 &{_REPORT}\n'
+    text += f'\n{_FOLLOW}{SET_ASIDE}{record_all} \\\n  -- "$@" >&2 &{_REPORT}{WAIT}{_PRINT}'
     return ExportText(text, tuple(notes))
 
 

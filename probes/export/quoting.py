@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+_BARE = re.compile(r"[A-Za-z0-9_./:-]*")
 _PLAIN = re.compile(r"[ -~]*\Z")
 
 
@@ -60,8 +61,11 @@ def sh_parts(text: str, name: re.Pattern[str], variable: str) -> str:
     """
     word, at = "", 0
     for match in name.finditer(text):
-        if match.start() > at:
-            word += sh_word(text[at : match.start()])
-        word += f'"${variable}"'
+        word += _bare(text[at : match.start()]) + f'"${variable}"'
         at = match.end()
-    return word + (sh_word(text[at:]) if at < len(text) or not word else "")
+    return word + _bare(text[at:]) or "''"
+
+
+def _bare(text: str) -> str:
+    """Return a part of a word, without quotes where it needs none."""
+    return text if _BARE.fullmatch(text) else sh_word(text)

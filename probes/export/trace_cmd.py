@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from probes.export.dialect import CannotExport, ExportText, gather
 from probes.export.names import events_of, notes_of
 from probes.export.quoting import sh_word
-from probes.export.shell import BEGIN, CALM, INSTANCE, MAKE_INSTANCE, SET_ASIDE, TRAPS, Script, header
+from probes.export.shell import BEGIN, CALM, INSTANCE, MAKE_INSTANCE, PUT, SET_ASIDE, TRAPS, WAIT, Script, header
 from probes.facts.facts import TargetFacts
 from probes.plans.plan import Plan, PlannedEvent
 
@@ -28,7 +28,7 @@ if ! command -v trace-cmd >/dev/null; then
 fi
 """
 
-_STOP = """
+_STOP = """\
   if [ -n "$reader" ]; then
     kill -INT "$reader" 2>/dev/null
     wait "$reader" 2>/dev/null
@@ -44,7 +44,9 @@ while [ "$tries" -lt 600 ] && kill -0 "$reader" 2>/dev/null && ! grep -q 1 LAST;
   tries=$((tries + 1))
   nap
 done 2>/dev/null
-wait_for_end
+"""
+
+_PRINT = """
 take_away
 trace-cmd report -i "$file"
 """
@@ -54,7 +56,7 @@ def write(plans: Sequence[Plan], facts: TargetFacts) -> ExportText:
     """Return a script for the plans. Raises CannotExport for text with NUL in it."""
     events = events_of(plans)
     gather([f"{e.event}: trace-cmd records each event that it gives a trigger" for e in events if not e.recorded])
-    script = Script(events, instance=True)
+    script = Script(events)
     try:
         for event in events:
             script.define(event)
@@ -62,15 +64,14 @@ def write(plans: Sequence[Plan], facts: TargetFacts) -> ExportText:
     except ValueError as error:
         raise CannotExport(str(error)) from None
     record = " \\\n  ".join(['trace-cmd record -q -o "$file" -B "probewright-$owner" -C mono', *words])
-    take_away = [
-        "\ntake_away() {\n" + CALM,
-        _STOP,
-        "\n".join(reversed(script.back)),
-        '\n  [ "$step" -lt 1 ] || remove_instance\n}\n',
-    ]
-    text = header("trace-cmd script", plans, facts, _USAGE) + BEGIN + _NEEDS + INSTANCE + "".join(take_away) + TRAPS
+    take_away = "take_away() {\n" + CALM + _STOP + script.back + "}\n"
+    text = header("trace-cmd script", plans, facts, _USAGE) + BEGIN + _NEEDS + PUT + INSTANCE + take_away + TRAPS
     last = f'"$instance"/events/{script.group(events[-1])}/{script.word(events[-1].event)}/enable'
-    text += MAKE_INSTANCE + "\n".join(script.forth) + f"\n{SET_ASIDE}{record} >&2 &{_REPORT.replace('LAST', last)}"
+    text += (
+        MAKE_INSTANCE
+        + "\n".join(script.forth)
+        + f"\n{SET_ASIDE}{record} >&2 &{_REPORT.replace('LAST', last)}{WAIT}{_PRINT}"
+    )
     return ExportText(text, notes_of(plans))
 
 

@@ -29,8 +29,10 @@ from tui.compose.probe_exports import exported
 TRACING = "/sys/kernel/tracing"
 SPECS = (
     "f shmem_file_llseek%both file->f_pos offset whence $retval",
-    "f do_sys_openat2 filename:ustring dfd how->flags if dfd != 3",
-    "f wake_up_new_task p->pid p->prio p->in_execve $comm",
+    "f do_sys_openat2 filename:ustring dfd how->flags if dfd == AT_FDCWD",
+    "f wake_up_new_task p->pid p->prio p->in_execve $comm p->real_cred->uid p->cpus_mask.bits[0] p->comm:string",
+    "f vfs_open%return $retval if ret != -EACCES",
+    "p security_file_open %di file->f_path.dentry->d_name.name:string file->f_flags",  # a register: no fentry
 )
 """Nothing that reading the events does: two that read would have each other read for ever."""
 FIRST = "shmem_file_llseek__entry"
@@ -186,6 +188,9 @@ def compare(guest: Guest, planner: Planner, dialect: str) -> None:
     watch = Watch(planner)
     probes = [parse_armable(spec) for spec in SPECS]
     made = exported(planner, probes, dialect_named(dialect))
+    if dialect == "bpftrace":
+        assert "\nfr:shmem_file_llseek\n" in made.text and "args->file->f_pos, args->offset" in made.text
+        assert "((struct file *)arg0)->f_flags" in made.text and "kptr(" not in made.text
     put(guest, "/tmp/export", made.text)
     put(guest, "/tmp/workload", WORKLOAD)
     try:
@@ -208,7 +213,8 @@ def compare(guest: Guest, planner: Planner, dialect: str) -> None:
     assert not lacking and not surplus, (list(lacking)[:5], list(surplus)[:5], len(mine), len(theirs), said[-500:])
     assert mine, (span, text[-1500:], said)
     assert {each.event for each in mine} == {
-        *(FIRST, "shmem_file_llseek__exit", "do_sys_openat2__entry", "wake_up_new_task__entry")
+        *(FIRST, "shmem_file_llseek__exit", "do_sys_openat2__entry", "wake_up_new_task__entry", "vfs_open__exit"),
+        "security_file_open__entry",
     }
     values = {pair for each in mine for pair in each.values}
     assert {("offset", "10"), ("ret", "15"), ("f_pos", "0"), ("filename", '"/no/such/file"')} <= values
@@ -266,7 +272,7 @@ def test_a_shell_script_ends_with_its_reader_and_with_its_time(scripted: Guest) 
     scripted.run("rm -f /tmp/enough")
     try:
         line = scripted.run(f"{work} sh /tmp/export | head -n 1; touch /tmp/enough; wait").decode()
-        assert re.search(r"shmem_file_|do_sys_openat2__|wake_up_new_task__", line)
+        assert re.search(r"(?:shmem_file_llseek|do_sys_openat2|wake_up_new_task|vfs_open|security_file_open)__", line)
         assert left(scripted) == ""
         scripted.run("rm /tmp/enough")
         text = scripted.run(f"{work} sh /tmp/export 3; echo status $?; touch /tmp/enough; wait").decode()
@@ -298,7 +304,7 @@ def test_what_a_killed_script_leaves_is_found(scripted: Guest) -> None:
             holds = "ls -l $p/fd 2>/dev/null | grep -q trace_pipe"
             scripted.run(f"for p in /proc/[0-9]*; do {holds} && kill ${{p#/proc/}}; done; true")
             (one,) = leftovers.find(target)
-            assert len(one.events) == 4
+            assert len(one.events) == 6
             assert not leftovers.remove(target, one)
         finally:
             target.close()

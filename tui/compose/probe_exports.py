@@ -14,7 +14,7 @@ from kernel.connection.symbol_addresses import with_function_name
 from kernel.errors import KernelError
 from kernel.safe_files.new_file import create
 from probes.command import Armable, is_function
-from probes.export.dialect import CannotExport, ExportDialect, ExportText
+from probes.export.dialect import CannotExport, ExportDialect, ExportText, PlanTypes
 from probes.export.export import DIALECTS, export
 from probes.facts.lookups import UNKNOWN
 from probes.lowering.lower import lower
@@ -51,7 +51,7 @@ def exported(planner: Planner, probes: Sequence[Armable], dialect: ExportDialect
     plans = plans_for(planner, probes, dialect)
     if loss and plans:
         plans[0] = replace(plans[0], losses=(*plans[0].losses, loss))
-    return export(dialect, plans, planner.info.facts)
+    return export(dialect, plans, planner.info.facts, _types_for(planner, probes, dialect))
 
 
 def offers(planner: Planner, probes: Sequence[Armable]) -> tuple[ProbeExport, ...]:
@@ -78,6 +78,17 @@ def plans_for(planner: Planner, probes: Iterable[Armable], dialect: ExportDialec
         plans.append(plan)
         taken |= {event.event for event in plan.events}
     return plans
+
+
+def _types_for(planner: Planner, probes: Iterable[Armable], dialect: ExportDialect) -> list[PlanTypes]:
+    """Return the types of each probe; none for a dialect that names no types."""
+    if dialect.write_typed is None:
+        return []
+    info = planner.info
+    around = info.environment.nearby
+    if info.knows_programs:  # a kernel that was not asked may take programs: those of others need not what ours do
+        around = replace(around, programs=info.program_support)
+    return [PlanTypes(planner.lookups.types_of(probe), around) for probe in probes]
 
 
 @refused_if_damaged()

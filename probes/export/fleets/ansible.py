@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from probes.export import posix_sh
+from probes.export import posix_sh, shell
 from probes.export.dialect import ExportText
 from probes.export.fleets.ansible_parts import BEGIN, END, FETCH, LOOK, TASKS, UNPACK, WAIT
 from probes.export.fleets.yaml_text import block, quoted
@@ -19,8 +19,6 @@ from probes.export.quoting import one_line
 from probes.facts.facts import TargetFacts
 from probes.plans.plan import Plan
 
-_FOLLOWS = "wait_for_end\n"
-"""Last line of the script, when all probes are armed."""
 _USAGE = """\
 #   ansible-playbook -i INVENTORY THIS [--limit HOSTS] [--check] [-e probewright_seconds=60]
 # The events of each machine come into probewright_into/MACHINE.txt, as trace_pipe prints them. Root is needed there
@@ -32,7 +30,7 @@ _USAGE = """\
 def write(plans: Sequence[Plan], facts: TargetFacts) -> ExportText:
     """Return a playbook for the plans. Raises CannotExport for text with NUL in it."""
     script = posix_sh.write(plans, facts).text
-    script = script.removesuffix(_FOLLOWS) + ": >ready\n" + _FOLLOWS
+    script = script.removesuffix(shell.WAIT) + ": >ready\n" + shell.WAIT
     header = [f"playbook for Ansible, made by probewright for {facts.title}", *(f"  {plan.probe}" for plan in plans)]
     header += [f"note: {note}" for note in notes_of(plans)]
     comments = "".join(f"# {one_line(line)}".rstrip() + "\n" for line in header)

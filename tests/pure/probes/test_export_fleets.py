@@ -27,6 +27,7 @@ from probes.export.fleets import ansible_parts
 from probes.export.fleets.kubernetes import preset_of
 from probes.export.fleets.yaml_text import block, quoted
 from probes.export.posix_sh import write as write_sh
+from probes.export.shell import WAIT
 from probes.plans.plan import Plan
 from probes.presets.read import read_preset
 from probes.presets.substitute import substitute
@@ -115,7 +116,7 @@ def test_no_playbook_is_broken_out_of(text):
     values = play["vars"]
     assert isinstance(values["probewright_script"], Unsafe)
     assert values["probewright_script"].replace(": >ready\n", "") == script
-    assert values["probewright_script"].endswith(": >ready\nwait_for_end\n")
+    assert values["probewright_script"].endswith(": >ready\n" + WAIT)
     plain = play_of(made("ansible", hostile_plan("x", immediate=True)) or "")
     for each in (play, plain):
         each["vars"].pop("probewright_script")
@@ -373,4 +374,4 @@ def test_what_a_preset_cannot_hold_is_refused():
 
 def test_the_script_is_the_one_of_the_shell():
     plan = hostile_plan("x")
-    assert write_sh([plan], FACTS).text.endswith("wait_for_end\n")
+    assert write_sh([plan], FACTS).text.endswith(WAIT)

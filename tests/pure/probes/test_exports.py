@@ -14,8 +14,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from probes.command import parse_armable
-from probes.export.bpftrace_filter import condition
-from probes.export.bpftrace_value import BpftraceValue
+from probes.export.bpftrace.condition import condition
+from probes.export.bpftrace.value import BpftraceValue
 from probes.export.comment import write as write_comment
 from probes.export.dialect import CannotExport
 from probes.export.export import DIALECTS, dialect_named, export
@@ -134,7 +134,7 @@ def test_a_trigger_that_names_our_event_follows_its_group() -> None:
     ]
     text = export(dialect_named("sh"), [Plan(parse_armable("p vfs_read"), tuple(events))], FACTS).text
     assert """'hist:keys=a:onmatch('"$group"'.made).b(a)'""" in text
-    assert "instance\"/events/'sched/sched_switch'/enable" not in text
+    assert "sched/sched_switch/enable" not in text
     boot = export(dialect_named("bootconfig"), [Plan(parse_armable("p vfs_read"), tuple(events))], FACTS).text
     assert 'actions = "hist:keys=a:onmatch(kprobes.made).b(a)"' in boot
 
@@ -176,10 +176,10 @@ def test_perf_says_that_it_shows_fields_of_events_without_the_types_they_were_gi
 
 def test_bpftrace_shows_a_field_of_an_event_as_wide_as_its_type() -> None:
     for kind, value in {
-        ":x8": "(uint64)(uint8)(args->next_prio)",
-        ":s16": "(int64)(int16)(args->next_prio)",
-        ":x32": "(uint64)(uint32)(args->next_prio)",
-        "": "(uint64)(args->next_prio)",
+        ":x8": "(uint8)args->next_prio",
+        ":s16": "(int16)args->next_prio",
+        ":x32": "(uint32)args->next_prio",
+        "": "    args->next_prio",
     }.items():
         assert f"{value});" in text_of("bpftrace", f"e sched.sched_switch $next_prio{kind}")
 
@@ -192,13 +192,11 @@ def test_two_probes_of_one_name_are_refused() -> None:
 
 def test_filters_become_conditions() -> None:
     fields = {
-        "count": BpftraceValue("", (), "(uint64)(arg2)"),
+        "count": BpftraceValue("", (), "arg2"),
         "name": BpftraceValue("", (), "str(kptr(arg1))", is_text=True),
     }
-    assert condition('!(count > 0x10) && name == "a"', fields) == (
-        '! ( (uint64)(arg2) > 16 ) && str(kptr(arg1)) == "a"'
-    )
-    assert condition("count & 010", fields) == "((uint64)(arg2) & 8) != 0"
+    assert condition('!(count > 0x10) && name == "a"', fields) == ('! ( arg2 > 16 ) && str(kptr(arg1)) == "a"')
+    assert condition("count & 010", fields) == "arg2 & 8"
     assert condition('name ~ "ab*"', fields) == 'strncmp(str(kptr(arg1)), "ab", 2) == 0'
     for negated in ("!count == 5", "!count > 5", "!count & 4", '!name ~ "ab*"', '!name == "a"'):
         said = condition(negated, fields)
@@ -270,15 +268,15 @@ def test_no_shell_script_is_broken_out_of(name: str, text: str) -> None:
 
 def _data_words(script: str) -> list[bytes]:
     """Run the lines that carry data with the functions replaced by one that prints its arguments."""
-    start = script.index("trap 'exit 1' ALRM")
+    start = script.index("trap 'exit 130' INT")
     lines = script[start:].splitlines()[1:]
     keep = "\n".join(lines)
-    found = re.search(r"^(?:do_step|add|perf record|trace-cmd record)", keep, re.MULTILINE)
+    found = re.search(r"^(?:arm|add|perf record|trace-cmd record)", keep, re.MULTILINE)
     assert found
     body = keep[found.start() :]
     body = re.split(r"^(?:# No cat|reader=|# Reading)", body, flags=re.MULTILINE)[0].replace(">&2 &", "")
     told = "told() { for each; do printf '%s\\0' \"$each\"; done; }\n"
-    names = 'do_step() { told "$@"; }; must() { told "$@"; }; add() { told "$@"; }\n'
+    names = 'arm() { told "$@"; }; add() { told "$@"; }\n'
     names += 'perf() { told "$@"; }; dd() { :; }\n'
     body = body.replace("trace-cmd record", "told")
     variables = "group=g owner=o instance=/i tracing=/t file=f seconds=\n"
@@ -326,15 +324,13 @@ def test_the_commands_of_a_comment_leave_the_top_of_tracefs_alone() -> None:
 
 
 @pytest.mark.parametrize("shell", SHELLS)
-@pytest.mark.parametrize(
-    ("asked", "seconds"), [("08", "8"), ("0009", "9"), ("0", "0"), ("000", "0"), ("10", "10"), ("", "")]
-)
-def test_seconds_are_no_octal_number(shell: str, asked: str, seconds: str) -> None:
+@pytest.mark.parametrize(("asked", "waits"), [("08", 8), ("0009", 9), ("0", 0), ("000", 0), ("10", 10)])
+def test_seconds_are_no_octal_number(shell: str, asked: str, waits: int) -> None:
     script = text_of("sh", "f vfs_read count")
-    begin = script[: script.index("\ntracing=")] + '\necho "=$seconds="; [ -z "$seconds" ] || echo $((seconds - 1))\n'
-    done = subprocess.run([*_shell(shell), "-s", asked], input=begin, capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == f"={seconds}=\n" + (f"{int(seconds) - 1}\n" if seconds else "")
+    begin = script[: script.index("\ntracing=")] + "\nreader=$$; sleep() { :; }\n"
+    end = script[script.index("if [ -z") :] + 'echo "$passed"\n'
+    done = subprocess.run([*_shell(shell), "-s", asked], input=begin + end, capture_output=True, text=True)
+    assert (done.returncode, done.stderr, done.stdout) == (0, "", f"{waits}\n")
 
 
 @given(text=ANY)
@@ -371,7 +367,7 @@ def test_bpftrace_strings_are_strings(text: str) -> None:
     bare = re.sub(r'"(?:[^"\\]|\\.)*"', "S", code)
     assert (
         bare
-        == "kprobe:vfs_read/comm == S/{  printf(S,    comm, tid, cpu, nsecs / 1000000000, (nsecs / 1000) % 1000000);}"
+        == "kprobe:vfs_read/comm == S/{  printf(S,    comm, tid, cpu, nsecs / 1000000000, nsecs / 1000 % 1000000);}"
     )
 
 
@@ -464,7 +460,7 @@ def test_events_that_end_early_are_told(shell: str, asked: list[str], tmp_path: 
     script = made("sh", Plan(StaticEvent("sched/sched_switch"), (event,))) or ""
     script = script.replace("/sys/kernel/tracing", str(tracing))
     # a file system of tracefs makes these
-    script = script.replace("\ntry ", '\nmkdir -p "$instance/events/sched/sched_switch"; try ', 1)
+    script = script.replace("\necho mono", '\nmkdir -p "$instance/events/sched/sched_switch"; echo mono', 1)
     for reads, status in (("", 1), (': >"$instance/trace_pipe"', 0)):
         done = subprocess.run(
             [*_shell(shell), "-c", script.replace("\ndd if=", f"\n{reads}\ndd if=", 1), "sh", *asked],
@@ -496,3 +492,18 @@ def test_a_feature_is_left_out_only_where_the_tool_lacks_it() -> None:
     assert Feature.FPROBE_EVENTS not in dialect_named("bootconfig").lowered_for(facts)
     assert Feature.ENTRY_ARGS_AT_EXIT in dialect_named("bpftrace").lowered_for(kernel("6.1").facts)
     assert shlex.split(sh_word("a b")) == ["a b"]
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+@pytest.mark.parametrize("taken", [True, False])
+def test_a_synthetic_event_of_somebody_else_is_not_removed(shell: str, taken: bool, tmp_path: Path) -> None:
+    """Its name is global: the script removes only one that it has made."""
+    (tmp_path / "instances").mkdir()
+    (tmp_path / "dynamic_events").touch()
+    script = text_of("sh", "s:mine u64 a").replace("/sys/kernel/tracing", str(tmp_path))
+    refuses = 'put() { echo "$2" >>lines; message=taken; case $2 in s:*) false ;; esac; }\narm() {'
+    script = script.replace("arm() {", refuses if taken else refuses.replace("false", ":"), 1)
+    subprocess.run([*_shell(shell), "-c", script, "sh", "0"], cwd=tmp_path, capture_output=True)
+    lines = (tmp_path / "lines").read_text().splitlines()
+    assert any(line.startswith("s:") for line in lines)
+    assert any(line.startswith("-:synthetic/mine") for line in lines) is not taken

@@ -35,7 +35,7 @@ def test_every_dialect_is_printed_and_written(dialect, capsys, tmp_path):
 def test_json_holds_text_and_notes(capsys):
     assert run("--as", "bpftrace", "f do_sys_openat2 filename:ustring", "--json") == 0
     told = json.loads(capsys.readouterr().out)
-    assert told["as"] == "bpftrace" and "str(uptr(arg1))" in told["text"] and told["notes"]
+    assert told["as"] == "bpftrace" and "str(uptr(args->filename))" in told["text"] and told["notes"]
 
 
 def test_what_cannot_be_said_is_refused_with_the_reason(capsys):

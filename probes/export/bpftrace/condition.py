@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from probes.export.bpftrace_value import BpftraceValue
+from probes.export.bpftrace.constants import NO_NAMES, Names
+from probes.export.bpftrace.value import COMM, BpftraceValue, bracketed
 from probes.export.dialect import CannotExport
 from probes.export.quoting import is_plain
 
@@ -18,23 +19,21 @@ _TOKEN = re.compile(
       | (?P<no>!))\s*""",
     re.VERBOSE,
 )
+_TASK, _CPU = BpftraceValue("", (), "tid"), BpftraceValue("", (), "cpu")
 _COMMON = {
-    "common_pid": BpftraceValue("", (), "(int32)tid"),
-    "common_cpu": BpftraceValue("", (), "cpu"),
-    "CPU": BpftraceValue("", (), "cpu"),
-    "cpu": BpftraceValue("", (), "cpu"),
-    "COMM": BpftraceValue("", (), "comm", is_text=True),
-    "common_comm": BpftraceValue("", (), "comm", is_text=True),
-    "comm": BpftraceValue("", (), "comm", is_text=True),
+    "common_pid": _TASK,
+    **dict.fromkeys(("common_cpu", "CPU", "cpu"), _CPU),
+    **dict.fromkeys(("common_comm", "COMM", "comm"), COMM),
 }
 
 
-def condition(text: str, fields: Mapping[str, BpftraceValue]) -> str:
+def condition(text: str, fields: Mapping[str, BpftraceValue], names: Names = NO_NAMES) -> str:
     """Return the condition, without the slashes around it.
 
     Args:
         text: the filter.
         fields: values by field name.
+        names: names to write for numbers.
 
     Raises CannotExport with the reason, without the event's name.
     """
@@ -55,7 +54,7 @@ def condition(text: str, fields: Mapping[str, BpftraceValue]) -> str:
             ["operator", "number"],
             ["operator", "string"],
         ):
-            predicate = _predicate(word, tokens[index + 1][1], tokens[index + 2], fields)
+            predicate = _predicate(word, tokens[index + 1][1], tokens[index + 2], fields, names)
             # The kernel's `!` applies to the whole predicate, C's only to its first operand.
             parts.append(f"({predicate})" if parts and parts[-1] == "!" else predicate)
             index += 3
@@ -64,7 +63,9 @@ def condition(text: str, fields: Mapping[str, BpftraceValue]) -> str:
     return " ".join(parts)
 
 
-def _predicate(name: str, operator: str, operand: tuple[str, str], fields: Mapping[str, BpftraceValue]) -> str:
+def _predicate(
+    name: str, operator: str, operand: tuple[str, str], fields: Mapping[str, BpftraceValue], names: Names
+) -> str:
     field = fields.get(name) or _COMMON.get(name)
     if field is None or not field.compared:
         raise CannotExport(f"{name}: bpftrace can't compare it")
@@ -75,7 +76,8 @@ def _predicate(name: str, operator: str, operand: tuple[str, str], fields: Mappi
         if operator == "~":
             raise CannotExport(f"{name}: patterns are for text")
         number = int(word, 0) if not re.fullmatch(r"-?0\d+", word) else int(word, 8)
-        return f"({field.compared} & {number}) != 0" if operator == "&" else f"{field.compared} {operator} {number}"
+        said, left = names.get((name, number), str(number)), bracketed(field.compared)
+        return f"{left} & {said}" if operator == "&" else f"{field.compared} {operator} {said}"
     words = word[1:-1]
     if not is_plain(words) or "\\" in words:
         raise CannotExport(f"{name}: the text can't be said: {words}")

@@ -1,12 +1,12 @@
-"""Translate a probe's values to bpftrace: what the kernel's fetchargs read, by registers and offsets."""
+"""Translate a probe's values to bpftrace by registers and offsets, as the kernel's fetchargs read them."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
 
+from probes.export.bpftrace.value import COMM, BpftraceValue, number, text
 from probes.export.dialect import CannotExport
 from probes.export.quoting import is_plain
 from probes.fetcharg import (
@@ -30,18 +30,6 @@ _MAX_ELEMENTS = 16
 """Largest number of array elements: each is a separate value, and a BPF program's stack has 512 bytes."""
 
 
-class BpftraceValue(NamedTuple):
-    """A value in bpftrace."""
-
-    format: str
-    """Conversion for printf: `name=%d` without the name."""
-    values: tuple[str, ...]
-    """Expressions for the conversion."""
-    compared: str = ""
-    """Expression in a filter; empty: a filter can't name the value."""
-    is_text: bool = False
-
-
 @dataclass(frozen=True, slots=True)
 class ValuePlace:
     """Place where values are read."""
@@ -57,7 +45,7 @@ def bpftrace_value_of(arg: FetchArg, place: ValuePlace) -> BpftraceValue:
     """Translate a fetcharg. Raises CannotExport with the reason, without the event's name."""
     kind = arg.type or "x64"
     if isinstance(arg.expression, Comm):
-        return BpftraceValue('\\"%s\\"', ("comm",), "comm", is_text=True)
+        return COMM
     if isinstance(arg.expression, Immediate):
         return _immediate(arg.expression, kind)
     array = _ARRAY.fullmatch(kind)
@@ -67,64 +55,45 @@ def bpftrace_value_of(arg: FetchArg, place: ValuePlace) -> BpftraceValue:
 
 
 def _immediate(expression: Immediate, kind: str) -> BpftraceValue:
-    text = expression.text
-    if text.startswith('"'):
-        words = text[1:].removesuffix('"')
+    if expression.text.startswith('"'):
+        words = expression.text[1:].removesuffix('"')
         if not is_plain(words):
             raise CannotExport(f"{expression}: text that is not printable")
         return BpftraceValue('\\"' + literal(words) + '\\"', ())
-    number = kstrtol(text)
-    if number is None:
+    constant = kstrtol(expression.text)
+    if constant is None:
         raise CannotExport(f"{expression}: no number")
-    return numeric(f"{number}", kind)
+    return number(f"{constant}", kind)
 
 
-def literal(text: str) -> str:
+def literal(words: str) -> str:
     """Escape text for a format of printf, within its quotes."""
-    return text.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
+    return words.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
 
 
 def _array(arg: FetchArg, kind: str, count: int, place: ValuePlace) -> BpftraceValue:
-    number = _NUMBER.fullmatch(kind)
-    if number is None or not isinstance(arg.expression, Dereference) or not 0 < count <= _MAX_ELEMENTS:
+    width = _NUMBER.fullmatch(kind)
+    if width is None or not isinstance(arg.expression, Dereference) or not 0 < count <= _MAX_ELEMENTS:
         raise CannotExport(f"{arg}: arrays of at most {_MAX_ELEMENTS} numbers in memory can be said")
-    elements = [_scalar(arg.expression, kind, place, index * int(number[2]) // 8) for index in range(count)]
+    elements = [_scalar(arg.expression, kind, place, index * int(width[2]) // 8) for index in range(count)]
     values = tuple(value for element in elements for value in element.values)
-    return BpftraceValue("{" + ",".join(element.format for element in elements) + "}", values)
+    return BpftraceValue("{" + ",".join(element.format for element in elements) + "}", values, by_offset=True)
 
 
 def _scalar(expression: Expression, kind: str, place: ValuePlace, distance: int) -> BpftraceValue:
     """Translate a value that is no array, `behind` bytes after the address of the expression. Raises CannotExport."""
     if kind in ("string", "ustring"):
         address = _address(expression, place, kind)
-        text = f"str({'uptr' if kind == 'ustring' or place.user else 'kptr'}({address}))"
-        return BpftraceValue('\\"%s\\"', (text,), text, is_text=True)
+        space = "uptr" if kind == "ustring" or place.user else "kptr"
+        return text(f"str({space}({address}))", by_offset=True)
     bits = _BITS.fullmatch(kind)
-    size = (
-        int(bits[3]) if bits else int(match[2]) if (match := _NUMBER.fullmatch(kind)) else 8 if kind == "char" else 64
-    )
-    raw = _read(expression, size, place, distance)
+    match = _NUMBER.fullmatch(kind)
+    size = int(bits[3]) if bits else int(match[2]) if match else 8 if kind == "char" else 64
+    raw, in_memory = _read(expression, size, place, distance), isinstance(expression, Dereference)
     if bits:
         width, shift = int(bits[1]), int(bits[2])
-        return numeric(f"((({raw}) >> {shift}) & {(1 << width) - 1})", "u64")
-    return numeric(raw, kind)
-
-
-def numeric(value: str, kind: str) -> BpftraceValue:
-    """Translate a number of a type, with a cast to its width and sign. Raises CannotExport."""
-    if kind in ("symbol", "symstr"):
-        return BpftraceValue("%s", (f"ksym({value})",))
-    if kind == "char":
-        return BpftraceValue("'%c'", (f"(int8)({value})",), f"(int8)({value})")
-    match = _NUMBER.fullmatch(kind)
-    if match is None:
-        raise CannotExport(f"type {kind} has no counterpart")
-    signed, bits = match[1] == "s", match[2]
-    cast = f"({'int' if signed else 'uint'}{bits})({value})"
-    formats = {"s": "%lld", "u": "%llu", "x": "0x%llx"}
-    # Sign-extended to 64 bits, the width that printf's conversion expects.
-    whole = cast if bits == "64" else f"({'int' if signed else 'uint'}64){cast}"
-    return BpftraceValue(formats[match[1]], (whole,), cast)
+        return number(f"(({raw} >> {shift}) & {(1 << width) - 1})", "u64")._replace(by_offset=in_memory)
+    return number(raw, kind, f"u{size}" if in_memory else "")._replace(by_offset=in_memory)
 
 
 def _read(expression: Expression, bits: int, place: ValuePlace, distance: int = 0) -> str:
@@ -147,8 +116,9 @@ def _pointer(expression: Expression, place: ValuePlace) -> str:
             raise CannotExport("$retval is there at the exit only")
         return "retval"
     if isinstance(expression, Stack):
-        number = kstrtoul(expression.number or "0", 10) or 0
-        return f'*(uint64*)kptr(reg("sp") + {number * 8})' if expression.number else 'reg("sp")'
+        slot = kstrtoul(expression.number or "0", 10) or 0
+        entry = _plus('reg("sp")', slot * 8)
+        return f"*(uint64*)kptr({entry})" if expression.number else entry
     if isinstance(expression, Register):
         if not re.fullmatch(r"[a-z0-9_]+", expression.name):
             raise CannotExport(f"{expression}: no register")
@@ -170,10 +140,10 @@ def _address(expression: Expression, place: ValuePlace, kind: str) -> str:
 
 
 def _offset(expression: Dereference) -> int:
-    number = kstrtol(expression.offset)
-    if number is None:
+    offset = kstrtol(expression.offset)
+    if offset is None:
         raise CannotExport(f"{expression}: no offset")
-    return number
+    return offset
 
 
 def _plus(base: str, offset: int) -> str:
