@@ -37,6 +37,8 @@ _LAST: Final = 2.0
 """Seconds for the last output of a command that has ended."""
 _MOST_WAITING: Final = 4 << 20
 """Bytes of output that wait to be taken; the command is held up by more, as by any pipe that nobody reads."""
+_MOST_ON_TERMINAL: Final = 1 << 18
+"""The same of a pseudo terminal: a screen shows no more at once, and is not to lag behind what is typed."""
 _STREAMS: Final = {b"1": "stdout", b"2": "stderr"}
 
 
@@ -72,6 +74,7 @@ class HeldProgram:
         self._ended = threading.Event()
         self._waiting: deque[OutputLine] = deque()
         self._waiting_bytes = 0
+        self._most_waiting = _MOST_WAITING
         self._changed = threading.Condition()
         self._discards = False
         self._buffer = b""
@@ -133,7 +136,7 @@ class HeldProgram:
             )
         self._runner = number(fields[1])
         if fields[2]:
-            self.has_terminal = True
+            self.has_terminal, self._most_waiting = True, _MOST_ON_TERMINAL
             self._splitters[b"1"] = TerminalParts()
         return number(fields[0])
 
@@ -261,8 +264,8 @@ class HeldProgram:
 
     def _put(self, lines: list[OutputLine]) -> None:
         with self._changed:
-            self._changed.wait_for(lambda: self._waiting_bytes < _MOST_WAITING or self._discards)
-            if self._waiting_bytes < _MOST_WAITING:
+            self._changed.wait_for(lambda: self._waiting_bytes < self._most_waiting or self._discards)
+            if self._waiting_bytes < self._most_waiting:
                 self._waiting.extend(lines)
                 self._waiting_bytes += sum(len(line.data) + 64 for line in lines)
 
