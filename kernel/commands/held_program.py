@@ -79,6 +79,8 @@ class HeldProgram:
         self._discards = False
         self._buffer = b""
         self._reader: threading.Thread | None = None
+        self._helpers: list[int] | None = None
+        """Processes of ours on the target, with the one that runs the command."""
         self._splitters: dict[bytes, LineSplitter | TerminalParts] = {
             stream: LineSplitter(name) for stream, name in _STREAMS.items()
         }
@@ -98,8 +100,9 @@ class HeldProgram:
         finally:
             if passed >= 0:
                 os.close(passed)
-        if (helpers := getattr(target, "helpers", None)) is not None:
-            helpers.append(self._runner)
+        self._helpers = getattr(target, "helpers", None)
+        if self._helpers is not None:
+            self._helpers.append(self._runner)
         self._reader = threading.Thread(target=self._read_answers, daemon=True, name="program output")
         self._reader.start()
 
@@ -200,7 +203,10 @@ class HeldProgram:
         return lines
 
     def close(self) -> None:
-        """End the command if it runs, and what runs it."""
+        """End the command if it runs, and what runs it. Safe to call twice."""
+        with contextlib.suppress(ValueError):
+            if self._helpers is not None:
+                self._helpers.remove(self._runner)
         with self._changed:
             self._discards = True
             self._changed.notify_all()

@@ -145,6 +145,8 @@ class ArmedPrograms:
         Those that are armed get other programs, under the same keys. Raises TargetUnusable, ProbeRefused, BpfRefused,
         TargetLost; with a set they record all tasks again then.
         """
+        if make is None and self._make_tasks is None:
+            return
         entries = list(self._entries.items())
         for armed, entry in entries if make is not None else ():
             if isinstance(entry.loaded, LoadedObject):

@@ -24,6 +24,7 @@ from kernel.guards.loss_counts import LossCounter
 from kernel.pump import Pump
 from kernel.session.armed_probes import ArmedProbes
 from kernel.session.armed_programs import ArmedPrograms
+from kernel.session.instance import exclude_own_processes
 from kernel.session.pause_tracing import TracingPause
 from kernel.session.session_probes import SessionProbes
 from kernel.target import Target
@@ -90,7 +91,8 @@ class Session:
             return self.probes.programs.add_tracer(partial(LoadedTracer, self.target, plan))
 
     def limit_tasks(self, tasks: Sequence[int], btf: Btf | None) -> None:
-        """Record some tasks and those that they make alone (thread ids), until it is called again; empty: all tasks.
+        """Record some tasks and those that they make alone (thread ids), until it is called again; empty: all tasks
+        but ours. Those that our processes have made since are no longer excluded, as event-fork has it.
 
         Probes with programs get other programs, under the same keys. Hist triggers and the counts of events are of
         all tasks (`__trace_trigger_soft_disabled`, kernel/trace/trace_events_trigger.c). Raises TargetUnusable,
@@ -106,6 +108,7 @@ class Session:
             except FileRefused as error:
                 self.probes.programs.limit_tasks(None)
                 raise TargetUnusable(f"{self.target.name}: events can't be limited to a command ({error})") from None
+            exclude_own_processes(self.target, self.instance, append=False)
 
     def cmdlines(self) -> dict[int, str]:
         """Return the names of tasks by thread id, as far as the kernel remembers them, and those that programs have

@@ -80,7 +80,8 @@ class ArmedSet:
                 session.probes.programs.hold()
 
     def limit_tasks(self, tasks: Sequence[int]) -> None:
-        """Record some tasks and those that they make alone (thread ids), until it is called again; empty: all tasks.
+        """Record some tasks and those that they make alone (thread ids), until it is called again; empty: all tasks
+        but ours. Those that our processes have made since, as a command, are no longer excluded.
 
         Raises TargetUnusable, ProbeRefused, BpfRefused: the kernel can't, and all tasks are recorded; TargetLost.
         """

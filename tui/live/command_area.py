@@ -17,7 +17,7 @@ from textual.containers import Vertical
 from textual.message import Message
 from textual.timer import Timer
 
-from tui.present.ways_out import ARM_ONE, RUNNING_KERNEL
+from tui.present.ways_out import ARM_ONE, END_COMMAND, RUNNING_KERNEL, TO_COMMAND
 from tui.workbench import Workbench
 from widgets.terminal.terminal_pane import TerminalPane
 
@@ -145,7 +145,7 @@ class CommandArea(Vertical):
         if watch is None or attempt is not self._attempt:
             self._give_up()
             return
-        self.pane.begin(wanted.line, "starting")
+        self.pane.begin(wanted.line, "starting", f"{TO_COMMAND}, {END_COMMAND}")
         self._waiting.clear()
         self.refresh_bindings()
         self._hold(watch, wanted, self.pane.terminal_size, attempt)
@@ -161,8 +161,7 @@ class CommandArea(Vertical):
         try:
             words = read_command_line(wanted.line).words
             program = HeldProgram(watch.info.target, words, size=TerminalSize(*size))
-            if wanted.limits_tasks:
-                watch.armed.limit_tasks((program.pid,))
+            watch.armed.limit_tasks((program.pid,) if wanted.limits_tasks else ())
         except KernelError as error:
             if program is not None:
                 program.close()
@@ -245,7 +244,7 @@ class CommandArea(Vertical):
             self._timer.stop()
         self.runs = False
         text = end_text(program) or f"{program.words[0]} ended with status 0"
-        self.pane.end(text)
+        self.pane.end(text.removeprefix(f"{program.words[0]} "))
         self._notify(text)
         if self._watch is not None:
             self._close(program, self._watch)

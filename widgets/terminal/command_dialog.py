@@ -28,11 +28,16 @@ class CommandWanted(NamedTuple):
     """True: armed probes record the command and what it starts alone, until it has ended."""
 
 
+class _CommandInput(SearchLine):
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "submit", "Run", key_display="enter", id="command.run", tooltip="Run the command"),
+    ]
+
+
 class CommandDialog(Dialog[CommandWanted | None]):
     """Dialog that returns the command; None: none."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "done", "Run", key_display="enter", id="command.run", tooltip="Run the command"),
         Binding("ctrl+t", "tasks", "Tasks", key_display="^t", id="command.tasks",
                 tooltip="Record only the command and what it starts, or all tasks"),
         Binding("up", "older(1)", "Before", id="command.older", tooltip="The command before"),
@@ -67,7 +72,7 @@ class CommandDialog(Dialog[CommandWanted | None]):
         """Number of the line that is shown, from the newest, 1; 0: what was typed."""
         self._typed = ""
         self._limits_tasks = limits_tasks
-        self._input = SearchLine("cat /etc/hostname")
+        self._input = _CommandInput("cat /etc/hostname")
         self._hint = Static("", markup=False, classes="hint")
         self._tasks = Static("", markup=False, classes="hint")
 
@@ -97,11 +102,8 @@ class CommandDialog(Dialog[CommandWanted | None]):
 
     @on(Input.Submitted)
     def _submitted(self, event: Input.Submitted) -> None:
-        event.stop()
-        self.action_done()
-
-    def action_done(self) -> None:
         """Return the command, if it can be run."""
+        event.stop()
         line = self._input.value.strip()
         if line and self._judge(line)[0]:
             self.dismiss(CommandWanted(line, self._limits_tasks))

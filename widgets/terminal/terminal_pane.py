@@ -92,6 +92,8 @@ class TerminalPane(Widget, can_focus=True):
         self._emulator: Emulator | None = None
         self._runs = False
         self._command = self._state_text = ""
+        self._ways = ""
+        """Text on the keys of the rows while it runs."""
         self._above = 0
         """Lines by which the picture is scrolled up from the newest output."""
 
@@ -102,12 +104,12 @@ class TerminalPane(Widget, can_focus=True):
         """Rows and columns."""
         return max(1, self.size.height), max(1, self.size.width)
 
-    def begin(self, name: str, state: str) -> None:
-        """Show an empty terminal for a command, which is about to run."""
+    def begin(self, name: str, state: str, ways: str) -> None:
+        """Show an empty terminal for a command, which is about to run; `ways`: keys of the rows for it."""
         from widgets.terminal.emulator import Emulator
 
         self._emulator = Emulator(*self.terminal_size)
-        self._runs, self._above, self._command, self.was_typed = True, 0, name, False
+        self._runs, self._above, self._command, self._ways, self.was_typed = True, 0, name, ways, False
         self.say(state)
         self.refresh_bindings()
         self.refresh()
@@ -142,7 +144,8 @@ class TerminalPane(Widget, can_focus=True):
 
     def _show_title(self) -> None:
         """Show command, state and way back; of a long command its beginning."""
-        back = "" if not self.has_focus else "  ^] to the rows" if self._runs else "  esc to the rows"
+        outside = f"  {self._ways}" if self._runs else ""
+        back = outside if not self.has_focus else "  ^] to the rows" if self._runs else "  esc to the rows"
         above = f"  {self._above} lines up" if self._above else ""
         state = safe(f"  {self._state_text}{above}{back}")
         room = max(_LEAST_TITLE, self.size.width - width(state) - 6)
@@ -158,13 +161,9 @@ class TerminalPane(Widget, can_focus=True):
             self.post_message(self.Resized())
         self._show_title()
 
-    def on_focus(self) -> None:
-        """Show the cursor and the way back."""
-        self._show_title()
-        self.refresh()
-
-    def on_blur(self) -> None:
-        """Hide them."""
+    def watch_has_focus(self, has_focus: bool) -> None:
+        """Show the cursor and the way back while the keyboard is here."""
+        super().watch_has_focus(has_focus)
         self._show_title()
         self.refresh()
 
