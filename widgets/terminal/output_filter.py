@@ -15,7 +15,7 @@ from wcwidth import wcwidth
 
 _PLAIN: Final = re.compile(r"[^\x00-\x1f\x7f-\x9f]++")
 _PASSED: Final = frozenset("\a\b\t\n\v\f\r")
-_SEQUENCE: Final = re.compile(r"\x1b(?:\[([0-?]*+)([ -/]*+)([@-~])|([\]PX^_])|[ -/]++[0-~]|([0-~]))")
+_SEQUENCE: Final = re.compile(r"\x1b(?:\[([0-?]*+)([ -/]*+)([@-~])|([\]PX^_])|[ -/]++[0-~]|([0-Z\\-~]))")
 _BEGIN: Final = re.compile(r"\x1b(?:\[[0-?]*+[ -/]*+|[ -/]*+)\Z")
 """Sequence whose end has not come yet."""
 _MOST_WAITING: Final = 64

@@ -53,7 +53,8 @@ class TerminalPane(Widget, can_focus=True):
         Binding("down", "line(1)", "Down", show=False, id="terminal.down", tooltip="One line down"),
         Binding("home", "ends(-1)", "First", show=False, id="terminal.first", tooltip="To the oldest output"),
         Binding("end", "ends(1)", "Last", show=False, id="terminal.last", tooltip="To the newest output"),
-        Binding("escape", "back", "Rows", id="terminal.back", tooltip="Back to the rows, once the command has ended"),
+        Binding("escape", "back", "Rows", show=False, id="terminal.back",
+                tooltip="Back to the rows, once the command has ended"),
     ]  # fmt: skip
 
     DEFAULT_CSS = """
@@ -145,7 +146,7 @@ class TerminalPane(Widget, can_focus=True):
     def _show_title(self) -> None:
         """Show command, state and way back; of a long command its beginning."""
         outside = f"  {self._ways}" if self._runs else ""
-        back = outside if not self.has_focus else "  ^] to the rows" if self._runs else "  esc to the rows"
+        back = "  ^] to the rows" if self.has_focus else outside
         above = f"  {self._above} lines up" if self._above else ""
         state = safe(f"  {self._state_text}{above}{back}")
         room = max(_LEAST_TITLE, self.size.width - width(state) - 6)
