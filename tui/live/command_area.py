@@ -34,6 +34,7 @@ _TO_KILL: Final = 2.0
 _SHARE: Final = 0.4
 """Share of the screen's rows that the terminal takes."""
 _LEAST_ROWS: Final = 5
+_BORDER: Final = 1
 _MOST_LINES: Final = 50
 """Command lines that are kept for another run."""
 
@@ -97,7 +98,13 @@ class CommandArea(Vertical):
 
     def take_share(self) -> None:
         """Give the terminal its share of the screen."""
-        self.styles.height = max(_LEAST_ROWS, round(self.screen.size.height * _SHARE))
+        self.styles.height = self._terminal_size[0] + _BORDER
+
+    @property
+    def _terminal_size(self) -> tuple[int, int]:
+        """Rows and columns of the terminal, as soon as it is shown."""
+        columns, rows = self.screen.size
+        return max(_LEAST_ROWS, round(rows * _SHARE)) - _BORDER, max(1, columns)
 
     # -- begin -------------------------------------------------------------------------------------------------------
 
@@ -137,18 +144,14 @@ class CommandArea(Vertical):
         self._bench.keyboard.begins("command")
         self.display = True
         self.take_share()
-        self.call_after_refresh(self._start, wanted, self._attempt)
-
-    def _start(self, wanted: CommandWanted, attempt: object) -> None:
-        """Start a command; the terminal has its size now."""
         watch = self._bench.current_watch
-        if watch is None or attempt is not self._attempt:
+        if watch is None:
             self._give_up()
             return
-        self.pane.begin(wanted.line, "starting", f"{TO_COMMAND}, {END_COMMAND}")
+        self.pane.begin(wanted.line, "starting", f"{TO_COMMAND}, {END_COMMAND}", self._terminal_size)
         self._waiting.clear()
         self.refresh_bindings()
-        self._hold(watch, wanted, self.pane.terminal_size, attempt)
+        self._hold(watch, wanted, self._terminal_size, self._attempt)
 
     @work(thread=True, group="command")
     def _hold(self, watch: Watch, wanted: CommandWanted, size: tuple[int, int], attempt: object) -> None:

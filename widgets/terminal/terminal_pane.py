@@ -94,7 +94,6 @@ class TerminalPane(Widget, can_focus=True):
         self._runs = False
         self._command = self._state_text = ""
         self._ways = ""
-        """Text on the keys of the rows while it runs."""
         self._above = 0
         """Lines by which the picture is scrolled up from the newest output."""
 
@@ -105,11 +104,18 @@ class TerminalPane(Widget, can_focus=True):
         """Rows and columns."""
         return max(1, self.size.height), max(1, self.size.width)
 
-    def begin(self, name: str, state: str, ways: str) -> None:
-        """Show an empty terminal for a command, which is about to run; `ways`: keys of the rows for it."""
+    def begin(self, name: str, state: str, ways: str, size: tuple[int, int]) -> None:
+        """Show an empty terminal for a command, which is about to run.
+
+        Args:
+            name: command line.
+            state: text behind it.
+            ways: text on the keys of the rows while it runs.
+            size: rows and columns that the pane has, or will have as soon as it is shown.
+        """
         from widgets.terminal.emulator import Emulator
 
-        self._emulator = Emulator(*self.terminal_size)
+        self._emulator = Emulator(*size)
         self._runs, self._above, self._command, self._ways, self.was_typed = True, 0, name, ways, False
         self.say(state)
         self.refresh_bindings()
