@@ -29,15 +29,14 @@ class CommandWanted(NamedTuple):
 
 
 class _CommandInput(SearchLine):
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "submit", "Run", key_display="enter", id="command.run", tooltip="Run the command"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "submit", "Run", key_display="enter")]
 
 
 class CommandDialog(Dialog[CommandWanted | None]):
     """Dialog that returns the command; None: none."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "done", "Run", show=False, id="command.run", tooltip="Run the command"),
         Binding("ctrl+t", "tasks", "Tasks", key_display="^t", id="command.tasks",
                 tooltip="Record only the command and what it starts, or all tasks"),
         Binding("up", "older(1)", "Before", id="command.older", tooltip="The command before"),
@@ -102,8 +101,11 @@ class CommandDialog(Dialog[CommandWanted | None]):
 
     @on(Input.Submitted)
     def _submitted(self, event: Input.Submitted) -> None:
-        """Return the command, if it can be run."""
         event.stop()
+        self.action_done()
+
+    def action_done(self) -> None:
+        """Return the command, if it can be run."""
         line = self._input.value.strip()
         if line and self._judge(line)[0]:
             self.dismiss(CommandWanted(line, self._limits_tasks))
