@@ -13,6 +13,7 @@ from tests.interface.test_guards import Kernel, ask_for
 from tests.interface.widget_host import Host, paste, screen_text, until
 from tests.real.processes import ended
 from tui.help import help_of
+from tui.present.ways_out import END_COMMAND, TO_COMMAND
 from widgets.footer import KeyFooter
 from widgets.terminal.command_dialog import CommandDialog
 from widgets.terminal.terminal_pane import TerminalPane
@@ -111,9 +112,9 @@ async def test_letters_are_for_the_command_and_one_key_goes_back(running):
         await until(lambda: app.screen is app.places.live, pilot)
         await pilot.press("ctrl+right_square_bracket")
         await until(lambda: app.focused is not area(app).pane, pilot)
-        await until(lambda: "r gives it the keys, X ends it" in shown(app), pilot)
+        await until(lambda: f"{TO_COMMAND}, {END_COMMAND}" in shown(app), pilot)
         await pilot.pause(0.5)
-        await pilot.press("r")
+        await pilot.press(*TO_COMMAND.keys)
         await until(lambda: app.focused is area(app).pane, pilot)
         # It ends while it has the keyboard: what is typed on is for nobody.
         await pilot.press("ctrl+c")
@@ -134,7 +135,7 @@ async def test_a_command_that_does_not_listen_is_killed_and_both_is_said(running
         await pilot.press("f12")
         await until(lambda: app.focused is not area(app).pane, pilot)
         await pilot.pause(0.5)
-        await pilot.press("X")
+        await pilot.press(*END_COMMAND.keys)
         await until(lambda: "SIGTERM was sent, SIGKILL follows" in shown(app), pilot)
         await until(lambda: "was ended by SIGKILL" in shown(app), pilot)
 

@@ -32,11 +32,12 @@ if not child:
     os.pread(fd, {READ}, 0)
     os._exit(0)
 os.waitpid(child, 0)
-print("\\x1b[32mtasks\\x1b[0m", os.getpid(), child, *os.get_terminal_size(), sys.stdin.readline().strip())
+print("\\x1b[32mtasks\\x1b[0m", os.getpid(), child, *os.get_terminal_size())
+print("got", sys.stdin.readline().strip())
 os._exit(3)
 """
 """Four reads of a length of their own, by two tasks."""
-ROW = re.compile(rf"^ *(\d+\.\d+) +\d+  \S*?[- ](\d+) +vfs_read__entry +{READ}\b", re.MULTILINE)
+ROW = re.compile(rf"^ *\d+\.\d+ +\d+  \S*?[- ](\d+) +vfs_read__entry +{READ}\b", re.MULTILINE)
 
 
 SPEC = "f vfs_read%both count"
@@ -89,7 +90,7 @@ def test_only_the_command_is_recorded_while_it_runs(guest: Guest, tmp_path: Path
         terminal.wait(lambda screen: [int(one) for one in reads(screen)][-4:] == [command] * 3 + [child])
         # Its terminal has the keyboard: no letter is a command, and what is typed is its input.
         terminal.press("D", "Enter")
-        terminal.wait(lambda screen: f"tasks {command} {child} 120 15 D" in screen)
+        terminal.wait(lambda screen: "got D" in screen)
         screen = terminal.wait(lambda screen: "ended with status 3" in screen)
         assert "armed 1" in screen
         # All tasks are recorded again.
