@@ -38,7 +38,7 @@ _LAST: Final = 2.0
 _MOST_WAITING: Final = 4 << 20
 """Bytes of output that wait to be taken; the command is held up by more, as by any pipe that nobody reads."""
 _MOST_ON_TERMINAL: Final = 1 << 18
-"""The same of a pseudo terminal: a screen shows no more at once, and is not to lag behind what is typed."""
+"""Bytes likewise of a pseudo terminal: its screen is not to lag behind what is typed."""
 _STREAMS: Final = {b"1": "stdout", b"2": "stderr"}
 
 

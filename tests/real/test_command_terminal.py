@@ -59,6 +59,7 @@ def begin(terminal: Tmux, line: str) -> None:
     terminal.wait(lambda screen: "Run a command on" in screen)
     terminal.press(line)
     terminal.wait(lambda screen: line in screen)
+    time.sleep(2 * PAUSE)  # as Enter behind a change is nothing
     terminal.press("Enter")
 
 
@@ -96,7 +97,7 @@ def test_only_the_command_is_recorded_while_it_runs(guest: Guest, tmp_path: Path
         # All tasks are recorded again.
         terminal.press("Escape")
         terminal.wait(lambda screen: len(reads(screen)) > 4 and str(command) not in reads(screen))
-        begin(terminal, "exit 4")
+        begin(terminal, "sh -c 'exit 4'")
         terminal.wait(lambda screen: "ended with status 4" in screen)
         terminal.press("C-q")
         assert terminal.status() == 0

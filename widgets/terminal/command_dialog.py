@@ -78,7 +78,7 @@ class CommandDialog(Dialog[CommandWanted | None]):
     def compose(self) -> ComposeResult:
         """Yield the line, and what is said of it."""
         with Vertical(classes="box"):
-            yield Static(Content.styled(safe(f"Run a command on {self._machine}, under the armed probes"), "bold"))
+            yield Static(Content.styled(safe(f"Run a command on {self._machine}"), "bold"))
             yield self._input
             yield self._hint
             yield self._tasks

@@ -14,6 +14,7 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
+from foreign.count_text import counted
 from widgets.safe_text import cut, safe, width
 from widgets.terminal.typed_bytes import bytes_of, pasted
 
@@ -153,7 +154,7 @@ class TerminalPane(Widget, can_focus=True):
         """Show command, state and way back; of a long command its beginning."""
         outside = f"  {self._ways}" if self._runs else ""
         back = "  ^] to the rows" if self.has_focus else outside
-        above = f"  {self._above} lines up" if self._above else ""
+        above = f"  {counted(self._above, 'line')} up" if self._above else ""
         state = safe(f"  {self._state_text}{above}{back}")
         room = max(_LEAST_TITLE, self.size.width - width(state) - 6)
         self.border_title = Content(f"{cut(safe(self._command), room)}{state}")
