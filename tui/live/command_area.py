@@ -63,8 +63,8 @@ class CommandArea(Vertical):
             self.attempt = attempt
             self.text = text
 
-    class StillLimited(Message):
-        """The probes still record the tasks of a command alone, though it has ended."""
+    class Closed(Message):
+        """A command has ended for good; `text`: why the probes do not record all tasks again, empty: they do."""
 
         def __init__(self, text: str) -> None:
             super().__init__()
@@ -84,6 +84,8 @@ class CommandArea(Vertical):
         """Watch under which the command runs."""
         self._attempt: object | None = None
         """Start that is under way; None: none is."""
+        self._workers = 0
+        """Number of commands that are being started or ended: each changes the tasks that are recorded."""
         self._limits_tasks = True
         self._history: list[str] = []
         self._waiting: deque[bytes] = deque()
@@ -116,6 +118,9 @@ class CommandArea(Vertical):
         watch = self._bench.current_watch
         if self.runs or self._attempt is not None:
             self.pane.focus()
+            return
+        if self._workers:
+            self._notify("the command before is still being ended")
             return
         if watch is not None and not watch.info.target.is_kernel:
             self._notify(f"no command runs on a recording: {RUNNING_KERNEL}")
@@ -151,6 +156,7 @@ class CommandArea(Vertical):
         self.pane.begin(wanted.line, "starting", f"{TO_COMMAND}, {END_COMMAND}", self._terminal_size)
         self._waiting.clear()
         self.refresh_bindings()
+        self._workers += 1
         self._hold(watch, wanted, self._terminal_size, self._attempt)
 
     @work(thread=True, group="command")
@@ -176,6 +182,7 @@ class CommandArea(Vertical):
     def _held(self, event: Held) -> None:
         """Let the command run; one that was given up meanwhile ends."""
         event.stop()
+        self._workers -= 1
         if event.attempt is not self._attempt:
             self._close(event.program, event.watch)
             return
@@ -207,13 +214,17 @@ class CommandArea(Vertical):
     @on(NotHeld)
     def _not_held(self, event: NotHeld) -> None:
         event.stop()
+        self._workers -= 1
         if event.attempt is self._attempt:
             self._give_up()
             self._bench.notices.notify(event.text, title="not run", severity="error", topic="command")
 
     def _give_up(self) -> None:
-        self._attempt = None
-        self.pane.end("not run")
+        """Show no terminal: the command does not run."""
+        self._attempt, self.display = None, False
+        if self.pane.has_focus:
+            self._to_rows()
+        self.refresh_bindings()
         self._bench.keyboard.ends("command")
 
     # -- while it runs -----------------------------------------------------------------------------------------------
@@ -257,22 +268,30 @@ class CommandArea(Vertical):
             self._bench.keyboard.ends("command")
         self.refresh_bindings()
 
-    @work(thread=True, group="command")
     def _close(self, program: HeldProgram, watch: Watch) -> None:
         """End a command, and record all tasks again."""
+        self._workers += 1
+        self._end_limits(program, watch)
+
+    @work(thread=True, group="command")
+    def _end_limits(self, program: HeldProgram, watch: Watch) -> None:
         from kernel.errors import KernelError
 
+        text = ""
         program.close()
         try:
             if not watch.queue.closed and watch.live:
                 watch.armed.limit_tasks(())
         except KernelError as error:
-            self.post_message(self.StillLimited(str(error)))
+            text = str(error)
+        self.post_message(self.Closed(text))
 
-    @on(StillLimited)
-    def _still_limited(self, event: StillLimited) -> None:
+    @on(Closed)
+    def _closed_for_good(self, event: Closed) -> None:
         event.stop()
-        self._bench.notices.notify(event.text, title="all tasks are not recorded again", severity="error")
+        self._workers -= 1
+        if event.text:
+            self._bench.notices.notify(event.text, title="all tasks are not recorded again", severity="error")
 
     @on(TerminalPane.Typed)
     def _typed(self, event: TerminalPane.Typed) -> None:
