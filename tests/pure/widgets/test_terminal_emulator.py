@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from widgets.safe_text import safe
@@ -40,14 +40,14 @@ TEXT = st.one_of(
 HOSTILE = st.lists(st.one_of(SEQUENCES, TEXT), max_size=60)
 
 
-def check_bounds(emulator: Emulator) -> None:
-    """Nothing is larger than the screen and the lines that are kept; each line can be drawn."""
+def check_bounds(emulator: Emulator, widest: int = COLUMNS) -> None:
+    """Nothing is larger than the screen and the lines that are kept, as wide as it was; each line can be drawn."""
     assert (emulator.rows, emulator.columns) == (ROWS, COLUMNS)
     assert emulator.gone <= HISTORY
     for number in range(emulator.gone + ROWS):
         line = emulator.line(number)
         text = "".join(run.text for run in line)
-        assert len(text) <= COLUMNS
+        assert len(text) <= (widest if number < emulator.gone else COLUMNS)
         assert safe(text) == text
     cursor = emulator.cursor
     assert cursor is None or (0 <= cursor[0] < ROWS and 0 <= cursor[1] < COLUMNS)
@@ -82,6 +82,7 @@ def test_pieces_make_no_difference(parts: list[bytes], size: int) -> None:
 
 
 @settings(max_examples=50)
+@example([b"\x1b7", b"e" * 50], [(0, 21)])
 @given(HOSTILE, st.lists(st.tuples(st.integers(0, 30), st.integers(0, 90)), min_size=1, max_size=5))
 def test_any_size_can_be_taken_at_any_time(parts: list[bytes], sizes: list[tuple[int, int]]) -> None:
     emulator = Emulator(ROWS, COLUMNS, HISTORY)
@@ -89,7 +90,7 @@ def test_any_size_can_be_taken_at_any_time(parts: list[bytes], sizes: list[tuple
         emulator.feed(part)
         emulator.resize(*sizes[number % len(sizes)])
     emulator.resize(ROWS, COLUMNS)
-    check_bounds(emulator)
+    check_bounds(emulator, max(COLUMNS, *(columns for _, columns in sizes)))
 
 
 def test_what_never_ends_is_dropped() -> None:
