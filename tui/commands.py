@@ -208,6 +208,20 @@ COMMANDS = (
         "Record the events to a file from now on, or stop recording.",
         "live",
     ),
+    Command(
+        "run_command",
+        "r",
+        "Run",
+        "Run a command there under the armed probes, in a terminal below the rows; again: to that terminal.",
+        "live",
+    ),
+    Command(
+        "end_command",
+        "X",
+        "End command",
+        "End the command by SIGTERM, then SIGKILL; again: close its terminal.",
+        "live",
+    ),
     Command("export", "o", "Export", "Export the events: JSON lines, CSV, Parquet, Perfetto, a picture …", "live"),
     Command(
         "pane",
@@ -263,16 +277,17 @@ COMMANDS = (
 )
 
 GUARDED_ACTIONS = frozenset({
-    "answer", "arm_composed", "boot", "clear", "code", "copy", "disarm", "disarm_all", "disarm_hosts", "export",
-    "graph", "in_kernel", "losses", "measure", "probe", "record", "registers", "remedy", "retry", "save", "source",
-    "take_back", "triggers", "watch_memory",
+    "answer", "arm_composed", "boot", "clear", "code", "copy", "disarm", "disarm_all", "disarm_hosts",
+    "end_command", "export", "graph", "in_kernel", "losses", "measure", "probe", "record", "registers",
+    "remedy", "retry", "run_command", "save", "source", "take_back", "triggers", "watch_memory",
 })  # fmt: skip
 """Names of actions that destroy, write, change the kernel or open a dialog: a letter within a typed word never
 triggers one.
 """
 
 KERNEL_ACTIONS = frozenset({
-    "graph", "in_kernel", "measure", "record", "remedy", "source", "triggers", "watch_memory",
+    "end_command", "graph", "in_kernel", "measure", "record", "remedy", "run_command", "source", "triggers",
+    "watch_memory",
 })  # fmt: skip
 """Names of actions that need a kernel that runs: on a recording no footer offers them; help, and the key, say why."""
 

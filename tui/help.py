@@ -59,6 +59,11 @@ SCREENS: Final = {
         "Each call returned the error to the one above it; the one marked first returned it first.",
     ),
     "LossScreen": ScreenNote("Losses", "Lost events by CPU and by probe, with remedies."),
+    "CommandDialog": ScreenNote(
+        "Run a command",
+        "The command runs on the machine of the probes, as the user who is logged in there, once they record it. "
+        "Signs of a shell (| > ; $) hand the line to sh.",
+    ),
     "TriggerDialog": ScreenNote("Triggers", "Type a trigger; Enter adds it if this kernel accepts it."),
     "EventExportDialog": ScreenNote("Export events", "Choose a format and a file; Enter writes it."),
     "AggregateChooser": ScreenNote(
@@ -131,6 +136,7 @@ PANES: Final = {
     "SummaryPanel": HelpPane("Summary", "LiveScreen"),
     "SummaryList": HelpPane("Rows of the summary", "LiveScreen"),
     "ValueInput": HelpPane("Value to enter", "LiveScreen"),
+    "TerminalPane": HelpPane("Terminal of a command", "LiveScreen"),
     "EventDetail": HelpPane("The fields", "DetailScreen"),
     "LossPanel": HelpPane("Remedies", "LossScreen"),
     "TargetChooser": HelpPane("The list of targets", "TargetScreen"),

@@ -7,10 +7,13 @@ ends when the client is gone, however that ended: then the command and its proce
 
 # This file is Python 3.6 and imports the standard library alone: it runs on the remote host too.
 import errno
+import fcntl
 import os
 import select
 import signal
+import struct
 import sys
+import termios
 import time
 
 from kernel.agent.frames import HEAD, MAX_REQUEST, frame, number, unpack
@@ -19,18 +22,24 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-START, RELEASE, SIGNAL, END, ASK_TIME = range(1, 6)
-"""Requests: START (file of standard input, words…), RELEASE, SIGNAL (number), END, ASK_TIME."""
-HELD, FAILED, OUTPUT, ENDED, TIME = range(64, 69)
-"""Answers: HELD (process, ours), FAILED (errno), OUTPUT (stream, nanoseconds, bytes), ENDED (`-` if by a signal,
-number), TIME (nanoseconds: no output comes with an earlier one). Nanoseconds are those of CLOCK_MONOTONIC, as of the
-trace clock `mono`.
+START, RELEASE, SIGNAL, END, ASK_TIME, TERMINAL, INPUT, RESIZE = range(1, 9)
+"""Requests: START (file of standard input, words…), RELEASE, SIGNAL (number), END, ASK_TIME, TERMINAL (rows, columns,
+words…: START with a pseudo terminal, or with pipes where there is none), INPUT (bytes typed), RESIZE (rows, columns).
 """
+HELD, FAILED, OUTPUT, ENDED, TIME = range(64, 69)
+"""Answers: HELD (process, ours, `1` if it has a pseudo terminal), FAILED (errno), OUTPUT (stream, nanoseconds,
+bytes), ENDED (`-` if by a signal, number), TIME (nanoseconds: no output comes with an earlier one). Nanoseconds are
+those of CLOCK_MONOTONIC, as of the trace clock `mono`.
+"""
+TERM = b"linux"
+"""Value of TERM for a command with a pseudo terminal."""
 _GRACE = 2.0
 """Seconds from SIGTERM to SIGKILL."""
 _PART = 1 << 16
 _LAST_PARTS = 64
 """Parts of output that are read once the command has ended; processes that it left may write on."""
+_MOST_TYPED = 1 << 16
+"""Bytes of typed input that wait for a command that does not read; more is dropped."""
 _OWN = ("SIGINT", "SIGQUIT", "SIGHUP", "SIGTSTP", "SIGTTOU", "SIGPIPE")
 """Signals that we ignore and that the command gets as they were."""
 
@@ -76,6 +85,10 @@ class Runner:
         """Time by time.monotonic() at which the process group is killed; 0: it is not to end."""
         self.gate = self.failure = self.guard = -1
         self.outputs = {}  # type: dict[int, bytes]
+        self.master = -1
+        """Our end of the pseudo terminal of the command; -1: it has none."""
+        self.typed = b""
+        """Input that the pseudo terminal had no room for."""
         self.terminal = -1
         """File of the terminal that the command gets as its foreground group; -1: none."""
         self.former = 0
@@ -95,37 +108,87 @@ class Runner:
             write_whole(frame(0, op, *fields))
 
     def start(self, stdin: bytes, *words: bytes) -> None:
-        """Start the process of the command, which waits before it executes it. Raises OSError."""
-        path = find_program(os.fsdecode(words[0]), os.environ)
+        """Start the process of the command with pipes; see `fork`. Raises OSError."""
         source = int(stdin)
         if source >= 0:
             os.set_inheritable(source, False)
-        gate, self.gate = os.pipe()
-        self.failure, failed = os.pipe()
+        self.start_with_pipes(source, words)
+        if source >= 0:
+            self.find_terminal(source)
+        self.tell_held()
+
+    def start_with_pipes(self, source: int, words: "tuple[bytes, ...]") -> None:
+        """Start the process of the command; `source`: its standard input, -1: /dev/null. Raises OSError."""
         out, out_end = os.pipe()
         err, err_end = os.pipe()
+        self.fork(words, (source, out_end, err_end))
+        for end, stream in ((out, b"1"), (err, b"2")):
+            os.set_blocking(end, False)
+            self.outputs[end] = stream
+
+    def start_in_terminal(self, rows: bytes, columns: bytes, *words: bytes) -> None:
+        """Start the process of the command as the leader of a pseudo terminal; with pipes where none can be had.
+
+        Raises OSError.
+        """
+        try:
+            self.master, end = os.openpty()
+        except OSError:
+            self.start_with_pipes(-1, words)
+        else:
+            self.outputs[self.master] = b"1"
+            self.resize(rows, columns)
+            self.fork(words, (end, end, end))
+            os.set_blocking(self.master, False)
+        self.tell_held()
+
+    def tell_held(self) -> None:
+        """Tell the client of the process, and start its guard."""
+        self.start_guard()
+        self.send(HELD, b"%d" % self.pid, b"%d" % os.getpid(), b"1" if self.master >= 0 else b"")
+
+    def fork(self, words: "tuple[bytes, ...]", files: "tuple[int, int, int]") -> None:
+        """Start the process of the command, which waits before it executes it; closes the files that it was given
+        here, except one that the client passed. Raises OSError.
+        """
+        path = find_program(os.fsdecode(words[0]), os.environ)
+        gate, self.gate = os.pipe()
+        self.failure, failed = os.pipe()
         self.pid = os.fork()
         if not self.pid:
             try:
-                os.setpgid(0, 0)
-                self.become(path, words, (source, out_end, err_end), gate)
+                if self.master >= 0:
+                    os.setsid()
+                    fcntl.ioctl(files[0], termios.TIOCSCTTY, 0)
+                else:
+                    os.setpgid(0, 0)
+                self.become(path, words, files, gate)
             except OSError as error:
                 os.write(failed, b"%d" % (error.errno or 0))
             finally:
                 os._exit(127)
-        for end in (gate, failed, out_end, err_end):
+        for end in {gate, failed, *files[1:]}:
             os.close(end)
-        try:
-            os.setpgid(self.pid, self.pid)
-        except OSError:  # it did so itself
-            pass
-        for end, stream in ((out, b"1"), (err, b"2")):
-            os.set_blocking(end, False)
-            self.outputs[end] = stream
-        self.start_guard()
-        if source >= 0:
-            self.find_terminal(source)
-        self.send(HELD, b"%d" % self.pid, b"%d" % os.getpid())
+        if self.master < 0:
+            try:
+                os.setpgid(self.pid, self.pid)
+            except OSError:  # it did so itself
+                pass
+
+    def resize(self, rows: bytes, columns: bytes) -> None:
+        """Give the pseudo terminal a size; the kernel tells the command by SIGWINCH."""
+        if self.master in self.outputs:
+            size = struct.pack("HHHH", min(number(rows), 999), min(number(columns), 999), 0, 0)
+            fcntl.ioctl(self.master, termios.TIOCSWINSZ, size)
+
+    def type(self, data: bytes) -> None:
+        """Give the command what was typed, as far as its pseudo terminal has room; the rest waits."""
+        self.typed = (self.typed + data)[:_MOST_TYPED]
+        while self.master in self.outputs and self.typed:
+            try:
+                self.typed = self.typed[os.write(self.master, self.typed) :]
+            except OSError:  # no room, or nobody has it open any more
+                return
 
     def start_guard(self) -> None:
         """Start a process that ends the command if this one is killed."""
@@ -154,6 +217,9 @@ class Runner:
         spare = [os.dup(fd) for fd in (source, files[1], files[2])]
         os.close(self.gate)
         environment = dict(os.environb)
+        if self.master >= 0:
+            environment[b"TERM"] = TERM
+            os.close(self.master)
         signal.set_wakeup_fd(-1)
         for place, fd in enumerate(spare):
             os.dup2(fd, place)
@@ -199,18 +265,33 @@ class Runner:
             raise OSError(number(reason), "not executed")
 
     def signal(self, sign: int) -> None:
-        """Send a signal to the process group of the command."""
-        if self.pid:
+        """Send a signal to the process group of the command; with a pseudo terminal to all that belong to it."""
+        for group in self.groups() if self.pid else ():
             try:
-                os.killpg(self.pid, sign)
+                os.killpg(group, sign)
             except OSError:  # nobody is left
                 pass
+
+    def groups(self) -> "set[int]":
+        """Return the process groups of the command: that of its process, and with a pseudo terminal those of its
+        session, in which shells give each job a group of its own.
+        """
+        found = {self.pid}
+        for name in os.listdir("/proc") if self.master >= 0 else ():
+            try:
+                if name.isdigit() and os.getsid(int(name)) == self.pid:
+                    found.add(os.getpgid(int(name)))
+            except OSError:  # it has ended
+                pass
+        return found
 
     def end(self) -> None:
         """Begin to end the command: SIGTERM, and SIGKILL after some seconds."""
         if not self.kill_at:
             self.kill_at = time.monotonic() + (_GRACE if self.pid and not self.has_ended else 0.0)
             self.signal(signal.SIGTERM)
+            if self.master >= 0:  # interactive shells ignore the other one
+                self.signal(signal.SIGHUP)
             self.signal(signal.SIGCONT)
 
     def reap(self) -> None:
@@ -244,6 +325,8 @@ class Runner:
                 data = os.read(fd, _PART)
             except BlockingIOError:
                 continue
+            except OSError:  # EIO: nobody has the pseudo terminal open
+                data = b""
             if data:
                 found = True
                 self.send(OUTPUT, self.outputs[fd], now(), data)
@@ -273,6 +356,12 @@ class Runner:
     def answer(self, op: int, fields: "list[bytes]") -> None:
         if op == START:
             self.start(*fields)
+        elif op == TERMINAL:
+            self.start_in_terminal(*fields)
+        elif op == INPUT:
+            self.type(fields[0])
+        elif op == RESIZE:
+            self.resize(*fields)
         elif op == RELEASE:
             self.release()
         elif op == SIGNAL:
@@ -287,7 +376,7 @@ class Runner:
         while not self.has_ended:
             poll = select.poll()
             for fd in (self.wake, *([0, *self.outputs] if self.has_client else [])):
-                poll.register(fd, select.POLLIN)
+                poll.register(fd, select.POLLIN | (select.POLLOUT if self.typed and fd == self.master else 0))
             wait = max(0.0, self.kill_at - time.monotonic()) * 1000 + 1 if self.kill_at else None
             ready = [fd for fd, _ in poll.poll(wait)]
             if self.wake in ready:
@@ -296,6 +385,7 @@ class Runner:
                 self.has_client = False
                 self.end()
             if self.has_client:
+                self.type(b"")
                 self.copy(ready)
             if self.kill_at and time.monotonic() >= self.kill_at:
                 self.signal(signal.SIGKILL)

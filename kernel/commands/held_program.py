@@ -9,17 +9,18 @@ import contextlib
 import errno
 import os
 import select
+import signal
 import subprocess
 import sys
 import threading
 from collections import deque
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from kernel.agent import command_runner as runner
 from kernel.agent.frames import HEAD, frame, number, unpack
 from kernel.agent.ring_reader import write_all
-from kernel.commands.output_lines import LineSplitter, OutputLine
+from kernel.commands.output_lines import LineSplitter, OutputLine, TerminalParts
 from kernel.errors import CommandNotStarted, TargetUnusable
 from kernel.remote.bootstrap import agent_source
 from kernel.target import Target, TargetKind
@@ -36,16 +37,28 @@ _LAST: Final = 2.0
 """Seconds for the last output of a command that has ended."""
 _MOST_WAITING: Final = 4 << 20
 """Bytes of output that wait to be taken; the command is held up by more, as by any pipe that nobody reads."""
+_MOST_ON_TERMINAL: Final = 1 << 18
+"""Bytes likewise of a pseudo terminal: its screen is not to lag behind what is typed."""
 _STREAMS: Final = {b"1": "stdout", b"2": "stderr"}
+
+
+class TerminalSize(NamedTuple):
+    """Size of a pseudo terminal, in characters."""
+
+    rows: int
+    columns: int
 
 
 class HeldProgram:
     """Command that has a process already, and runs from `release` on."""
 
-    def __init__(self, target: Target, words: Sequence[str], *, takes_input: bool = False) -> None:
+    def __init__(
+        self, target: Target, words: Sequence[str], *, takes_input: bool = False, size: TerminalSize | None = None
+    ) -> None:
         """Start it on the machine of a target; over SSH as the user who has logged in.
 
         `takes_input`: it gets our standard input, where it runs on this machine; else it has none (/dev/null).
+        `size`: it gets a pseudo terminal of that size, if one can be had there, to which `type` writes.
         Raises CommandNotStarted: its file is not there, or can't be executed; TargetUnusable.
         """
         self.words = tuple(words)
@@ -61,18 +74,25 @@ class HeldProgram:
         self._ended = threading.Event()
         self._waiting: deque[OutputLine] = deque()
         self._waiting_bytes = 0
+        self._most_waiting = _MOST_WAITING
         self._changed = threading.Condition()
         self._discards = False
         self._buffer = b""
         self._reader: threading.Thread | None = None
-        self._splitters = {stream: LineSplitter(name) for stream, name in _STREAMS.items()}
+        self._helpers: list[int] | None = None
+        """Processes of ours on the target, with the one that runs the command."""
+        self._splitters: dict[bytes, LineSplitter | TerminalParts] = {
+            stream: LineSplitter(name) for stream, name in _STREAMS.items()
+        }
+        self.has_terminal = False
+        """True if the command has a pseudo terminal."""
         is_local = getattr(target, "kind", None) is TargetKind.LOCAL
         # A file of its own: 0 is where requests come from.
         passed = os.dup(0) if is_local and takes_input else -1
         try:
             self._process = self._begin(target, sys.executable if is_local else "python3", passed)
             try:
-                self.pid = self._start(passed)
+                self.pid = self._start(passed, size)
                 """Process of the command, on its machine."""
             except BaseException:
                 self.close()
@@ -80,8 +100,9 @@ class HeldProgram:
         finally:
             if passed >= 0:
                 os.close(passed)
-        if (helpers := getattr(target, "helpers", None)) is not None:
-            helpers.append(self._runner)
+        self._helpers = getattr(target, "helpers", None)
+        if self._helpers is not None:
+            self._helpers.append(self._runner)
         self._reader = threading.Thread(target=self._read_answers, daemon=True, name="program output")
         self._reader.start()
 
@@ -101,9 +122,13 @@ class HeldProgram:
                 write_all(process.stdin.fileno(), source)
         return process
 
-    def _start(self, passed: int) -> int:
+    def _start(self, passed: int, size: TerminalSize | None) -> int:
         """Start the process of the command; return its number. Raises CommandNotStarted, TargetUnusable."""
-        self._request(runner.START, b"%d" % passed, *map(os.fsencode, self.words))
+        words = list(map(os.fsencode, self.words))
+        if size is None:
+            self._request(runner.START, b"%d" % passed, *words)
+        else:
+            self._request(runner.TERMINAL, *_bytes(size), *words)
         op, fields = self._answer(_PATIENCE)
         if op == runner.FAILED:
             raise self._not_started(number(fields[0]))
@@ -113,6 +138,9 @@ class HeldProgram:
                 "install python3 there (3.6 or newer), which runs the command",
             )
         self._runner = number(fields[1])
+        if fields[2]:
+            self.has_terminal, self._most_waiting = True, _MOST_ON_TERMINAL
+            self._splitters[b"1"] = TerminalParts()
         return number(fields[0])
 
     def _not_started(self, reason: int) -> CommandNotStarted:
@@ -136,6 +164,20 @@ class HeldProgram:
     def send_signal(self, sign: int) -> None:
         """Send a signal to the command and its process group."""
         self._request(runner.SIGNAL, b"%d" % sign)
+
+    def type(self, data: bytes) -> None:
+        """Give the command what was typed, where it has a pseudo terminal."""
+        if self.has_terminal:
+            self._request(runner.INPUT, data)
+
+    def resize(self, size: TerminalSize) -> None:
+        """Give its pseudo terminal another size."""
+        if self.has_terminal:
+            self._request(runner.RESIZE, *_bytes(size))
+
+    def ask_end(self) -> None:
+        """Begin to end the command and its process group: SIGTERM, and SIGKILL after two seconds. Never waits."""
+        self._request(runner.END)
 
     def end(self, seconds: float = _ENDING) -> None:
         """End the command and its process group: SIGTERM, then SIGKILL. Waits until it has ended; discards output
@@ -161,7 +203,10 @@ class HeldProgram:
         return lines
 
     def close(self) -> None:
-        """End the command if it runs, and what runs it."""
+        """End the command if it runs, and what runs it. Safe to call twice."""
+        with contextlib.suppress(ValueError):
+            if self._helpers is not None:
+                self._helpers.remove(self._runner)
         with self._changed:
             self._discards = True
             self._changed.notify_all()
@@ -225,10 +270,38 @@ class HeldProgram:
 
     def _put(self, lines: list[OutputLine]) -> None:
         with self._changed:
-            self._changed.wait_for(lambda: self._waiting_bytes < _MOST_WAITING or self._discards)
-            if self._waiting_bytes < _MOST_WAITING:
+            self._changed.wait_for(lambda: self._waiting_bytes < self._most_waiting or self._discards)
+            if self._waiting_bytes < self._most_waiting:
                 self._waiting.extend(lines)
                 self._waiting_bytes += sum(len(line.data) + 64 for line in lines)
+
+
+def _bytes(size: TerminalSize) -> list[bytes]:
+    return [b"%d" % one for one in size]
+
+
+def end_text(program: HeldProgram, *, was_ended: bool = False) -> str:
+    """Return how a command that was released has ended, in a line; empty: with status 0.
+
+    `was_ended`: we ended it.
+    """
+    name, code = program.words[0], program.exit_code
+    if program.failure is not None:
+        return str(program.failure)
+    if code == 0:
+        return ""
+    if was_ended:
+        return f"{name} was ended"
+    if code is None:
+        return f"{name}: its end is unknown, as the connection was lost"
+    return f"{name} ended with status {code}" if code > 0 else f"{name} was ended by {_signal_name(-code)}"
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
 
 
 def shell_status(exit_code: int) -> int:

@@ -14,7 +14,7 @@ class OutputLine(NamedTuple):
     ts: int
     """Nanoseconds of CLOCK_MONOTONIC on the machine of the command."""
     stream: str
-    """`stdout` or `stderr`."""
+    """`stdout`, `stderr`, or `terminal`: a part of what was written to a pseudo terminal, with its line ends."""
     data: bytes
     """The line, without its end."""
     goes_on: bool = False
@@ -59,3 +59,15 @@ class LineSplitter:
     def _line(self, ts: int) -> OutputLine:
         line, self._rest = OutputLine(ts, self._stream, self._rest), b""
         return line
+
+
+class TerminalParts:
+    """Output of a pseudo terminal, in the parts in which it was read: its lines are made on a screen."""
+
+    def split(self, ts: int, data: bytes) -> list[OutputLine]:
+        """Return a part as it is."""
+        return [OutputLine(ts, "terminal", data, goes_on=True)]
+
+    def finish(self, ts: int) -> list[OutputLine]:  # noqa: ARG002 - as of a LineSplitter
+        """Return nothing: no part waits for its end."""
+        return []

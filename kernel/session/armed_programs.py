@@ -139,9 +139,31 @@ class ArmedPrograms:
         self._entries[armed] = _Entry(loaded, tuple(rings), mode)
         return armed
 
-    def limit_tasks(self, make: Callable[[], TaskSet]) -> None:
-        """Record of probes that are armed from now on a set of tasks alone, which is made when it is needed."""
-        self._make_tasks = make
+    def limit_tasks(self, make: Callable[[], TaskSet] | None) -> None:
+        """Record of all probes a set of tasks alone, which is made when it is needed; None: all tasks.
+
+        Those that are armed get other programs, under the same keys. Raises TargetUnusable, ProbeRefused, BpfRefused,
+        TargetLost; with a set they record all tasks again then.
+        """
+        if make is None and self._make_tasks is None:
+            return
+        entries = list(self._entries.items())
+        for armed, entry in entries if make is not None else ():
+            if isinstance(entry.loaded, LoadedObject):
+                raise TargetUnusable(f"{armed.plan.probe.subject}: {_OBJECT_OF_ALL}")
+        former, self._tasks, self._make_tasks = self._tasks, None, make
+        try:
+            for armed, entry in entries:
+                if isinstance(entry.loaded, LoadedPrograms):
+                    self.change_filters(armed, armed.plan)
+        except BaseException:
+            if make is not None:
+                with contextlib.suppress(KernelError):
+                    self.limit_tasks(None)
+            raise
+        finally:
+            if former is not None:
+                former.close()
 
     def _task_file(self) -> int:
         """Return the file of the map of the recorded tasks; 0: all are. Raises TargetUnusable, BpfRefused."""

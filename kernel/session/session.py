@@ -24,6 +24,7 @@ from kernel.guards.loss_counts import LossCounter
 from kernel.pump import Pump
 from kernel.session.armed_probes import ArmedProbes
 from kernel.session.armed_programs import ArmedPrograms
+from kernel.session.instance import exclude_own_processes
 from kernel.session.pause_tracing import TracingPause
 from kernel.session.session_probes import SessionProbes
 from kernel.target import Target
@@ -90,20 +91,24 @@ class Session:
             return self.probes.programs.add_tracer(partial(LoadedTracer, self.target, plan))
 
     def limit_tasks(self, tasks: Sequence[int], btf: Btf | None) -> None:
-        """Record some tasks and those that they make alone (thread ids), with the probes that are armed from now on.
+        """Record some tasks and those that they make alone (thread ids), until it is called again; empty: all tasks
+        but ours. Those that our processes have made since are no longer excluded, as event-fork has it.
 
-        Hist triggers and the counts of events are of all tasks (`__trace_trigger_soft_disabled`,
-        kernel/trace/trace_events_trigger.c). Raises TargetUnusable: the kernel can't; TargetLost.
+        Probes with programs get other programs, under the same keys. Hist triggers and the counts of events are of
+        all tasks (`__trace_trigger_soft_disabled`, kernel/trace/trace_events_trigger.c). Raises TargetUnusable,
+        ProbeRefused, BpfRefused: the kernel can't, and all tasks are recorded; FileRefused, TargetLost.
         """
         with self.probes.lock:
-            follows = self.probes.events.follows_forks
+            if tasks and not self.probes.events.follows_forks:
+                raise TargetUnusable(f"{self.target.name}: the kernel does not follow forks (option event-fork)")
+            make = partial(_task_set, self.target, btf, tuple(tasks)) if tasks else None
+            self.probes.programs.limit_tasks(make)
             try:
                 self.target.perform(self.instance.write("set_event_pid", " ".join(map(str, tasks))))
             except FileRefused as error:
+                self.probes.programs.limit_tasks(None)
                 raise TargetUnusable(f"{self.target.name}: events can't be limited to a command ({error})") from None
-            if not follows:
-                raise TargetUnusable(f"{self.target.name}: the kernel does not follow forks (option event-fork)")
-            self.probes.programs.limit_tasks(partial(_task_set, self.target, btf, tuple(tasks)))
+            exclude_own_processes(self.target, self.instance, append=False)
 
     def cmdlines(self) -> dict[int, str]:
         """Return the names of tasks by thread id, as far as the kernel remembers them, and those that programs have

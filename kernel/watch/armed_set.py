@@ -80,14 +80,26 @@ class ArmedSet:
                 session.probes.programs.hold()
 
     def limit_tasks(self, tasks: Sequence[int]) -> None:
-        """Record some tasks and those that they make alone (thread ids), with the probes that are armed from now on.
+        """Record some tasks and those that they make alone (thread ids), until it is called again; empty: all tasks
+        but ours. Those that our processes have made since, as a command, are no longer excluded.
 
-        Raises TargetUnusable: the kernel can't; TargetLost.
+        Raises TargetUnusable, ProbeRefused, BpfRefused: the kernel can't, and all tasks are recorded; TargetLost.
         """
         with self._queue.lock:
             session = self._queue.open()
-            if isinstance(session, Session):
+            if not isinstance(session, Session):
+                return
+            session.pump.settle()  # what was recorded of other tasks comes before the mark
+            self._queue.drain(session)
+            before = session.probes.armed
+            if before:
+                # A call whose entry was recorded under the one limit has no exit under the other.
+                self._queue.entries.append(_PROBE_CHANGED)
+            try:
                 session.limit_tasks(tasks, self._planner.info.btf)
+            finally:  # programs that were exchanged have other ids, also where another one was refused
+                self._queue.entries += [one for one in session.probes.armed if one not in before]
+        self._queue.on_data()
 
     def record_together(self) -> None:
         """Record all that is armed, from one time on; where that is so already do nothing. Raises TargetLost."""

@@ -63,6 +63,7 @@ from tests.events_data import archive, captured
 from tests.fake_target import HEADER_PAGE, FakeTarget
 from tests.fuzz import material
 from tests.fuzz.mutation import damaged, damaged_text, damaged_value
+from widgets.terminal.emulator import Emulator
 
 
 class Kind(NamedTuple):
@@ -125,6 +126,21 @@ def _tree(types: Btf, number: int) -> None:
         for node in tree.roots()[:8]:
             for child in tree.children(node)[:8]:
                 tree.children(child)
+
+
+_TERMINAL = (
+    "\x1b[1;31mred\x1b[0m\r\n\x1b[2;5Hx\x1b[6n\x1b[?1049h",
+    "\x1b]0;title\x07\x1b[3;4r\x1b[38;5;200m\x1b7\x1b[2L\x1b8",
+)
+"""Output of commands."""
+
+
+def _terminal(data: bytes) -> str:
+    """Draw output of a command; its lines are no more and no longer than the terminal has."""
+    emulator = Emulator(6, 30, 20)
+    emulator.feed(data)
+    lines = emulator.text().split("\n")
+    return "too much" if len(lines) > 26 or max(map(len, lines)) > 30 else ""
 
 
 _LOOKS: tuple[Callable[[Btf, int], object], ...] = (
@@ -408,5 +424,6 @@ KINDS: dict[str, Kind] = {
     "inventories": Kind(damaged_inventory, _inventory, (GroupError,), 2),
     "bootconfig": Kind(_text_of(_BOOTCONFIG), _bootconfig, (BootconfigError,), 2),
     "initrd": Kind(_bytes_of(lambda: b"cpio" + tail(_BOOTCONFIG, 4)), _initrd, (BootconfigError,), 2),
+    "terminal": Kind(_text_of(*_TERMINAL), _terminal, (), 2),
     "groups": Kind(_text_of(material.CONFIGURATION, material.SSH_CONFIG), _groups, (GroupError,), 2),
 }

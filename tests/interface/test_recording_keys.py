@@ -26,7 +26,7 @@ async def test_no_key_that_only_refuses_is_offered():
         await until(lambda: "Filter" in offered(app), pilot)
         assert {"Export", "Disarm", "Summary"} <= set(offered(app))
         assert "Record" not in offered(app)
-        assert without_effect(app) == "K, T, W, w: no kernel runs here; F4 chooses a kernel that runs."
+        assert without_effect(app) == "K, r, T, W, w, X: no kernel runs here; F4 chooses a kernel that runs."
         await pilot.press("w")
         await until(lambda: "already a recording" in "\n".join(screen_text(app)), pilot)
         await pilot.press("s")

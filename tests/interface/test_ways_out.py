@@ -620,6 +620,10 @@ async def test_details_open_by_the_key_that_a_narrow_screen_names(recording):
         await until(lambda: isinstance(app.screen, DetailScreen), pilot)
 
 
+OF_COMMAND = ("TO_COMMAND", "END_COMMAND")
+"""Ways to a command that runs: `test_command_area.py` takes them."""
+
+
 def test_each_way_is_taken_somewhere():
     assert set(WAYS) == {
         *OF_RECORDING,
@@ -631,6 +635,7 @@ def test_each_way_is_taken_somewhere():
         "SUM_UP",
         "BUILD_PROBE",
         "OPEN_KERNEL",
+        *OF_COMMAND,
     }
 
 

@@ -171,7 +171,8 @@ class Keyboard:
 
     @property
     def _in_text(self) -> bool:
-        return isinstance(self._app.focused, Input | TextArea)
+        focused = self._app.focused
+        return isinstance(focused, Input | TextArea) or getattr(focused, "takes_text", False)
 
     def _command(self, key: str) -> str:
         """Return the name of the action that a key has, where it has the keyboard now; empty: none."""

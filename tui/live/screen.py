@@ -18,6 +18,7 @@ from tui.filter.bar import FilterBar
 from tui.filter.filter import Filter, slower_than
 from tui.live.armed_control import ArmedControl
 from tui.live.clear_control import ClearControl
+from tui.live.command_area import CommandArea
 from tui.live.details.control import DetailControl
 from tui.live.filter_control import FilterControl
 from tui.live.status_lines import StatusLines
@@ -62,6 +63,7 @@ class LiveScreen(Screen[None]):
         self.details = DetailControl(self, self.views)
         self.filtering = FilterControl(bench, self.filter, self.views, self.tick, self._show_line)
         self.armed = ArmedControl(self, bench, self.views)
+        self.command = CommandArea(bench, self._to_rows)
         self._clearing = ClearControl(self, bench, self.views, self.on_screen_resume)
         self._more: Timer | None = None
 
@@ -69,6 +71,7 @@ class LiveScreen(Screen[None]):
         yield self.status.top
         yield self.status.line
         yield self.details.area
+        yield self.command
         yield self.filtering.bar
         yield KeyFooter("help")
 
@@ -77,6 +80,7 @@ class LiveScreen(Screen[None]):
 
     def on_resize(self) -> None:
         self.details.arrange()
+        self.command.take_share()
 
     def on_screen_resume(self) -> None:
         self.tick()
@@ -96,6 +100,7 @@ class LiveScreen(Screen[None]):
             self.status.preview = None
         if self.status.preview is None:
             self.views.forget()
+        self.command.watch_changed()
         self.refresh_state()
 
     def tick(self) -> None:
@@ -148,6 +153,9 @@ class LiveScreen(Screen[None]):
     @on(EventDetail.Closed)
     def _details_left(self, event: EventDetail.Closed) -> None:
         event.stop()
+        self._to_rows()
+
+    def _to_rows(self) -> None:
         self.set_focus(self.views.current.focus)
 
     @on(TailTable.DetailRequested)
@@ -305,7 +313,9 @@ class LiveScreen(Screen[None]):
         self.notify(self.views.next_clock(), markup=False)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 - Textual's
-        """Offer to undo where a step can be undone, and details where rows have some."""
+        """Offer to undo where a step can be undone, details where rows have some, to end a command that there is."""
+        if action == "end_command":
+            return self.command.display
         if action in ("pane", "call_end"):
             return self.views.current.has_details
         return action != "take_back" or len(self.bench.undo) > 0
@@ -347,6 +357,14 @@ class LiveScreen(Screen[None]):
             self.notify("nothing is armed that could be recorded", markup=False)
             return
         self.bench.recorder.ask(watching)
+
+    def action_run_command(self) -> None:
+        """Ask for a command, and run it; go to its terminal while it runs."""
+        self.command.ask()
+
+    def action_end_command(self) -> None:
+        """End the command, or close the terminal of one that has ended."""
+        self.command.end()
 
     def action_export(self) -> None:
         """Give the events out in a format of other tools."""

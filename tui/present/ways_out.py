@@ -54,6 +54,8 @@ COUNT_HITS: Final = Way(("f3", "L", "c"), "only counts hits, once it is armed")
 FILTER_SHOWN: Final = Way(("f",), "filters the events shown by it")
 FILTER_SHOWN_ELSEWHERE: Final = Way(("f3", "f"), "filters the events shown by it")
 FILTER_SHOWN_BEHIND: Final = Way(("escape", "f"), "filters the events shown by it")
+TO_COMMAND: Final = Way(("r",), "gives it the keys")
+END_COMMAND: Final = Way(("X",), "ends it")
 
 WAYS: Final = {name: way for name, way in globals().items() if isinstance(way, Way)}
 """Ways out by name."""

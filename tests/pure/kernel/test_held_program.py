@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernel.commands.held_program import HeldProgram, shell_status
+from kernel.commands.held_program import HeldProgram, TerminalSize, end_text, shell_status
 from kernel.commands.output_lines import MOST_BYTES, LineSplitter
 from kernel.errors import CommandNotStarted, TargetUnusable
 from kernel.local.target import LocalTarget
@@ -225,3 +225,71 @@ def test_lines_hold_all_bytes_in_any_pieces(parts: list[bytes]) -> None:
     whole = b"".join(line.data + b"\n" * (not line.goes_on) for line in found)
     data = b"".join(parts)
     assert whole == (data if data.endswith(b"\n") or not data else data + b"\n")
+
+
+def in_terminal(*words: str, size: TerminalSize = TerminalSize(24, 80)) -> HeldProgram:  # noqa: B008 - frozen
+    program = HeldProgram(LocalTarget(), words, size=size)
+    assert program.has_terminal
+    return program
+
+
+def written(program: HeldProgram, text: bytes) -> bytes:
+    """Return the output of a program up to a text."""
+    got = bytearray()
+
+    def found() -> bool:
+        got.extend(b"".join(line.data for line in program.take_output()))
+        return text in got
+
+    until(found)
+    return bytes(got)
+
+
+def test_a_program_in_a_terminal_has_one_and_its_size() -> None:
+    program = in_terminal(
+        "sh", "-c", "test -t 0 && test -t 2 && stty size; echo $TERM; exit 3", size=TerminalSize(7, 33)
+    )
+    program.release()
+    assert program.wait(60)
+    assert b"".join(line.data for line in program.take_output()) == b"7 33\r\nlinux\r\n"
+    assert (program.exit_code, end_text(program)) == (3, "sh ended with status 3")
+    program.close()
+
+
+def test_a_program_in_a_terminal_gets_what_is_typed_signals_and_another_size() -> None:
+    program = in_terminal(
+        "sh", "-c", "trap 'stty size' WINCH; trap 'echo int' INT; while :; do read a; echo got $a; done"
+    )
+    program.release()
+    program.type(b"word\r")
+    assert b"got word" in written(program, b"got word")
+    program.resize(TerminalSize(11, 44))
+    program.type(b"\r")
+    assert b"11 44" in written(program, b"11 44")
+    program.type(b"\x03")
+    assert b"int" in written(program, b"int")
+    program.end()
+    assert program.has_ended
+    program.resize(TerminalSize(5, 5))
+    program.type(b"nobody")
+    program.close()
+    assert end_text(program, was_ended=True) == "sh was ended"
+
+
+def test_jobs_of_a_shell_in_a_terminal_end_with_it() -> None:
+    program = in_terminal("sh", "-m", "-c", "sleep 1000 & echo job $!; wait")
+    program.release()
+    job = int(written(program, b"\r\n").split()[1])
+    program.close()
+    until(lambda: ended(job))
+
+
+def test_much_that_is_typed_for_a_program_that_does_not_read_holds_up_nothing() -> None:
+    program = in_terminal("sh", "-c", "stty -echo raw; echo ready; exec sleep 1000")
+    program.release()
+    written(program, b"ready")
+    for _ in range(40):
+        program.type(bytes(10_000))
+    program.end()
+    assert program.has_ended
+    program.close()

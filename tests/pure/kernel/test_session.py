@@ -489,6 +489,12 @@ def test_events_are_limited_to_tasks_and_what_they_make() -> None:
         assert target.files[f"{OURS}/set_event_pid"] == b"812 813"
         session.probes.arm(plan(session, "entry"))
         assert target.files[f"{OURS}/set_event_pid"] == b"812 813"
+        # A command that was started since is a child of ours, which event-fork has excluded.
+        target.files[f"{OURS}/set_event_notrace_pid"] += b" 812"
+        session.limit_tasks([812], None)
+        assert target.files[f"{OURS}/set_event_notrace_pid"] == b"100 101"
+        session.limit_tasks([], None)
+        assert target.files[f"{OURS}/set_event_pid"] == b""
     target = FakeTarget()
     with open_session(target) as session:
         session.probes.events.follows_forks = False

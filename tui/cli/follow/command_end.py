@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
 from typing import Final
 
-from kernel.session.stack_triggers import records_stacks
 from kernel.watch.watch import Watch
-from probes.plans.plan import Plan
 from tui.cli.follow.command_run import GRACE, CommandRun
 from tui.cli.follow.event_printer import EventPrinter
 from tui.cli.follow.signals import flush_output, is_stop_requested, requested_signal
@@ -16,16 +13,6 @@ from tui.cli.follow.signals import flush_output, is_stop_requested, requested_si
 _LOOK_EVERY: Final = 0.04
 _READS: Final = 20
 """Tries to read all events of a command that has ended; processes that it left may make others without end."""
-
-
-def command_notes(plan: Plan, triggers: Iterable[str]) -> Iterator[str]:
-    """Yield what of a probe is not limited to a command, though its events are; `triggers`: those that are added."""
-    subject = plan.probe.subject
-    if plan.sampled is not None or plan.tracer is not None:
-        yield f"{subject}: it measures the whole machine, not the command alone"
-    for text in triggers:
-        if not records_stacks(text):
-            yield f"{subject}: the trigger {text} acts at the events of all tasks"
 
 
 def print_output_beside(watch: Watch, printer: EventPrinter, run: CommandRun) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final
 
 from events.kernel_time import seconds
-from kernel.commands.held_program import HeldProgram, shell_status, start_failure_status
+from kernel.commands.held_program import HeldProgram, end_text, shell_status, start_failure_status
 from kernel.commands.output_lines import OutputLine
 from kernel.errors import TargetUnusable
 from kernel.target import TargetKind
@@ -152,23 +152,9 @@ class CommandRun:
     @property
     def end_text(self) -> str:
         """Text about the end of the command, in a line; empty: with status 0, or it never ran."""
-        name, code = self._program.words[0], self._program.exit_code
-        if self._program.failure is not None:
-            return str(self._program.failure)
-        if not self.has_begun or code == 0:
+        if self._program.failure is None and not self.has_begun:
             return ""
-        if self._was_ended:
-            return f"{name} was ended"
-        if code is None:
-            return f"{name}: its end is unknown, as the connection was lost"
-        return f"{name} ended with status {code}" if code > 0 else f"{name} was ended by {_signal_name(-code)}"
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
+        return end_text(self._program, was_ended=self._was_ended)
 
 
 def print_output(one: OutputLine) -> None:

@@ -26,6 +26,7 @@ from kernel.recording.replay import unwanted_fields
 from kernel.session.arm_steps import Mode
 from kernel.session.armed import Armed
 from kernel.watch.reconnect import effects_note
+from kernel.watch.tasks.limit_notes import command_notes
 from kernel.watch.watch import Watch
 from probes.command import Armable, parse_armable, short_subject
 from probes.hist.unfiltered import trigger_notes
@@ -39,7 +40,7 @@ from tui.cli.console.output import plain
 from tui.cli.console.silence import reporting_silence
 from tui.cli.console.waiting import waiting
 from tui.cli.follow.clock import remeasure_clock
-from tui.cli.follow.command_end import command_notes, end_command, print_output_beside
+from tui.cli.follow.command_end import end_command, print_output_beside
 from tui.cli.follow.event_printer import EventPrinter
 from tui.cli.follow.reconnect import print_outages, reconnect, retry_after_reconnect
 from tui.cli.follow.signals import Forced, SignalStop, flush_output, print_forced_stop, signals_deferred
