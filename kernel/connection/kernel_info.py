@@ -95,6 +95,7 @@ class KernelInfo:
     def renew_places(self) -> bool:
         """Read the events that there are now, for a worker; return whether they are others than before."""
         from kernel.cleanup.owner import GROUP_PREFIX
+        from kernel.connection import name_cache
         from probes.attaching.places import Places
 
         known = self.environment.read_events()
@@ -102,6 +103,7 @@ class KernelInfo:
         if self._places is not None and self._places.events == events:
             return False
         self._places = Places.of(self.catalog.names, self.facts, events)
+        name_cache.save(self._places.names)
         return True
 
     @cached_property
