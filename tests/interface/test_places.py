@@ -98,3 +98,25 @@ async def test_code_and_calls_are_those_of_functions(kernel_only: Any) -> None: 
         texts = ["".join(piece.text for piece in rows.pieces(row, 80)) for row in range(rows.next)]
         assert any("__probestub_sched_switch" in text for text in texts)
         assert "t sched_switch" not in {text.strip() for text in texts}
+
+
+@pytest.mark.parametrize(
+    ("typed", "text"), [("/bin/busybox", "p /bin/busybox:"), ("/bin/busybox:ma", "p /bin/busybox:ma")]
+)
+async def test_a_path_leads_to_the_functions_of_a_program(kernel_only: Any, typed: str, text: str) -> None:  # noqa: F811
+    app = application(kernel_only)
+    async with app.run_test(size=SIZE) as pilot:
+        functions = await searching(app, pilot, typed)
+        assert says(app, "a program: Enter takes it")
+        await pilot.press("enter")
+        editor = app.places.compose.panes.spec.editor
+        await until(lambda: app.focused is editor, pilot)
+        assert editor.value == text and editor.cursor_position == len(text)
+        assert functions.current is None
+
+
+async def test_an_expression_between_slashes_is_no_path(kernel_only: Any) -> None:  # noqa: F811
+    app = application(kernel_only)
+    async with app.run_test(size=SIZE) as pilot:
+        functions = await searching(app, pilot, "/^vfs_read/")
+        assert functions.current == "vfs_read" and not says(app, "a program")

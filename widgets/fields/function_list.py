@@ -260,7 +260,11 @@ class FunctionList(Vertical):
         self._list.rows = FunctionRows(self._names, indices, self._describe, query, self.armed, self._marks.names)
         every = grouped(len(self._names))
         self._count.update(every if total == len(self._names) else f"{grouped(total)} of {every}")
-        if not indices:
+        if self._typed_program:
+            self._about.update(
+                "a program: Enter takes it into the specification, where its functions and marks are offered"
+            )
+        elif not indices:
             why = self._marks.places.reason(query) or f"no {self._kind_word} matches {query.strip()}"
             self._about.update(safe_content(why) if query.strip() else "")
         if is_typed_probe(query.strip()):
@@ -326,6 +330,8 @@ class FunctionList(Vertical):
                 self.post_message(self.SpecificationWanted(rows.text))
         elif is_typed_probe(text):
             self.post_message(self.SpecificationWanted(text))
+        elif program := self._typed_program:
+            self.post_message(self.SpecificationWanted(f"p {program}"))
         elif self._marks.names:
             self._pick_marked()
         elif self._takes_place:
@@ -334,6 +340,13 @@ class FunctionList(Vertical):
             self.action_take()
         else:
             self._about.update(safe_content(f"no name has {text} in it: Tab takes {self.current}, ↓ chooses"))
+
+    @property
+    def _typed_program(self) -> str:
+        """The typed place in a program, `/bin/busybox:` or `/bin/busybox:main`; empty: no path is typed."""
+        text = self._input.value.strip()
+        is_path = text.startswith("/") and len(text) > 1 and not self._marks.places.is_place(text)
+        return (text if ":" in text else f"{text}:") if is_path and " " not in text else ""
 
     @property
     def _takes_place(self) -> bool:

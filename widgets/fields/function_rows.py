@@ -104,7 +104,9 @@ class FunctionRows:
         if not about.kinds:
             return Piece(cut(safe(about.word), columns), "dim")
         kind = kind_of_place(name)
-        where = about.module if kind is PlaceKind.FUNCTION else kind.value
+        if kind is not PlaceKind.FUNCTION:  # its letter says it, too
+            return Piece(f"[{kind}]" if len(kind) + 2 <= columns else "", "dim")
+        where = about.module
         return Piece(cut(f"[{safe(where)}]", columns) if where else "", "dim")
 
 
