@@ -42,13 +42,15 @@ class SearchResult(NamedTuple):
 class Search:
     """Search over fixed names. Thread-safe: the cache is replaced as a whole."""
 
-    def __init__(self, names: Sequence[str]) -> None:
+    def __init__(self, names: Sequence[str], lengths: Sequence[int] | None = None) -> None:
+        """Take the texts to search, with the lengths by which they are ranked; None: each has its own."""
         lowered = [name.lower().replace("\n", " ") for name in names]
-        order = sorted(range(len(lowered)), key=[len(name) for name in lowered].__getitem__)
+        order = sorted(range(len(lowered)), key=(lengths or [len(name) for name in lowered]).__getitem__)
         self._text = "\n".join([lowered[i] for i in order])
         # Newly created strings are adjacent in memory in this order: a pass over them takes a third of the time.
         self._names = self._text.split("\n") if names else []
         """Names by length; the index in this list is a name's rank."""
+        self._longest = max(map(len, self._names), default=0)
         self._starts = array("I", accumulate([len(name) + 1 for name in self._names], initial=0))
         """Offset of each name in the text, by rank."""
         self._order = array("I", order)
@@ -73,7 +75,7 @@ class Search:
             every = range(len(self._names))
             return SearchResult(every[:limit], len(every))
         # No correction makes a longer term fit a name, and trying takes quadratic time.
-        if max(map(len, terms)) > len(self._names[-1] if self._names else "") + 1:
+        if max(map(len, terms)) > self._longest + 1:
             return SearchResult([], 0)
         hits = self._containing(terms[0])
         ranked = self._rank(terms[0], hits) if hits else self._near_matches(terms[0], range(len(self._names)))

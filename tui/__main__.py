@@ -63,6 +63,10 @@ def main(argv: list[str] | None = None) -> int:
 
         install()
     words = sys.argv[1:] if argv is None else argv
+    if words[:2] == ["completion", "names"]:  # a shell asks, and a person waits
+        from tui.cli.args.known_names import print_names
+
+        return print_names(words[2:])
     arguments: argparse.Namespace | SimpleNamespace | None = parse_simple(words)
     if arguments is None:
         arguments = _parsed(words)

@@ -1,10 +1,21 @@
-"""Names of numbers: one for each of several numbers, or one for each flag of a set."""
+"""Names of numbers, one for each of several numbers or each flag of a set; and the format of a field's numbers."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import NamedTuple
+
+
+class NumberFormat(NamedTuple):
+    """Format of the numbers of a field; decimal unless stated otherwise."""
+
+    hexadecimal: bool = False
+    """True if numbers above 9 are hexadecimal."""
+    names: Callable[[int], str] | None = None
+    """Function that returns the text of a number that may have a name; None: numbers have no names."""
+    only_errors: bool = False
+    """True if only -4095 to -1 can have a name."""
 
 
 class NamedNumber(NamedTuple):

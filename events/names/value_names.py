@@ -17,8 +17,7 @@ from events.format import NAME_ONLY, PROBE_FIELDS, Field, FieldKind
 from events.names.constants import names_of
 from events.names.errnos import errno_name
 from events.names.kallsyms import Symbols
-from events.names.number_format import NumberFormat
-from events.names.number_names import NumberNames
+from events.names.number_names import NumberFormat, NumberNames
 from events.names.syscalls import call_name
 from events.text import show
 

@@ -21,7 +21,7 @@ from events.text import show
 if TYPE_CHECKING:
     from events.store.columns import Columns, Mask
     from events.store.store import Store
-from events.names.number_format import NumberFormat
+from events.names.number_names import NumberFormat
 
 Match = Callable[[Record], bool]
 

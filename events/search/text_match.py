@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from events.decode import text_of
 from events.format import EventFormat, Field
-from events.names.number_format import NumberFormat
+from events.names.number_names import NumberFormat
 from events.record import Record
 from events.search.number_match import DECIMAL, HEX, NumberPattern, decimal, hexadecimal
 from events.search.search import LineStyle

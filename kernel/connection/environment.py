@@ -93,6 +93,11 @@ class HostEnvironment:
         """All events, as `group/event`; empty if they can't be read."""
         return tuple(sorted(path.replace(":", "/", 1) for path in self._events or ()))
 
+    def read_events(self) -> tuple[str, ...]:
+        """Read the list of events anew, and return it as `events` has it."""
+        self.__dict__.pop("_events", None)
+        return self.events
+
     @property
     def existing(self) -> tuple[str, ...]:
         """Present lines of dynamic_events; comments of newer kernels are left out."""

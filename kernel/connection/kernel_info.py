@@ -24,14 +24,15 @@ from kernel.errors import FileRefused, KernelError, TargetLost, TargetUnusable
 from kernel.recording.target import holds_events
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from kernel.connection.environment import HostEnvironment
     from kernel.target import Target
     from probes.attaching.catalog import Catalog, Function
+    from probes.attaching.places import Places
     from probes.facts.facts import TargetFacts
     from probes.facts.program_support import ProgramSupport
-    from probes.functions.capture_tree import CaptureTree
+    from probes.functions.capture_tree import CaptureNode, CaptureTree
 
 
 _OTHER_BOOTS = 4
@@ -49,6 +50,7 @@ class KernelInfo:
         """Why there is no BTF; empty where there is."""
         self._modules: dict[str, Btf | None] = {}
         self._reading_module = threading.Lock()
+        self._places: Places | None = None
         self._symbols_loaded = self._symbols_lost = self._symbols_wanted = False
         self.symbols_read = False
         """`load_symbols` has read them, or seen that the kernel hides them."""
@@ -81,6 +83,28 @@ class KernelInfo:
         from probes.attaching.catalog import Catalog
 
         return Catalog(self.btf, self.facts)
+
+    @property
+    def places(self) -> Places:
+        """Functions, tracepoints and events that a probe can be on; `renew_places` reads those that came since."""
+        if self._places is None:
+            self.renew_places()
+        assert self._places is not None  # noqa: S101
+        return self._places
+
+    def renew_places(self) -> bool:
+        """Read the events that there are now, for a worker; return whether they are others than before."""
+        from kernel.cleanup.owner import GROUP_PREFIX
+        from kernel.connection import name_cache
+        from probes.attaching.places import Places
+
+        known = self.environment.read_events()
+        events = tuple(event for event in known if not event.startswith(GROUP_PREFIX))  # ours are shown armed
+        if self._places is not None and self._places.events == events:
+            return False
+        self._places = Places.of(self.catalog.names, self.facts, events)
+        name_cache.save(self._places.names)
+        return True
 
     @cached_property
     def symbols(self) -> Symbols | None:
@@ -132,14 +156,35 @@ class KernelInfo:
         return replace(function, prototype=_prototype(types, name)) if types is not None else function
 
     def tree(self, function: str) -> CaptureTree:
-        """Return the tree of fields that a probe on a function, or on those of a type in brackets, can capture."""
+        """Return the tree of fields that a probe on a function, or on those of a type in brackets, can capture; of a
+        tracepoint (`t sched_switch`) its arguments.
+        """
         from events.names.function_choice import is_type
+        from events.names.place_kinds import TRACEPOINT_LETTER
         from probes.functions.capture_tree import CaptureTree
+        from probes.functions.function_index import STUB
         from probes.functions.function_shapes import type_signature
-        from probes.functions.signature import certain_signature_of
+        from probes.functions.signature import certain_signature_of, tracepoint_of
 
+        if function.startswith(TRACEPOINT_LETTER):
+            own = function.removeprefix(TRACEPOINT_LETTER)
+            module = self.function(f"{STUB}{own}").module
+            return CaptureTree(self.btf_of(module), own, self.facts.machine, tracepoint_of)
         look_up = type_signature if is_type(function) else certain_signature_of
         return CaptureTree(self.btf_of(self.function(function).module), function, self.facts.machine, look_up)
+
+    def event_values(self, path: str) -> Sequence[CaptureNode]:
+        """Return the values that a probe on an event (`group/event`) can record; none where its fields are unknown.
+
+        The fields are read at the first call. Raises TargetLost.
+        """
+        from probes.lowering.arguments.event_values import event_values
+        from probes.names import split_name
+
+        group, event = split_name(path)
+        look_up = self.environment.nearby.event
+        fields = look_up(group, event) if look_up is not None else None
+        return event_values(group, fields, self.facts) if fields else ()
 
     @cached_property
     def environment(self) -> HostEnvironment:
@@ -247,7 +292,7 @@ class KernelInfo:
 
     def warm(self) -> None:
         """Read what the first screen needs."""
-        _ = self.catalog.names
+        _ = self.places
         if self.holds_events:  # they are shown at once: numpy must not be imported while a picture waits
             importlib.import_module("events.store.store")
 

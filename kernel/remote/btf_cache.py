@@ -90,19 +90,27 @@ def load(key: str) -> bytes | None:
 
 
 def save(key: str, btf: bytes) -> None:
-    """Write a cache entry: beside its place, then renamed, so that concurrent processes never see half an entry."""
-    folder().mkdir(parents=True, exist_ok=True)
-    if reason := distrust_reason(folder()):
+    """Write a cache entry. Raises OSError."""
+    write_entry(folder() / key, _MAGIC + hashlib.sha256(btf).digest() + zlib.compress(btf, 1))
+
+
+def write_entry(path: Path, data: bytes) -> None:
+    """Write a file of the cache: beside its place, then renamed, so that concurrent processes never see half of it.
+
+    Raises OSError, also where others may change the folder.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if reason := distrust_reason(path.parent):
         raise PermissionError(errno.EPERM, reason)
-    for unfinished in folder().glob(f"{_UNFINISHED}*"):  # of a process that was killed meanwhile
+    for unfinished in path.parent.glob(f"{_UNFINISHED}*"):  # of a process that was killed meanwhile
         with contextlib.suppress(OSError):
             if unfinished.stat().st_mtime < time.time() - _WRITE_SECONDS:
                 unfinished.unlink()
-    fd, name = tempfile.mkstemp(dir=folder(), prefix=_UNFINISHED)
+    fd, name = tempfile.mkstemp(dir=path.parent, prefix=_UNFINISHED)
     try:
         with os.fdopen(fd, "wb") as file:
-            file.write(_MAGIC + hashlib.sha256(btf).digest() + zlib.compress(btf, 1))
-        os.replace(name, folder() / key)
+            file.write(data)
+        os.replace(name, path)
     except OSError:
         os.unlink(name)
         raise

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from events.decode import Value
 from events.format import PROBE_FIELDS, EventFormat, Field
 from events.names.event_names import exported_name, regrouped_path
-from events.names.number_format import NumberFormat
+from events.names.number_names import NumberFormat
 from events.names.value_names import Namer
 from events.record import Record
 from events.stacks.stack import NO_EVENT, is_stack

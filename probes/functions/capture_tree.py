@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from btf.btf import Btf
 from btf.layout import Field, children
-from btf.render import c_type
+from btf.render import c_type, declaration
 from btf.types import Array, Float, Fwd, Ptr, Struct
 from btf.walk import is_complete, size_of, stripped
 from events.names.function_choice import is_type
@@ -75,6 +75,14 @@ class CaptureTree:
             if signature
             else FunctionConvention()
         )
+
+    @property
+    def parameters(self) -> str:
+        """Parameters in C, as in a prototype; empty where there is no signature."""
+        signature = self._signature
+        if signature is None:
+            return ""
+        return ", ".join(declaration(signature.btf, one.type_id, one.name, sparse=True) for one in signature.params)
 
     def roots(self) -> tuple[CaptureNode, ...]:
         """Return the first level: arguments in order, `$retval`, `$comm`, `$stack`."""

@@ -228,14 +228,14 @@ async def test_a_line_that_is_cut_while_one_types_is_told(kernel_only, monkeypat
         assert spec.editor.value == "t sched_switch"
 
 
-async def test_what_cannot_be_ticked_has_its_verdict(kernel_only):  # noqa: F811
+async def test_the_fields_of_a_tracepoint_are_ticked_and_have_their_verdict(kernel_only):  # noqa: F811
     app = application(kernel_only)
     async with app.run_test(size=SIZE) as pilot:
         spec, editor = await editing(app, pilot)
         await put(pilot, "t sched_switch prev->comm")
         await until(lambda: spec.shown.verdict and spec.shown.verdict.ok, pilot)
         assert spec.shown.lowered and "sched_switch" in spec.shown.lowered[0]
-        assert editor.probe is None
+        assert editor.probe is not None and [str(arg) for arg in editor.probe.fetchargs] == ["prev->comm"]
         assert app.places.compose.specification.current is not None
         assert getattr(app.places.compose.specification.current, "kind", None) is ProbeKind.TRACEPOINT
         spec.action_filter()

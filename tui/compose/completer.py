@@ -132,8 +132,9 @@ class Completer:
         return self._info.btf_of("" if self._info.unread_module(function) else module)
 
     def _found(self, query: str) -> Sequence[Function]:
-        names = self._functions.names
-        return [self._info.function(names[i]) for i in self._functions.find(query)[0][:_MOST]]
+        names = map(self._functions.names.__getitem__, self._functions.find(query)[0])
+        functions = itertools.islice(filter(self._functions.is_function, names), _MOST)
+        return [self._info.function(name) for name in functions]
 
     @cached_property
     def _tracepoints(self) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""The functions of a target as the list of them asks for them: found by words, described when drawn."""
+"""The functions, tracepoints and events of a target as the list has them: found by words, described when drawn."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from events.names.function_choice import is_called, is_typed_place
+from events.names.place_kinds import PlaceKind, kind_of_place
 from widgets.fields.function_rows import Attachable
 from widgets.highlight import has_words
 
@@ -61,12 +62,18 @@ class Functions:
         Args:
             names: sorted names.
             describe: returns the row of one.
-            planner: of the target, for places that stand for several functions; None: it is not open yet.
+            planner: of the target, for its tracepoints and events, and for places that stand for several functions;
+                None: it is not open yet.
             look_up_later: runs in a worker what takes long; then the list is asked for anew.
         """
         self._functions = names
         self._kinds = _source_kinds(planner, names)
-        self.names = sorted((*names, *self._kinds)) if self._kinds else names
+        self._places = planner.info.places if planner is not None else None
+        listed = self._places.names if self._places is not None else names
+        self.names = [*listed, *self._kinds] if self._kinds else listed
+        """Functions, events, tracepoints, then sources."""
+        self.kind: PlaceKind | None = None
+        """The only kind of places that is found; None: all are."""
         self._describe = describe
         self._planner = planner
         self._look_up_later = look_up_later
@@ -82,9 +89,20 @@ class Functions:
         """Return the indices of the names that fit, best first and at most MOST_FOUND, and their number."""
         if self.is_place(query):
             names = self._names_meant(query.strip())
-            return [bisect_left(self.names, name) for name in names], len(names)
-        found = self._search.find(query, MOST_FOUND)
-        return found.indices, found.total
+            return [bisect_left(self._functions, name) for name in names], len(names)
+        if self.kind is None or self._places is None:
+            found = self._search.find(query, MOST_FOUND)
+            return found.indices, found.total
+        of_kind = self._places.ranges[self.kind]
+        first, end = of_kind.start, of_kind.stop
+        indices = [index for index in self._search.find(query).indices if first <= index < end]
+        return indices[:MOST_FOUND], len(indices)
+
+    @property
+    def kinds(self) -> Sequence[PlaceKind]:
+        """Kinds of which there are places; none where all are functions."""
+        found = [kind for kind, indices in self._places.ranges.items() if indices] if self._places is not None else []
+        return found if len(found) > 1 else ()
 
     def is_place(self, query: str) -> bool:
         """Return whether a text is a place that stands for several functions: `vfs_*`, `[struct file *]`."""
@@ -97,7 +115,7 @@ class Functions:
             return query, self._names_meant(query)
         found = self._search.find(query).indices
         listed = (self.names[index] for index in found)
-        names = [name for name in listed if name not in self._kinds and has_words(name, query)]
+        names = [name for name in listed if self.is_function(name) and has_words(name, query)]
         return self._words_place(query, names), names
 
     def traceable(self, name: str) -> bool:
@@ -153,8 +171,19 @@ class Functions:
         """Return the row of a function in the list."""
         function = self._known.get(name)
         if function is None:
-            function = self._known[name] = self._kinds.get(name) or self._describe(name)
+            function = self._known[name] = self._kinds.get(name) or self._described(name)
         return function
+
+    def _described(self, name: str) -> Attachable:
+        if kind_of_place(name) is PlaceKind.FUNCTION:
+            return self._describe(name)
+        from probes.attaching.places import place_row
+
+        return place_row(name)
+
+    def is_function(self, name: str) -> bool:
+        """Return whether a row is a function."""
+        return name not in self._kinds and kind_of_place(name) is PlaceKind.FUNCTION
 
     def is_source(self, name: str) -> bool:
         """Return whether a row is a kind of source, and no function."""
@@ -166,9 +195,24 @@ class Functions:
 
     @cached_property
     def _search(self) -> Search:
+        if self._places is not None:
+            return self._places.search_with(self._kinds)
         from btf.search import Search
 
         return Search(self.names)
+
+
+def renewed(planner: Planner, look_up_later: Callable[[Callable[[], object]], object]) -> Functions | None:
+    """Return the functions and events of a kernel, ready to be searched, where others are there than before.
+
+    May wait for the target. Raises KernelError.
+    """
+    info = planner.info
+    if not info.target.is_kernel or not info.renew_places():
+        return None
+    functions = Functions(info.catalog.names, info.function, planner, look_up_later)
+    _ = functions._search
+    return functions
 
 
 def _source_kinds(planner: Planner | None, names: Sequence[str]) -> Mapping[str, Attachable]:

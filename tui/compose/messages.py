@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from kernel.connection.planner import Planner
     from probes.command import CommandText
+    from tui.compose.function_index import Functions
     from tui.compose.specification import TypedText
 from tui.messages import PartMessage
 
@@ -27,6 +28,15 @@ class ProgramsTried(PartMessage):
     def __init__(self, planner: Planner) -> None:
         super().__init__()
         self.planner = planner
+
+
+class PlacesRenewed(PartMessage):
+    """Other events are there than before."""
+
+    def __init__(self, planner: Planner, functions: Functions) -> None:
+        super().__init__()
+        self.planner = planner
+        self.functions = functions
 
 
 class PlaceLookedUp(PartMessage):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -14,8 +15,8 @@ from textual.screen import Screen
 from tui import messages
 from tui.commands import bindings
 from tui.compose.attach_control import AttachControl
-from tui.compose.function_index import Functions
-from tui.compose.messages import LinesRead, PlaceLookedUp, ProgramsTried, TextRead
+from tui.compose.function_index import Functions, renewed
+from tui.compose.messages import LinesRead, PlaceLookedUp, PlacesRenewed, ProgramsTried, TextRead
 from tui.compose.panes import PaneRow, ProbePanes
 from tui.compose.pasted_lines import PastedLines
 from tui.compose.signature_control import SignatureControl
@@ -70,6 +71,7 @@ class ComposeScreen(Screen[None]):
             TextRead: self.specification.text_read,
             ProgramsTried: self.specification.programs_tried,
             LinesRead: self._pasted.offer,
+            PlacesRenewed: self._places_renewed,
             PlaceLookedUp: lambda _: self._functions.find_again(),
         }
 
@@ -95,6 +97,7 @@ class ComposeScreen(Screen[None]):
 
     def on_screen_resume(self) -> None:
         self.refresh_state()
+        self._renew_places()
 
     # -- from the application --------------------------------------------------------------------------------------
 
@@ -114,15 +117,38 @@ class ComposeScreen(Screen[None]):
         info = planner.info
         self._signature.forget()
         self._attaching.forget()
-        self.specification.functions = known = Functions(info.catalog.names, info.function, planner, self._look_up)
-        self._functions.show(known.names, known.find, known.describe, known)
+        self._show_functions(Functions(info.catalog.names, info.function, planner, self._look_up))
         if self._wanted:
             self._choose(self._wanted)
         elif (probe := self.panes.probe) is not None:
-            self.pick(probe.place.symbol, probe)
+            from probes.attaching.places import place_name
+
+            self.pick(place_name(probe), probe)
         self.specification.connected()
         self.refresh_state()
         self.call_after_refresh(self._make_panes)
+
+    def _show_functions(self, known: Functions) -> None:
+        self.specification.functions = known
+        self._functions.show(known.names, known.find, known.describe, known)
+
+    def _renew_places(self) -> None:
+        """Read in a worker which events there are: others make and remove some at any time."""
+        planner = self.bench.planner
+
+        def work() -> None:
+            from kernel.errors import KernelError
+
+            with contextlib.suppress(KernelError):  # a lost connection is told by what comes next
+                if planner is not None and (known := renewed(planner, self._look_up)) is not None:
+                    self.post_message(PlacesRenewed(planner, known))
+
+        if planner is not None:
+            self.run_worker(work, thread=True, group="places")
+
+    def _places_renewed(self, event: PlacesRenewed) -> None:
+        if event.planner is self.bench.planner:
+            self._show_functions(event.functions)
 
     @on(FunctionList.Marked)
     def _marked(self, event: FunctionList.Marked) -> None:
@@ -194,15 +220,15 @@ class ComposeScreen(Screen[None]):
         ask_options(self.app, open_planner(self.bench), name, chosen)
 
     def pick(self, name: str, probe: Probe | None = None) -> None:
-        """Show the signature of a function, with the probe that was being built on it where there is one."""
-        from probes.probe import Probe, ProbePlace
+        """Show the fields of a function, tracepoint or event, with the probe that was being built on it, if any."""
+        from probes.attaching.places import place_name, probe_at
 
         self._wanted = ""
         self.bench.notices.forget("arming")  # why the text before was not armed
         built = self.panes.probe
-        if probe is None and built is not None and built.place.symbol == name:
+        if probe is None and built is not None and place_name(built) == name:
             probe = built  # the fields stay ticked, where one comes back to the same function
-        self._signature.show(name, probe or Probe(ProbePlace(name)))
+        self._signature.show(name, probe or probe_at(name))
         self.panes.editor.focus_fields()
         self.specification.show()
 
@@ -306,6 +332,7 @@ class ComposeScreen(Screen[None]):
 
     def action_search(self) -> None:
         self._functions.focus_search()
+        self._renew_places()
 
     def action_arm(self) -> None:
         """Arm the probe of the specification; where that can't be, notify of why."""
@@ -368,13 +395,7 @@ class ComposeScreen(Screen[None]):
         if not self._target_is_open():
             return
         trace = partial(self.bench.tracing.ask_depth, open_planner(self.bench))
-        probe, names = self.panes.editor.probe, self._functions.on_screen
-        if probe is not None and probe.place.symbol:
-            trace(probe.place.symbol)
-        elif names:
-            dialogs.pick(self.app, "trace the calls of which function?", names, lambda row: trace(names[row]))
-        else:
-            self.notify(f"no function matches what is searched: {SEARCH_FUNCTIONS}", markup=False)
+        self._of_function("trace the calls of which function?", trace)
 
     def action_code(self) -> None:
         """Show the instructions of the function, and specify a kprobe on the one that is chosen."""
@@ -388,8 +409,11 @@ class ComposeScreen(Screen[None]):
         """Show something of the function of the probe, or of one that the screen lists."""
         if not self._target_is_open():
             return
-        probe, names = self.panes.editor.probe, self._functions.on_screen
-        if probe is not None and probe.place.symbol:
+        from probes.command import is_function
+
+        probe = self.panes.editor.probe
+        names = [name for name in self._functions.on_screen if self.specification.functions.is_function(name)]
+        if probe is not None and probe.place.symbol and is_function(probe):
             show(probe.place.symbol)
         elif names:
             dialogs.pick(self.app, question, names, lambda row: show(names[row]))

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from events.names.function_choice import ChoiceError, choice_or_any, is_choice, is_type
+from events.names.place_kinds import TRACEPOINT_LETTER, PlaceKind, kind_of_place
 from foreign.refusal import InputRefusal
 from kernel.connection.kernel_info import KernelInfo
 from kernel.errors import KernelError
@@ -14,6 +15,7 @@ from probes.facts.lookups import Environment
 from probes.fetcharg import FetchArg
 from probes.functions.capture_tree import CaptureNode, CaptureTree
 from probes.functions.chosen_functions import names_meant
+from probes.functions.function_index import STUB
 from probes.lowering.arguments.pattern_result import result_fetcharg
 from probes.refusal import CannotLower
 from widgets.fields.signature import SignatureText
@@ -24,7 +26,8 @@ RESULT = "$retval"
 class SignatureNode:
     """A node that opens itself; what the editor's tree asks for."""
 
-    def __init__(self, tree: CaptureTree, node: CaptureNode) -> None:
+    def __init__(self, tree: CaptureTree | None, node: CaptureNode) -> None:
+        """Take a node with the tree that opens it; None: it has no fields."""
         self._tree = tree
         self._node = node
 
@@ -61,7 +64,8 @@ class SignatureNode:
         return self._node.reason
 
     def children(self) -> Sequence[SignatureNode]:
-        return [SignatureNode(self._tree, child) for child in self._tree.children(self._node)]
+        tree = self._tree
+        return [SignatureNode(tree, child) for child in tree.children(self._node)] if tree is not None else ()
 
 
 def signature_of(info: KernelInfo, name: str, twin: Alternative | None = None) -> SignatureText:
@@ -69,9 +73,12 @@ def signature_of(info: KernelInfo, name: str, twin: Alternative | None = None) -
 
     Args:
         info: kernel info of its kernel.
-        name: name of the function.
+        name: name of the function; of an event or tracepoint as in the list of places.
         twin: the function chosen among several of that name.
     """
+    kind = kind_of_place(name)
+    if kind is not PlaceKind.FUNCTION and not is_choice(name):
+        return _of_tracepoint(info, name) if kind is PlaceKind.TRACEPOINT else _of_event(info, name)
     if is_choice(name):
         return _of_choice(info, name)
     function, about = info.function(name), info.catalog.attachability(name)
@@ -89,6 +96,23 @@ def signature_of(info: KernelInfo, name: str, twin: Alternative | None = None) -
         trouble=function.reason if not about.kinds else "",
         about=about,
     )
+
+
+def _of_event(info: KernelInfo, name: str) -> SignatureText:
+    """Return the fields of an event. May wait for the target."""
+    nodes = [SignatureNode(None, node) for node in info.event_values(name)]
+    told = f"{name}: recorded with all its fields where none is ticked"
+    trouble = "" if nodes else "the fields of this event can't be read"
+    return SignatureText(name, told, nodes, trouble=trouble, has_ends=False)
+
+
+def _of_tracepoint(info: KernelInfo, name: str) -> SignatureText:
+    """Return the arguments of a tracepoint, whose structures can be opened."""
+    own, tree = name.removeprefix(TRACEPOINT_LETTER), info.tree(name)
+    nodes = [SignatureNode(tree, node) for node in tree.roots() if node.label != RESULT]
+    module = info.function(f"{STUB}{own}").module
+    where = f"[{module}]" if module else ""
+    return SignatureText(own, f"{own}({tree.parameters})", nodes, where=where, has_ends=False)
 
 
 def _of_choice(info: KernelInfo, text: str) -> SignatureText:
@@ -121,5 +145,9 @@ def _functions_of(info: KernelInfo, text: str) -> Sequence[str]:
 
 
 def signature_unread(name: str, module: str) -> SignatureText:
-    """Return the signature of a function while the types of its module are being read."""
-    return SignatureText(name, "", [], where=f"[{module}]", trouble=f"reading the types of module {module} …")
+    """Return the signature of a function while the types of its module are being read, or of an event its fields."""
+    has_ends = kind_of_place(name) is PlaceKind.FUNCTION
+    if not module:
+        return SignatureText(name, "", [], trouble="reading its fields …", has_ends=has_ends)
+    trouble = f"reading the types of module {module} …"
+    return SignatureText(name, "", [], where=f"[{module}]", trouble=trouble, has_ends=has_ends)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING
 
 from textual.screen import Screen
 
+from kernel.errors import KernelError
 from tui.compose.attach_control import AttachControl
 from tui.compose.panes import ProbePanes
 from tui.messages import TypesRead
@@ -26,7 +28,7 @@ class SignatureControl:
         self._panes = panes
         self._attach = attach
         self._unread = ""
-        """The function that is shown while the types of its module are being read; empty: none is."""
+        """The place that is shown while the types of its module, or its fields, are being read; empty: none is."""
 
     @property
     def unread(self) -> bool:
@@ -38,18 +40,26 @@ class SignatureControl:
         self._unread = ""
 
     def show(self, name: str, probe: Probe) -> None:
-        """Show the fields of a function, with those ticked that a probe records; the keyboard stays."""
+        """Show the fields of a place, with those ticked that a probe records; the keyboard stays.
+
+        `name`: of a function, or of a tracepoint or event as in the list of places.
+        """
         from events.names.function_choice import is_choice
+        from probes.command import is_function
+        from probes.functions.function_index import STUB
+        from probes.probe import ProbeKind
         from tui.compose.signature import signature_of, signature_unread
 
-        planner = open_planner(self._bench)
-        module = planner.info.unread_module(name)
-        self._unread = name if module else ""
-        self._panes.editor.show(signature_unread(name, module) if module else signature_of(planner.info, name), probe)
-        if module:
-            self._screen.run_worker(lambda: self._read_types(planner.info, module, name), thread=True, group="types")
-        elif not is_choice(name):
-            self._attach.explain(planner.info, name)
+        info = open_planner(self._bench).info
+        of_tracepoint, of_event = probe.kind is ProbeKind.TRACEPOINT, probe.kind is ProbeKind.EVENT
+        module = "" if of_event else info.unread_module(f"{STUB}{probe.place.symbol}" if of_tracepoint else name)
+        unread = bool(module) or of_event
+        self._unread = name if unread else ""
+        self._panes.editor.show(signature_unread(name, module) if unread else signature_of(info, name), probe)
+        if unread:
+            self._screen.run_worker(lambda: self._read(info, module, name), thread=True, group="types")
+        elif is_function(probe) and not is_choice(name):
+            self._attach.explain(info, name)
 
     def show_twin(self, function: str, way: Alternative) -> None:
         """Show the fields of one of several functions of a name, with the keyboard."""
@@ -60,9 +70,14 @@ class SignatureControl:
         editor.show(signature_of(open_planner(self._bench).info, function, way), Probe(way.place))
         editor.focus_fields()
 
-    def _read_types(self, info: KernelInfo, module: str, function: str) -> None:
-        info.btf_of(module)
-        self._screen.post_message(TypesRead(info, function))
+    def _read(self, info: KernelInfo, module: str, name: str) -> None:
+        """Read the types of a module, or the fields of an event, which are kept."""
+        with contextlib.suppress(KernelError):  # a lost connection is told by what comes next
+            if module:
+                info.btf_of(module)
+            else:
+                info.event_values(name)
+        self._screen.post_message(TypesRead(info, name))
 
     def types_read(self, event: TypesRead) -> bool:
         """Show the fields that have types now; return False where another function was picked meanwhile."""

@@ -12,14 +12,15 @@ from kernel.connection.kernel_info import KernelInfo
 from kernel.connection.planner import Planner
 from kernel.errors import KernelError
 from probes.attaching.explain import explain_refusal, refused_function
+from probes.attaching.places import probe_at
 from probes.attaching.values import ReasonKind
 from probes.check import CheckResult, refuse_unknown_tracepoint
 from probes.command import Armable, CommandText, UserProbe, is_function
 from probes.corrections.corrections import corrected, with_correction
 from probes.facts.facts import TargetFacts
 from probes.lowering.other_kernels import OtherKernelLines, lower_for_others
-from probes.probe import Probe, ProbeEnds
-from probes.static_events import is_static
+from probes.probe import Probe, ProbeEnds, ProbeKind
+from probes.static_events import StaticEvent, is_static
 from probes.translation.translate import translate
 from probes.translation.translated import Translation
 from probes.verdict import Refusal, Verdict
@@ -110,6 +111,13 @@ def filtered(shown: Specification, condition: str) -> str:
 
 
 def _with_fields(info: KernelInfo, probe: Armable | None) -> Probe | None:
+    """Return the probe whose fields can be ticked; None: there are none. Of an event as it is, no field is ticked."""
+    if isinstance(probe, StaticEvent):
+        event = replace(probe_at(probe.path), filter=probe.filter)
+        return event if info.places.has(event) else None
+    if isinstance(probe, Probe) and not is_function(probe):
+        # An event probe without fields records none, and one that is ticked would record all.
+        return probe if info.places.has(probe) and (probe.kind is ProbeKind.TRACEPOINT or probe.fetchargs) else None
     if not isinstance(probe, Probe) or not is_function(probe) or probe.place.offset or probe.needs_code:
         return None
     if is_type(probe.place.symbol):
@@ -167,7 +175,7 @@ def _specification(text: str, probe: Armable | None, checked: CheckResult) -> Sp
     notes = plan.losses if plan else ()
     if checked.written is not None and checked.written.error is not None:
         notes = (f"as written this kernel refuses it ({checked.written.error.code}): {SHOW_LINES}", *notes)
-    condition = probe.filter if isinstance(probe, Probe | UserProbe) else ""
+    condition = probe.filter if isinstance(probe, Probe | UserProbe | StaticEvent) else ""
     at_exit = isinstance(probe, Probe) and probe.when is ProbeEnds.EXIT
     if at_exit and any("->" in word for word in text.split()):
         notes += ("fields are read after the call; b reads them at both ends",)

@@ -75,7 +75,17 @@ class SpecificationControl:
     @property
     def current(self) -> Armable | None:
         """The probe that is being built; None: the text is no probe."""
-        return self._panes.editor.probe if self._typed is None else self._typed.probe
+        if self._typed is not None:
+            return self._typed.probe
+        return self._ticked
+
+    @property
+    def _ticked(self) -> Armable | None:
+        """The probe whose fields are ticked; None: nothing was picked."""
+        from probes.attaching.places import as_armed
+
+        probe = self._panes.editor.probe
+        return as_armed(probe) if probe is not None else None
 
     def triggers_of(self, probe: Armable) -> tuple[str, ...]:
         """Return the triggers of a probe: hist triggers of an unchanged text of another tool, and that for stacks."""
@@ -101,17 +111,21 @@ class SpecificationControl:
 
     def show(self) -> None:
         """Show the specification of the fields that are ticked."""
+        from probes.command import is_function
+        from probes.probe import Probe
         from tui.compose.specification import specification_of
         from widgets.spec.layout import Specification
 
-        editor, spec = self._panes.editor, self._panes.spec
+        spec, ticked = self._panes.spec, self._ticked
         self._typed = None
-        if editor.probe is None:
+        if ticked is None:
             return
-        if self._signature.unread:
-            spec.show(Specification(str(editor.probe)))
-        else:
-            spec.show(self._with_others(specification_of(open_planner(self._bench), editor.probe)))
+        if isinstance(ticked, Probe) and is_function(ticked) and not self._signature.unread:
+            spec.show(self._with_others(specification_of(open_planner(self._bench), ticked)))
+            return
+        spec.show(Specification(str(ticked)))
+        if not self._signature.unread:  # the target is asked about events, in a worker
+            self.read(str(ticked))
 
     def filter(self, condition: str) -> None:
         """Give the probe another filter."""
@@ -227,9 +241,11 @@ class SpecificationControl:
         return error is not None and error.code in ("not_traceable", "unknown_function")
 
     def _tick(self, probe: Probe) -> None:
+        from probes.attaching.places import place_name
+
         editor = self._panes.editor
-        if editor.probe is None or editor.probe.place.symbol != probe.place.symbol:
-            self._signature.show(probe.place.symbol, probe)
+        if editor.probe is None or place_name(editor.probe) != place_name(probe):
+            self._signature.show(place_name(probe), probe)
         else:
             editor.probe = probe
 

@@ -146,15 +146,17 @@ def note_of_nothing(info: KernelInfo | None) -> str:
 
 
 def rates_of(watch: Watch | None) -> dict[str, float | None]:
-    """Return events per second of each armed function by name; None: unknown."""
+    """Return events per second of each armed function or event by its name in the list; None: unknown."""
     if watch is None:
         return {}
+    from probes.attaching.places import listed_name
+
     if not watch.has_pace:
-        return {armed.plan.probe.subject: None for armed in watch.armed.probes}
+        return {listed_name(armed.plan.probe): None for armed in watch.armed.probes}
     rates = watch.store.by_event(watch.store.rates()) if watch.store else {}
     found: dict[str, float | None] = {}
     for armed in watch.armed.probes:
-        name = armed.plan.probe.subject
+        name = listed_name(armed.plan.probe)
         found[name] = (found.get(name) or 0.0) + sum(rates.get(event.path, 0.0) for event in armed.plan.events)
     return found
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from events.decode import Value
 from events.format import EventFormat, Field
-from events.names.number_format import NumberFormat
+from events.names.number_names import NumberFormat
 from events.record import Record
 from events.store.outage_mark import task_text
 from probes.sources.source import is_latency

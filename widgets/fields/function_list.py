@@ -1,4 +1,4 @@
-"""Search among 60,000 functions: a search line above the list of all names, filtered at each key."""
+"""Search among 60,000 functions and events: a search line above the list of all names, filtered at each key."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class FunctionList(Vertical):
             "Pick",
             key_display="enter",
             id="functions.pick",
-            tooltip="See the signature of the function",
+            tooltip="See the signature of the function, or the fields of the event",
         ),
         Binding("tab", "take", "Take", show=False, id="functions.take", tooltip="Take a similar name"),
         Binding(
@@ -77,6 +77,14 @@ class FunctionList(Vertical):
             show=False,
             id="functions.marked",
             tooltip="List the marked functions, those that can't be armed first; again: list what matches",
+        ),
+        Binding(
+            "ctrl+n",
+            "kind",
+            "Kind",
+            key_display="^n",
+            id="functions.kind",
+            tooltip="List functions alone, or events, system calls, tracepoints; after these all together again",
         ),
         Binding("slash", "search", "Search", key_display="/", id="functions.search", tooltip="Type part of a name"),
         Binding("escape", "clear", "Clear", show=False, id="functions.clear", tooltip="Show all functions again"),
@@ -167,7 +175,10 @@ class FunctionList(Vertical):
     ) -> None:
         """Show other functions; query and marks stay."""
         self._names, self._search, self._describe = names, search, describe
+        kind = self._marks.places.kind
         self._marks.places = places or NoPlaces()
+        self._marks.places.kind = kind if kind in self._marks.places.kinds else None
+        self._show_kind()
         self._find(self._input.value)
 
     def find_again(self) -> None:
@@ -239,15 +250,22 @@ class FunctionList(Vertical):
     def _find(self, query: str) -> None:
         if self._describe is None or self._find_object(query):
             return
-        indices, total = self._search(query) if query.strip() else (range(len(self._names)), len(self._names))
+        if query.strip() or self._marks.places.kind is not None:
+            indices, total = self._search(query)
+        else:
+            indices, total = range(len(self._names)), len(self._names)
         if self._lists_marks:
             indices = self._marks.rows(self._names)
             total = len(indices)
         self._list.rows = FunctionRows(self._names, indices, self._describe, query, self.armed, self._marks.names)
         every = grouped(len(self._names))
         self._count.update(every if total == len(self._names) else f"{grouped(total)} of {every}")
-        if not indices:
-            why = self._marks.places.reason(query) or f"no function matches {query.strip()}"
+        if self._typed_program:
+            self._about.update(
+                "a program: Enter takes it into the specification, where its functions and marks are offered"
+            )
+        elif not indices:
+            why = self._marks.places.reason(query) or f"no {self._kind_word} matches {query.strip()}"
             self._about.update(safe_content(why) if query.strip() else "")
         if is_typed_probe(query.strip()):
             self._about.update("a whole probe: Enter takes it into the specification")
@@ -312,6 +330,8 @@ class FunctionList(Vertical):
                 self.post_message(self.SpecificationWanted(rows.text))
         elif is_typed_probe(text):
             self.post_message(self.SpecificationWanted(text))
+        elif program := self._typed_program:
+            self.post_message(self.SpecificationWanted(f"p {program}"))
         elif self._marks.names:
             self._pick_marked()
         elif self._takes_place:
@@ -320,6 +340,13 @@ class FunctionList(Vertical):
             self.action_take()
         else:
             self._about.update(safe_content(f"no name has {text} in it: Tab takes {self.current}, ↓ chooses"))
+
+    @property
+    def _typed_program(self) -> str:
+        """The typed place in a program, `/bin/busybox:` or `/bin/busybox:main`; empty: no path is typed."""
+        text = self._input.value.strip()
+        is_path = text.startswith("/") and len(text) > 1 and not self._marks.places.is_place(text)
+        return (text if ":" in text else f"{text}:") if is_path and " " not in text else ""
 
     @property
     def _takes_place(self) -> bool:
@@ -364,6 +391,22 @@ class FunctionList(Vertical):
         self._lists_marks = bool(self._marks.names) and not self._lists_marks
         self._find(self._input.value)
 
+    def action_kind(self) -> None:
+        """List another kind of places alone, or all together again."""
+        order = (None, *self._marks.places.kinds)
+        self._marks.places.kind = order[(order.index(self._marks.places.kind) + 1) % len(order)]
+        self._show_kind()
+        self._find(self._input.value)
+
+    @property
+    def _kind_word(self) -> str:
+        return self._marks.places.kind or ("name" if self._marks.places.kinds else "function")
+
+    def _show_kind(self) -> None:
+        kind, has_others = self._marks.places.kind, bool(self._marks.places.kinds)
+        self.border_title = f"{kind}s alone" if kind else "functions and events" if has_others else "functions"
+        self.refresh_bindings()
+
     def _show_marks(self) -> None:
         """Draw marks and their number."""
         self.border_subtitle = safe_content(self._marks.title)
@@ -378,7 +421,9 @@ class FunctionList(Vertical):
         self._count.update(rows.count)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 - Textual's
-        """Enable Tab where Enter would not choose the row."""
+        """Enable Tab where Enter would not choose the row, and to choose a kind where there are several."""
+        if action == "kind":
+            return bool(self._marks.places.kinds)
         if action != "take":
             return True
         text = self._input.value.strip()
@@ -400,4 +445,8 @@ class FunctionList(Vertical):
             return
         if self._lists_marks:
             self.action_marked()
+        if self._marks.places.kind is not None:
+            self._marks.places.kind = None
+            self._show_kind()
+            self._find("")
         self._input.value = ""

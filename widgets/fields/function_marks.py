@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from events.names.function_marks import FunctionMarks, marks_summary
+from events.names.place_kinds import PlaceKind
 from widgets.fields.function_rows import Describe
 from widgets.fields.object_rows import ObjectRows
 from widgets.number_format import grouped
@@ -13,6 +14,13 @@ from widgets.number_format import grouped
 
 class MarkedPlaces(Protocol):
     """Places that stand for several functions of a target (`tui.compose.function_index.Functions` has them)."""
+
+    kind: PlaceKind | None
+    """The only kind of places that is found; None: all are."""
+
+    @property
+    def kinds(self) -> Sequence[PlaceKind]:
+        """Kinds of which there are places; none where all are functions."""
 
     def is_place(self, query: str) -> bool:
         """Return whether a text is such a place."""
@@ -32,6 +40,9 @@ class MarkedPlaces(Protocol):
 
 class NoPlaces:
     """Places before a target is open: there are none."""
+
+    kind: PlaceKind | None = None
+    kinds: Sequence[PlaceKind] = ()
 
     def is_place(self, query: str) -> bool:  # noqa: ARG002 - the protocol's
         """Return False."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Final, Protocol
 
+from events.names.place_kinds import PlaceKind, kind_of_place
 from widgets.highlight import highlighted, matched
 from widgets.number_format import rate
 from widgets.rows import Piece
@@ -85,6 +86,8 @@ class FunctionRows:
         room = columns - _KINDS - 1 - (width(note.text) + 1 if note.text else 0)
         if note.look == "dim" and width(safe(name)) > room:  # the name is worth more; the line below shows the reason
             room, note = columns - _KINDS - 1, Piece("")
+        if width(safe(name)) > room and kind_of_place(name) is not PlaceKind.FUNCTION:
+            name = name.rpartition("/")[2]  # the line below shows its group
         shown = cut(safe(name), room)
         runs = matched(shown.removesuffix(ELLIPSIS), self._query)
         yield from highlighted(shown, runs, "" if letters else "dim")
@@ -100,7 +103,11 @@ class FunctionRows:
             return Piece("●" if per_second is None else f"● {rate(per_second)}", "mark")
         if not about.kinds:
             return Piece(cut(safe(about.word), columns), "dim")
-        return Piece(cut(f"[{safe(about.module)}]", columns) if about.module else "", "dim")
+        kind = kind_of_place(name)
+        if kind is not PlaceKind.FUNCTION:  # its letter says it, too
+            return Piece(f"[{kind}]" if len(kind) + 2 <= columns else "", "dim")
+        where = about.module
+        return Piece(cut(f"[{safe(where)}]", columns) if where else "", "dim")
 
 
 def shown_kinds(kinds: Collection[str]) -> str:

@@ -121,6 +121,8 @@ class ProbeEditor(Vertical):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 - Textual's
         """Disable actions on fields if nothing can attach; leaving and taking an alternative stay possible."""
+        if action in ("when", "instead") and not self.signature.has_ends:
+            return False
         return action in ("leave", "instead") or not self.signature.nothing_attaches
 
     # -- ticking ---------------------------------------------------------------------------------------------------

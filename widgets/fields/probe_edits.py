@@ -90,9 +90,8 @@ def _place(arg: FetchArg, names: Sequence[str]) -> int:
     expression = arg.expression
     if isinstance(expression, AllArguments):
         return -1
-    if isinstance(expression, Variable) and expression.name in names:
-        return names.index(expression.name)
-    return len(names)
+    name = expression.name if isinstance(expression, Variable) else str(expression).removeprefix("$")
+    return names.index(name) if name in names else len(names)
 
 
 Types = Callable[[str, str, str | None], Sequence[str | None]]

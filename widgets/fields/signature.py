@@ -1,4 +1,4 @@
-"""Content of the signature pane for one function."""
+"""Content of the signature pane for one function, tracepoint or event."""
 
 from __future__ import annotations
 
@@ -23,6 +23,8 @@ class SignatureText:
     """Module or source file."""
     trouble: str = ""
     """Reason why the signature is unknown, or nothing can attach; empty: neither."""
+    has_ends: bool = True
+    """True for functions, whose calls have an entry and an exit."""
     about: Attachability | None = None
     """Kinds that can attach, and alternatives; None: not known yet."""
 

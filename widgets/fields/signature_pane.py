@@ -22,9 +22,9 @@ from widgets.fields.signature import SignatureText
 from widgets.fields.when_bar import WhenBar
 from widgets.lists.line_list import LineList
 
-_HINT = """Pick a function: type part of its name, move with ↑ and ↓, enter.
+_HINT = """Pick a function or an event: type part of its name, move with ↑ and ↓, enter.
 
-Its arguments come here, with all that is behind them: tick what to record."""
+Its arguments or fields come here, with all that is behind them: tick what to record."""
 
 
 class SignaturePane(Vertical):
@@ -74,6 +74,7 @@ class SignaturePane(Vertical):
         self._signature = signature
         self.nothing_attaches = False
         self._has_function(True)
+        self._when.display = signature.has_ends
         roots = signature.in_order()
         self.field_tree = FieldTree(roots)
         self._prototype.function, self._prototype.where = signature.name, signature.where
@@ -97,8 +98,9 @@ class SignaturePane(Vertical):
     def _show_why(self, there: bool) -> None:
         focused = self._pane.has_focus_within or self.why.has_focus_within
         self.why.display = there
-        for widget in (self._when, self._pane, self.hint):
+        for widget in (self._pane, self.hint):
             widget.display = not there
+        self._when.display = not there and self.has_ends
         if focused:
             self.screen.set_focus(self.fields)
 
@@ -106,6 +108,11 @@ class SignaturePane(Vertical):
         """Show what can be taken instead, or the fields again."""
         if self._signature is not None and self._signature.about is not None:
             self._show_why(not self.why.display)
+
+    @property
+    def has_ends(self) -> bool:
+        """True while a function is shown, whose calls have an entry and an exit."""
+        return self._signature is None or self._signature.has_ends
 
     @property
     def fields(self) -> LineList:

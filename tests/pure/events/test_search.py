@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from events.batch import Batch, Chunk
 from events.decode import Decoder
 from events.format import EventFormat, Field, HeaderPage
-from events.names.number_format import NumberFormat
+from events.names.number_names import NumberFormat
 from events.record import Record
 from events.search.find import find
 from events.search.search import PLAIN, plain_text

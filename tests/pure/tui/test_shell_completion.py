@@ -10,14 +10,17 @@ from pathlib import Path
 
 import pytest
 
+from kernel.connection import name_cache
 from kernel.remote.protocol.shell_quote import quote
 from tui.cli.args.completion_scripts import SCRIPTS
 from tui.cli.args.fast_path import COMMANDS
 from tui.cli.args.grammar import commands
+from tui.cli.args.known_names import FUNCTIONS, PLACES, SPECIFICATIONS, candidates
 from tui.cli.args.parser import DIALECTS, parse
 from tui.cli.commands import completion
 
-BASH = shutil.which("bash") or ""
+BASH, FISH = shutil.which("bash") or "", shutil.which("fish") or ""
+NAMES = ("vfs_read", "vfs_readv", "vfs_write", "t sched_switch", "sched/sched_switch", "sched/sched_wakeup")
 WORDS = commands()
 
 
@@ -69,6 +72,7 @@ def offered(folder: Path, *line: str) -> list[str]:
         "PATH": f"{folder / 'bin'}:{os.environ['PATH']}",
         "PYTHONPATH": str(Path(__file__).parents[3]),
         "XDG_CONFIG_HOME": str(folder),
+        "PROBEWRIGHT_CACHE": str(folder),
     }
     asked = subprocess.run([BASH, "--norc", "-c", script], capture_output=True, text=True, env=environment)
     assert asked.stderr == ""
@@ -97,9 +101,85 @@ def offered(folder: Path, *line: str) -> list[str]:
         (["show", "--vmlinux", "two"], ["two words.pwr"]),
         (["list", "--limit", "re"], [""]),
         (["run", "f vfs_read", "--", "probewr"], ["probewright"]),
+        (["list", "vfs_r"], ["vfs_read", "vfs_readv"]),
+        (["show", "sched/sched"], ["sched/sched_switch", "sched/sched_wakeup"]),
+        (["errors", "vfs_r"], ["vfs_read", "vfs_readv"]),
+        (["graph", "--depth", "3", "vfs_readv"], ["vfs_readv"]),
+        (["run", "'f vfs_re"], ["f vfs_read", "f vfs_readv"]),
+        (["record", "-o", "x", '"f:mine/reads vfs_re'], ["f:mine/reads vfs_read", "f:mine/reads vfs_readv"]),
+        (["check", "'t sched_s"], ["t sched_switch"]),
+        (["check", "'on sched/sched_w"], ["on sched/sched_wakeup"]),
+        (["check", "'e sched/sched_w"], ["e sched/sched_wakeup"]),
         (["record", "f vfs_read", "-o", "x", "--", "cat", "two"], ["two words.pwr"]),
     ],
 )
-def test_bash_offers(line, found, tmp_path):
+def test_bash_offers(line, found, tmp_path, monkeypatch):
     (tmp_path / "two words.pwr").touch()
+    monkeypatch.setenv("PROBEWRIGHT_CACHE", str(tmp_path))
+    name_cache.save(NAMES)
     assert offered(tmp_path, *line) == found
+
+
+@pytest.mark.skipif(not FISH, reason="fish is not installed")
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("list vfs_r", ["vfs_read", "vfs_readv"]),
+        ("run 'f vfs_readv", ["f vfs_readv"]),
+        ("check 't sch", ["t sched_switch"]),
+    ],
+)
+def test_fish_offers_names(line, found, tmp_path, monkeypatch):
+    monkeypatch.setenv("PROBEWRIGHT_CACHE", str(tmp_path))
+    name_cache.save(NAMES)
+    offered(tmp_path, "re")  # makes the program
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[3]))
+    (tmp_path / "script.fish").write_text(SCRIPTS["fish"](WORDS))
+    asked = f"source {tmp_path / 'script.fish'}; complete -C {quote('probewright ' + line)}"
+    done = subprocess.run([FISH, "--no-config", "-c", asked], capture_output=True, text=True)
+    assert done.stdout.split("\n")[:-1] == found
+
+
+def test_names_are_of_the_kind_that_may_stand_there(tmp_path, monkeypatch):
+    monkeypatch.setenv("PROBEWRIGHT_CACHE", str(tmp_path))
+    name_cache.save(NAMES)
+    names = name_cache.load()
+    assert candidates(FUNCTIONS, "sched", names) == []
+    assert candidates(PLACES, "sched", names) == ["sched/sched_switch", "sched/sched_wakeup"]
+    assert candidates(SPECIFICATIONS, "p vfs_w", names) == ["p vfs_write"]
+    assert candidates(SPECIFICATIONS, "r8:mine/x vfs_w", names) == ["r8:mine/x vfs_write"]
+    assert candidates(SPECIFICATIONS, "vfs_w", names) == candidates(FUNCTIONS, "v", names) == []
+    assert candidates(FUNCTIONS, "vfs_é", names) == candidates(FUNCTIONS, "vfs_w", b"") == []
+
+
+def test_of_too_many_names_the_common_beginning_stays():
+    many = [f"many_{number:05}" for number in range(5_000)]
+    found = candidates(FUNCTIONS, "many", "\n".join(["", *many, "mean", ""]).encode())
+    assert len(found) < len(many) and (found[0], found[-1]) == (many[0], many[-1])
+
+
+def test_no_name_that_a_shell_reads_otherwise_is_kept(tmp_path, monkeypatch):
+    monkeypatch.setenv("PROBEWRIGHT_CACHE", str(tmp_path))
+    name_cache.save(["good", "$(touch x)", "a\tb", "b;c", "esc\x1b[31m", "ä", "`id`", "a\nb"])
+    assert name_cache.load() == b"\na\nb\ngood\n"
+    name_cache.path().parent.chmod(0o777)
+    assert name_cache.load() == b"", "others may have written it"
+
+
+def test_a_shell_waits_for_nothing_but_the_names():
+    code = "import sys; sys.argv[1:] = ['completion', 'names', 'places', 'vfs_r']\n"
+    code += "from tui.__main__ import main\nmain()\nprint(' '.join(sys.modules), file=sys.stderr)"
+    root = Path(__file__).parents[3]
+    asked = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=root)
+    heavy = {
+        "numpy",
+        "textual",
+        "rich",
+        "argparse",
+        "probes",
+        "btf",
+        "kernel.target",
+        "kernel.connection.open_target",
+    }
+    assert not heavy & set(asked.stderr.split())

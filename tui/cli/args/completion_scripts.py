@@ -1,8 +1,8 @@
 """Completion scripts for bash, zsh and fish, generated from the grammar of the command line.
 
 All three scripts do the same: find the command of the line, skipping words that are values of options; then offer the
-values of the last option, else options or words of that command. The names of presets are read from probewright at
-completion time, everything else is written into the script.
+values of the last option, else options or words of that command. The names of presets, of functions and of events are
+read from probewright at completion time, everything else is written into the script.
 """
 
 from __future__ import annotations
@@ -10,8 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
-from tui.cli.args.grammar import FILES, PRESETS, CommandWord, Option
+from tui.cli.args.grammar import FILES, KNOWN, PRESETS, CommandWord, Option
 
+_MARKERS: Final = (FILES, PRESETS, *KNOWN)
+_LIST_KNOWN: Final = "command probewright completion names"
 _LIST_PRESETS = "command probewright preset list 2>/dev/null | cut -d' ' -f1"
 
 
@@ -19,18 +21,19 @@ def bash(commands: Sequence[CommandWord]) -> str:
     """Return the script for bash 4 and newer; words with a colon are split where bash splits them."""
     return f"""# Completion of probewright for bash. In ~/.bashrc:  source <(probewright completion bash)
 {_walk(commands)}
-_probewright_offer() {{  # what: words, files, presets
+_probewright_offer() {{  # what: words, files, presets, functions, places, specs
     local -a found=()
     case $1 in
         {FILES}) mapfile -t found < <(compgen -f -- "$cur"); compopt -o filenames 2>/dev/null ;;
         {PRESETS}) mapfile -t found < <(compgen -W "$({_LIST_PRESETS})" -- "$cur") ;;
+        {"|".join(KNOWN)}) mapfile -t found < <({_LIST_KNOWN} "$1" "$typed" 2>/dev/null) ;;
         *) mapfile -t found < <(compgen -W "$1" -- "$cur") ;;
     esac
     COMPREPLY+=("${{found[@]}}")
 }}
 
 _probewright() {{
-    local IFS=$' \\t\\n' word glued='' cur prev at='' option=''
+    local IFS=$' \\t\\n' word glued='' cur typed prev at='' option=''
     local -a words=()
     COMPREPLY=()
     # bash cuts words at : and =, where they are in COMP_WORDBREAKS.
@@ -52,6 +55,7 @@ _probewright() {{
         fi
     done
     [[ $cur == --*=* ]] && prev=${{cur%%=*}} cur=${{cur#*=}} || prev=''
+    typed=${{cur#[\\"\\']}}  # behind an open quote
     for word in "${{words[@]:0:${{#words[@]}}-1}}"; do
         if [[ $option ]]; then option=''; continue; fi
         _probewright_takes "$at" "$word" && option=$word && continue
@@ -71,7 +75,7 @@ _probewright() {{
 {_of_commands(commands, lambda one: list(_offers_words(one)))}
         esac
     fi
-    if [[ $cur == *:* && $COMP_WORDBREAKS == *:* ]]; then
+    if [[ $cur == "$typed" && $cur == *:* && $COMP_WORDBREAKS == *:* ]]; then
         COMPREPLY=("${{COMPREPLY[@]#"${{cur%"${{cur##*:}}"}}"}}")
     fi
 }}
@@ -85,10 +89,11 @@ def zsh(commands: Sequence[CommandWord]) -> str:
 # Completion of probewright for zsh: as a file _probewright in a folder of $fpath, or in ~/.zshrc, behind compinit:
 #     source <(probewright completion zsh)
 {_walk(commands)}
-_probewright_offer() {{  # what: files, presets, words
+_probewright_offer() {{  # what: files, presets, functions, places, specs, words
     case $1 in
         {FILES}) _files ;;
         {PRESETS}) compadd -- $(_probewright_presets) ;;
+        {"|".join(KNOWN)}) compadd -- ${{(f)"$({_LIST_KNOWN} $1 "${{(Q)PREFIX}}" 2>/dev/null)"}} ;;
         *) compadd -- ${{=1}} ;;
     esac
 }}
@@ -161,6 +166,10 @@ def fish(commands: Sequence[CommandWord]) -> str:
     return f"""# Completion of probewright for fish, to be kept as ~/.config/fish/completions/probewright.fish
 function __probewright_presets
     {_LIST_PRESETS}
+end
+
+function __probewright_known
+    {_LIST_KNOWN} $argv[1] (commandline -ct | string trim -l -c "'\\"") 2>/dev/null
 end
 
 function __probewright_at
@@ -240,10 +249,10 @@ def _of_commands(commands: Sequence[CommandWord], lines: Callable[[CommandWord],
 
 
 def _offers(option: Option) -> Iterator[str]:
-    words = [value for value in option.values if value not in (FILES, PRESETS)]
+    words = [value for value in option.values if value not in _MARKERS]
     if words:
         yield _offer(" ".join(words))
-    yield from (_offer(value) for value in option.values if value in (FILES, PRESETS))
+    yield from (_offer(value) for value in option.values if value in _MARKERS)
 
 
 def _offers_words(command: CommandWord) -> Iterator[str]:
@@ -285,7 +294,9 @@ def _fish_word(text: str) -> str:
 
 
 def _fish_values(values: Iterable[str]) -> Iterator[str]:
-    words = [value for value in values if value not in (FILES, PRESETS)]
+    values = tuple(values)
+    words = [value for value in values if value not in _MARKERS]
+    yield from (f"-a '(__probewright_known {value})'" for value in values if value in KNOWN)
     if words:
         yield f"-a '{' '.join(words)}'"
     if PRESETS in values:

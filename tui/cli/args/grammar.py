@@ -10,11 +10,14 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from events.export.catalogue import EVENT_FORMATS
+from tui.cli.args.known_names import FUNCTIONS, PLACES, SPECIFICATIONS
 from tui.cli.args.parser import parsers
 
 TARGETS = ("auto", "local", "ssh://", "lab", "lab:6.1", "lab:6.12", "lab:7.2", "lab:arm64:6.12", "lab:full")
 FILES, PRESETS = "files", "presets"
 """Markers in `Option.values`: file names, or names of presets, may stand there."""
+KNOWN = (FUNCTIONS, PLACES, SPECIFICATIONS)
+"""Markers in `Option.values`: names of the target that was opened last may stand there."""
 
 
 class Option(NamedTuple):
@@ -25,7 +28,7 @@ class Option(NamedTuple):
     value: str
     """Name of the value in the help; empty: the option takes none."""
     values: tuple[str, ...]
-    """Possible values, as far as they are known; only `FILES` or `PRESETS` where files or presets may stand."""
+    """Possible values, as far as they are known, with `FILES`, `PRESETS` or one of `KNOWN` where such may stand."""
     help: str
     optional: bool = False
     """True if the value of an option, or the positional word, may be left out."""
@@ -123,7 +126,14 @@ def _values(action: argparse.Action, metavar: str) -> tuple[str, ...]:
     if metavar.startswith("FORMAT"):
         return tuple(EVENT_FORMATS)
     if "PRESET" in metavar:
-        return (PRESETS, FILES) if action.dest == "names" else (PRESETS,)
+        presets = (PRESETS, FILES) if action.dest == "names" else (PRESETS,)
+        return (SPECIFICATIONS, *presets) if "SPEC" in metavar else presets
+    if metavar == "SPEC":
+        return (SPECIFICATIONS,)
+    if metavar.startswith("FUNCTION|"):
+        return (PLACES, FILES)
+    if metavar in ("FUNCTION", "PATTERN"):
+        return (FUNCTIONS if metavar == "FUNCTION" else PLACES,)
     if metavar == "KERNEL":
         return tuple(word.removeprefix("lab:") for word in TARGETS if word.startswith("lab:"))
     return (FILES,) if metavar.startswith(("FILE", "PATH")) else ()

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
+from events.names.place_kinds import PlaceKind
 from tui.cli.args import argument_types as types
 from tui.cli.args.fast_path import COMMANDS
 from tui.cli.args.options import (
@@ -259,22 +260,29 @@ def _commands() -> argparse.ArgumentParser:
 
 
 def _about_the_kernel(printing: Callable[[str, str], argparse.ArgumentParser]) -> None:
-    sub = printing("list", "List functions and the kinds of probes that can attach to them, or events of programs.")
+    sub = printing("list", "List functions, tracepoints and events, and the kinds of probes that can attach to them.")
     sub.add_argument(
         "pattern",
         nargs="?",
         default="",
         help="words that the name must hold, in any order; user_events/ lists events that programs registered",
     )
+    sub.add_argument(
+        "--kind",
+        action="append",
+        choices=[kind.value for kind in PlaceKind],
+        default=[],
+        help="of this kind only; more than once: of these; syscall: the events of system calls",
+    )
     sub.add_argument("--limit", type=types.natural, default=0, metavar="N", help="at most N (0: all)")
     sub = printing(
-        "show", "Show a function's signature and fields, a type, an event of programs, or a compiled BPF object."
+        "show", "Show a function's signature and fields, a type, the fields of an event, or a compiled BPF object."
     )
     sub.add_argument(
         "name",
         type=types.name,
         metavar="FUNCTION|TYPE|EVENT|FILE.bpf.o",
-        help="vfs_read, file, 'struct file', user_events/NAME, an object",
+        help="vfs_read, file, 'struct file', sched/sched_switch, 't sched_switch', user_events/NAME, an object",
     )
     sub.add_argument(
         "--callers", action="store_true", help="also the callers of the function, found in the kernel's code"

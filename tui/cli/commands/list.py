@@ -1,17 +1,19 @@
-"""`probewright list [PATTERN]`: list functions and the kinds of probe that can attach to them."""
+"""`probewright list [PATTERN]`: list functions, tracepoints and events, and the kinds of probe that can attach."""
 
 from __future__ import annotations
 
 import argparse
 import gc
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 
-from btf.search import Search
+from events.names.place_kinds import PlaceKind, kind_of_place
 from kernel.attach.explain import AttachExplainer
 from kernel.connection.kernel_info import KernelInfo
 from kernel.connection.program_events import program_events, require_user_events
+from probes.attaching.attach import AttachabilitySurvey
+from probes.attaching.places import place_row
 from probes.attaching.values import ALL, Attachability
 from probes.probe import ProbeKind
 from tui.cli.console.output import connect, json_line, plain, require_connection
@@ -27,30 +29,43 @@ def run(arguments: argparse.Namespace) -> int:
         if is_about_programs(arguments.pattern):
             return _list_program_events(info, arguments)
         with waiting("reading functions and types"):
-            names = info.catalog.names
-        if arguments.pattern:
-            hits: Sequence[int] = Search(names).find(arguments.pattern).indices
-        else:
-            hits = range(len(names))
-        if not hits:
-            print(f"probewright: {_nothing(arguments.pattern if names else '')}", file=sys.stderr)
+            wanted = _matching(info, arguments)
+        if not wanted:
+            print(f"probewright: {_nothing(arguments, info)}", file=sys.stderr)
+        functions = [name for name in wanted if kind_of_place(name) is PlaceKind.FUNCTION]
         attaching = AttachExplainer(info)
-        if hits and attaching.near:
+        if functions and attaching.near:
             with waiting("reading symbols"):
-                attaching.attachability(names[hits[0]])  # from here on the reasons are exact
-        wanted = [names[index] for index in hits[: arguments.limit or len(hits)]]
-        survey = info.catalog.survey(wanted)
-        if arguments.json:
-            lines = (_json(survey.attachability(name)) for name in wanted)
-        else:  # most functions take every probe and need no reason
-            usual, alike = survey.traced, f" {_letters(ALL)}\n"
-            lines = (f"{name:<48}{alike}" if name in usual else _text(survey.attachability(name)) for name in wanted)
-        sys.stdout.writelines(lines)
+                attaching.attachability(functions[0])  # from here on the reasons are exact
+        sys.stdout.writelines(_lines(wanted, info.catalog.survey(functions), json=arguments.json))
         require_connection(info)
-        return DONE if hits else REFUSED
+        return DONE if wanted else REFUSED
     finally:
         info.close()
         gc.enable()
+
+
+def _matching(info: KernelInfo, arguments: argparse.Namespace) -> list[str]:
+    """Return the names of the places that are wanted, best first."""
+    names: Sequence[str] = info.places.names
+    if arguments.pattern:
+        names = [names[index] for index in info.places.search_with().find(arguments.pattern).indices]
+    if arguments.kind:
+        names = [name for name in names if kind_of_place(name) in arguments.kind]
+    return list(names[: arguments.limit or len(names)])
+
+
+def _lines(names: Sequence[str], survey: AttachabilitySurvey, *, json: bool) -> Iterator[str]:
+    """Yield the lines of places; `survey`: of the functions among them."""
+    # Most functions take every probe and need no reason.
+    usual, alike = frozenset[str]() if json else survey.traced, f" {_letters(ALL)}\n"
+    for name in names:
+        if name in usual:
+            yield f"{name:<48}{alike}"
+        elif kind_of_place(name) is PlaceKind.FUNCTION:
+            yield (_json if json else _text)(survey.attachability(name))
+        else:
+            yield (_place_json if json else _place_text)(name)
 
 
 def _list_program_events(info: KernelInfo, arguments: argparse.Namespace) -> int:
@@ -74,6 +89,7 @@ def _json(about: Attachability) -> str:
     """Return the line of a function as JSON."""
     value = {
         "name": about.name,
+        "place": PlaceKind.FUNCTION,
         "module": about.module,
         "kinds": sorted(map(str, about.kinds)),
         "reason": about.text or None,
@@ -87,8 +103,23 @@ def _text(about: Attachability) -> str:
     return plain(f"{about.name:<48} {_letters(about.kinds):<6}{where}  {about.text}".rstrip()) + "\n"
 
 
-def _nothing(pattern: str) -> str:
-    """Return the message for an empty list; without a pattern no function can be read at all."""
-    if not pattern:
+def _place_json(name: str) -> str:
+    """Return the line of a tracepoint or event as JSON."""
+    kinds = sorted(map(str, place_row(name).kinds))
+    value = {"name": name, "place": kind_of_place(name), "module": None, "kinds": kinds, "reason": None}
+    return f"{json_line(value)}\n"
+
+
+def _place_text(name: str) -> str:
+    """Return the line of a tracepoint or event for people."""
+    return plain(f"{name:<48} {_letters(place_row(name).kinds):<6}  {kind_of_place(name)}") + "\n"
+
+
+def _nothing(arguments: argparse.Namespace, info: KernelInfo) -> str:
+    """Return the message for an empty list; without a function none can be read at all."""
+    if not info.places.names:
         return "no functions can be read here; `doctor` says why"
-    return f"no function has {plain(pattern)} in its name"
+    *others, last = arguments.kind or [kind for kind, indices in info.places.ranges.items() if indices]
+    what = f"{', '.join(others)} or {last}" if others else last
+    has = f"has {plain(arguments.pattern)} in its name" if arguments.pattern else "is known here"
+    return f"no {what} {has}"

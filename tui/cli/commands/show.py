@@ -1,4 +1,4 @@
-"""`probewright show FUNCTION|TYPE|EVENT|FILE.bpf.o`: print a signature, a type, an event of programs, an object."""
+"""`probewright show FUNCTION|TYPE|EVENT|FILE.bpf.o`: print a signature, a type, an event's fields, an object."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ from btf.functions.functions_of_type import functions_using
 from btf.kinds import Kind
 from btf.render import definition
 from btf.search import Search
+from events.names.place_kinds import PlaceKind, kind_of_place
 from foreign.refusal import InputRefusal
 from kernel.attach.explain import AttachExplainer
 from kernel.connection.kernel_info import KernelInfo
 from kernel.connection.program_events import program_events, require_user_events
+from probes.attaching.places import as_armed, place_row, probe_at
 from probes.attaching.spellings import closest, distance, is_like
 from probes.attaching.values import ReasonKind
 from probes.functions.capture_tree import CaptureNode
@@ -47,6 +49,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _show(info: KernelInfo, arguments: argparse.Namespace) -> int:
+    if (place := _place_meant(info, arguments.name)) is not None:
+        return _place(info, place, arguments)
     words = arguments.name.split()
     lone = words[0] if len(words) == 1 else ""
     with waiting("reading functions and types"):
@@ -138,10 +142,37 @@ def _function(info: KernelInfo, name: str, arguments: argparse.Namespace) -> int
     for line in attach_text.lines(about, found):
         print(line)
     for node in roots if function.kinds else ():
-        offset = "" if node.offset is None else f"+{node.offset}"
-        row = f"  {node.label:<20} {node.c_type:<32} {node.kernel_type:<8} {offset:<6} {node.reason}"
-        print(plain(row.rstrip()))
+        print(plain(_row(node)))
     return DONE
+
+
+def _place_meant(info: KernelInfo, text: str) -> str | None:
+    """Return the tracepoint or event that a text names, as `t sched_switch`, `sched/sched_switch` or with a colon."""
+    name = text.replace(":", "/", 1) if " " not in text else text
+    return name if info.places.has(probe_at(name)) else None
+
+
+def _place(info: KernelInfo, name: str, arguments: argparse.Namespace) -> int:
+    """Print what a probe on a tracepoint or event can record."""
+    kind = kind_of_place(name)
+    is_tracepoint = kind is PlaceKind.TRACEPOINT
+    roots = (
+        [node for node in info.tree(name).roots() if not node.at_exit] if is_tracepoint else info.event_values(name)
+    )
+    if arguments.json:
+        kinds = sorted(map(str, place_row(name).kinds))
+        emit({"name": name, "place": kind, "kinds": kinds, "fetchargs": [_node(node) for node in roots]})
+        return DONE
+    print(plain(f"{name}: {kind}"))
+    for node in roots:
+        print(plain(_row(node)))
+    print(plain(f"record it: probewright run '{as_armed(probe_at(name))}'"))
+    return DONE
+
+
+def _row(node: CaptureNode) -> str:
+    offset = "" if node.offset is None else f"+{node.offset}"
+    return f"  {node.label:<20} {node.c_type:<32} {node.kernel_type:<8} {offset:<6} {node.reason}".rstrip()
 
 
 def _node(node: CaptureNode) -> dict[str, object]:
