@@ -80,7 +80,7 @@ def offered(folder: Path, *line: str) -> list[str]:
     ("line", "found"),
     [
         (["re"], ["record", "refs"]),
-        (["c"], ["check", "clean", "completion"]),
+        (["c"], ["check", "clean", "compare", "completion"]),
         (["preset", "s"], ["show", "save"]),
         (["-t", "lab", ":", "6.12", "li"], ["list"]),
         (["-t", "list", "sho"], ["show"]),
@@ -95,6 +95,7 @@ def offered(folder: Path, *line: str) -> list[str]:
         (["preset", "show", "slow"], ["slow-opens"]),
         (["completion", ""], ["bash", "zsh", "fish"]),
         (["show", "--vmlinux", "two"], ["two words.pwr"]),
+        (["compare", "a.pwr", "two"], ["two words.pwr"]),
         (["list", "--limit", "re"], [""]),
         (["run", "f vfs_read", "--", "probewr"], ["probewright"]),
         (["record", "f vfs_read", "-o", "x", "--", "cat", "two"], ["two words.pwr"]),

@@ -126,4 +126,4 @@ def _values(action: argparse.Action, metavar: str) -> tuple[str, ...]:
         return (PRESETS, FILES) if action.dest == "names" else (PRESETS,)
     if metavar == "KERNEL":
         return tuple(word.removeprefix("lab:") for word in TARGETS if word.startswith("lab:"))
-    return (FILES,) if metavar.startswith(("FILE", "PATH")) else ()
+    return (FILES,) if metavar.startswith(("FILE", "PATH")) or metavar.endswith(".pwr") else ()
