@@ -80,7 +80,7 @@ def offered(folder: Path, *line: str) -> list[str]:
     ("line", "found"),
     [
         (["re"], ["record", "refs"]),
-        (["c"], ["check", "clean", "compare", "completion"]),
+        (["c"], ["check", "compare", "clean", "completion"]),
         (["preset", "s"], ["show", "save"]),
         (["-t", "lab", ":", "6.12", "li"], ["list"]),
         (["-t", "list", "sho"], ["show"]),
