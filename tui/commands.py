@@ -175,6 +175,14 @@ COMMANDS = (
         "live",
     ),
     Command(
+        "view('compare')",
+        "X",
+        "Compare",
+        "Show what changed from this recording to another: rates, latencies, values.",
+        "live",
+        footer=False,
+    ),
+    Command(
         "probe",
         "p",
         "Probe this",
@@ -263,9 +271,9 @@ COMMANDS = (
 )
 
 GUARDED_ACTIONS = frozenset({
-    "answer", "arm_composed", "boot", "clear", "code", "copy", "disarm", "disarm_all", "disarm_hosts", "export",
-    "graph", "in_kernel", "losses", "measure", "probe", "record", "registers", "remedy", "retry", "save", "source",
-    "take_back", "triggers", "watch_memory",
+    "answer", "arm_composed", "boot", "clear", "code", "copy", "disarm", "disarm_all", "disarm_hosts",
+    "export", "graph", "in_kernel", "losses", "measure", "other_recording", "probe", "record", "registers",
+    "remedy", "retry", "save", "source", "take_back", "triggers", "watch_memory",
 })  # fmt: skip
 """Names of actions that destroy, write, change the kernel or open a dialog: a letter within a typed word never
 triggers one.

@@ -53,6 +53,7 @@ KEYS |= {
     "stacks": "F",
     "maps": "M",
     "timeline": "l",
+    "compare": "X",
 }
 """Key of each view."""
 

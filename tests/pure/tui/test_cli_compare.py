@@ -138,7 +138,7 @@ def test_it_is_given_out(capsys, copy, tmp_path):
 @pytest.mark.parametrize(
     ("words", "status", "text"),
     [
-        ((HERE, HERE), USAGE, "are the same file"),
+        ((HERE, HERE), UNUSABLE, "are the same file"),
         ((HERE, "local"), UNUSABLE, "compare takes two recordings"),
         ((HERE, "lab:7.2"), UNUSABLE, "record SPEC -t lab:7.2"),
         ((HERE, "/nowhere.pwr"), UNUSABLE, "/nowhere.pwr: no such recording"),
@@ -162,4 +162,4 @@ def test_a_link_to_the_file_is_the_same_file(capsys, tmp_path: Path):
     link = tmp_path / "link.pwr"
     link.symlink_to(HERE)
     status, _, err = called(capsys, "compare", HERE, str(link))
-    assert status == USAGE and "are the same file" in err
+    assert status == UNUSABLE and "are the same file" in err

@@ -5,23 +5,21 @@ from __future__ import annotations
 import argparse
 import sys
 from functools import partial
-from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING, Final
 
 from events.aggregates.request import AggregateError, parse_keys
 from foreign.count_text import counted
-from kernel.connection.open_target import names_file
 from kernel.connection.planner import Planner
-from kernel.errors import TargetUnusable
 from kernel.local.allocator import give_back_memory
-from tui.cli.console.output import connect, emit, line, usage_error
+from tui.cli.console.output import connect, emit, line
 from tui.cli.console.waiting import show_progress, waiting
 from tui.cli.exports.export_options import GROUP_FORMATS, BadExportOption, ExportRequest, export_request_of
 from tui.cli.exports.open_export import print_refusal
 from tui.cli.follow.filter import OptionRefused, check_words, filter_of, print_filter_error
 from tui.cli.status import DONE, USAGE
 from tui.cli.tables.aggregate_printer import TOP, export_table, refusal
+from tui.views.compare.reading import RecordingReading, require_events, require_files
 
 if TYPE_CHECKING:
     from events.differences.differences import Comparison, Labels, RecordingFacts
@@ -43,10 +41,7 @@ def run(arguments: argparse.Namespace) -> int:
         wanted = _export_of(arguments)
         check_words(arguments)
         keys = () if arguments.by is None else parse_keys(arguments.by)
-        for file in files:
-            _require_file(file)
-        if Path(files[0]).expanduser().samefile(Path(files[1]).expanduser()):
-            return usage_error(f"{files[0]} and {files[1]} are the same file: a recording is compared with another")
+        require_files(*files)
         a, b = (_read(file, arguments.filter, keys) for file in files)
     except BadExportOption as error:
         return print_refusal(error, USAGE)
@@ -81,24 +76,11 @@ def _export_of(arguments: argparse.Namespace) -> ExportRequest | None:
     return wanted
 
 
-def _require_file(file: str) -> None:
-    """Raise TargetUnusable for a target that is no file."""
-    if not names_file(file):
-        raise TargetUnusable(
-            f"{file}: compare takes two recordings", f"record one of it first: record SPEC -t {file} -o FILE.pwr"
-        )
-    if not Path(file).expanduser().is_file():
-        raise TargetUnusable(f"{file}: no such recording", "`record` and the key w write recordings")
-
-
 def _read(file: str, filter_text: str, keys: tuple[str, ...]) -> RecordingFacts:
     """Count the events of a recording. Raises TargetUnusable, OptionRefused, AggregateError."""
-    from tui.views.compare.reading import RecordingReading
-
     info = connect(file)
     try:
-        if not info.holds_events:
-            raise TargetUnusable(f"{file}: holds no events", "compare takes two recordings, as `record` writes them")
+        require_events(info, file)
         with waiting(f"counting the events of {file}"):
             reading = RecordingReading(Planner(info), partial(filter_of, text=filter_text), keys)
             while reading.step():

@@ -5,6 +5,8 @@ code.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from events.aggregates.request import AggregateRequest
@@ -16,6 +18,10 @@ from events.differences.value_counts import NumberCounts, ValueShares
 from events.format import FieldKind
 from events.names.event_names import exported_name
 from foreign.count_text import counted
+from kernel.connection.kernel_info import KernelInfo
+from kernel.connection.open_target import names_file, open_target
+from kernel.connection.planner import Planner
+from kernel.errors import TargetUnusable
 from kernel.guards.row_bounds import HEADLESS, SCREEN
 from kernel.watch.watch import Watch
 from tui.present.call_ends import ends_of
@@ -28,13 +34,77 @@ from tui.views.aggregate.plan_columns import PlanColumns, check_request
 if TYPE_CHECKING:
     from events.differences.event_counts import EventCounts
     from events.differences.group_counts import GroupCounts
-    from kernel.connection.planner import Planner
     from tui.filter.filter import Filter
 
 BOUNDS = HEADLESS._replace(tasks=SCREEN.tasks, moves=SCREEN.moves)
 """Bounds of the memory for the events of a recording, which are not needed once they are counted."""
 _BUDGET = 0.1
 """Seconds of counting for each part of a recording that is read."""
+
+
+class ReadingStopped(Exception):
+    """Reading was stopped before its end."""
+
+
+def require_files(a: str, b: str) -> None:
+    """Raise TargetUnusable for two words of targets that are not two recordings."""
+    for file in (a, b):
+        if not names_file(file):
+            raise TargetUnusable(
+                f"{file}: compare takes two recordings", f"record one of it first: record SPEC -t {file} -o FILE.pwr"
+            )
+    try:
+        for file in (a, b):
+            if not Path(file).expanduser().is_file():
+                raise TargetUnusable(f"{file}: no such recording", "`record` writes recordings")
+        is_same = Path(a).expanduser().samefile(Path(b).expanduser())
+    except (OSError, RuntimeError, ValueError) as error:  # no such user, a name too long, a NUL in it
+        raise TargetUnusable(f"{a} or {b}: {error}", "`record` writes recordings") from error
+    if is_same:
+        raise TargetUnusable(f"{a} and {b} are the same file", "a recording is compared with another one")
+
+
+def require_events(info: KernelInfo, file: str) -> None:
+    """Raise TargetUnusable for a target without events."""
+    if not info.holds_events:
+        raise TargetUnusable(f"{file}: holds no events", "compare takes two recordings, as `record` writes them")
+
+
+def read_file(
+    file: str, condition: str, tell: Callable[[str, float | None], None], is_stopped: Callable[[], bool]
+) -> RecordingFacts:
+    """Read a recording from its begin to its end.
+
+    Args:
+        file: path of the recording.
+        condition: text of the filter; empty: all events count.
+        tell: called with the progress, as text, now and then.
+        is_stopped: returns True to end with ReadingStopped.
+
+    Raises:
+        KernelError: it can't be read.
+        ConditionError: its events lack a field of the filter.
+    """
+    info = KernelInfo(open_target(file))
+    try:
+        require_events(info, file)
+        reading = RecordingReading(Planner(info), partial(_filter_of, condition))
+        while reading.step():
+            tell(f"{Path(file).name}: {counted(reading.counted, 'event')}", None)
+            if is_stopped():
+                raise ReadingStopped(file)
+        return reading.facts()
+    finally:
+        info.close()
+
+
+def _filter_of(text: str, watch: Watch) -> Filter:
+    """Return a filter on the events of a watch. Raises ConditionError."""
+    from tui.filter.filter import Filter
+
+    chosen = Filter()
+    chosen.choose(text, watch)
+    return chosen
 
 
 class RecordingReading:
@@ -122,6 +192,8 @@ class RecordingReading:
 
     def _groups(self) -> Iterator[tuple[Labels, GroupFacts]]:
         for labels, group in self._counts.groups.items() if self._counts is not None else ():
+            if not group.count and group.durations is None:
+                continue  # the filter leaves none of its events
             name = labels if labels == OTHERS else (exported_name(labels[0]), *labels[1:])
             yield name, GroupFacts(group.count, self._values(group), group.durations)
 
