@@ -253,8 +253,7 @@ class EventCounts:
         if keys is None:
             self.left_out += passes
             return
-        parts = FormatParts(self._store, AggregateRequest(names), self._columns_of)
-        sources = parts.text_sources(record)
+        sources = FormatParts(self._store, AggregateRequest(names), self._columns_of).text_sources(record)
         labels = tuple(self._label_of(GroupKey(*one)) for one in zip(sources, keys, strict=True))
         group = self._group(record.event, labels)
         self._rows.set(np.array([place]), group)

@@ -13,14 +13,18 @@ from typing import Any
 
 import pytest
 
+from events.differences.change import Verdict
+from events.differences.differences import RecordingFacts, compare
 from events.names.event_names import exported_name
 from kernel.connection.kernel_info import KernelInfo
 from kernel.connection.open_target import open_target, shipped_recording
 from kernel.connection.planner import Planner
+from kernel.guards.row_bounds import HEADLESS, SCREEN, RowBounds
 from kernel.watch.watch import Watch
 from tests.export_recordings import recording
 from tui.__main__ import main
 from tui.cli.status import DONE, UNUSABLE, USAGE
+from tui.views.compare import reading
 
 HERE = str(shipped_recording())
 
@@ -97,6 +101,31 @@ def test_latencies_are_those_of_the_summary(capsys, copy):
         assert {name: own[name] for name in ("calls", "p50", "p90", "p99", "max")} == {
             name: true[one["by"]["func"]][name] for name in ("calls", "p50", "p90", "p99", "max")
         }
+
+
+@pytest.mark.parametrize("piece", [1, 7, 100])
+def test_counts_are_the_same_in_any_pieces(monkeypatch, piece):
+    def facts(bounds: RowBounds) -> RecordingFacts:
+        monkeypatch.setattr(reading, "BOUNDS", bounds)
+        return reading.read_file(HERE, "", lambda *_: None, lambda: False)
+
+    whole, found = facts(SCREEN), facts(HEADLESS._replace(piece=piece))
+    assert (found.events, found.seconds, set(found.groups)) == (whole.events, whole.seconds, set(whole.groups))
+    assert found.fields == whole.fields and found.recorded == whole.recorded
+    for one in compare(whole, found).differences:
+        assert one.a == one.b and one.change.verdict in (Verdict.SAME, Verdict.TOO_FEW)
+    for labels, group in whole.groups.items():
+        other = found.groups[labels]
+        assert other.events == group.events
+        assert {name: own.shares for name, own in other.values.items()} == {
+            name: own.shares for name, own in group.values.items()
+        }
+        assert (other.durations and other.durations.total) == (group.durations and group.durations.total)
+
+
+def test_reading_can_be_stopped():
+    with pytest.raises(reading.ReadingStopped):
+        reading.read_file(HERE, "", lambda *_: None, lambda: True)
 
 
 def test_a_key_takes_the_place_of_the_function(capsys, copy, records):
