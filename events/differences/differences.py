@@ -196,17 +196,18 @@ def _of_field(group: Labels, field: str, own: ValueShares, other: ValueShares) -
     has_names = bool(own.names or other.names) and own.names is not None and other.names is not None
     if has_names:
         shares = [{**one.shares, **(one.names or {})} for one in (own, other)]
-    for name in _compared_names(*shares):
+    for name in sorted(
+        {name for one, side in zip(shares, (own, other), strict=True) for name in most_frequent(one, side.uncounted)}
+    ):
         yield partial(_share, group, field, name, (own, other), shares)
     if own.sizes is not None and other.sizes is not None and own.sizes.count and other.sizes.count and not has_names:
         yield from _quantiles((group, Aspect.SIZE, field), own.sizes, other.sizes, VALUE_QUANTILES)
 
 
-def _compared_names(own: Mapping[str, NamedCount], other: Mapping[str, NamedCount]) -> list[str]:
-    found: set[str] = set()
-    for shares in (own, other):
-        found |= set(sorted(shares, key=lambda name: (-shares[name].hits, name))[:MOST_COMPARED])
-    return sorted(found)
+def most_frequent(shares: Mapping[str, NamedCount], uncounted: int) -> list[str]:
+    """Return the most frequent names; none that another one without a count may exceed."""
+    certain = [name for name in shares if shares[name].hits > uncounted]
+    return sorted(certain, key=lambda name: (-shares[name].hits, name))[:MOST_COMPARED]
 
 
 def _share(

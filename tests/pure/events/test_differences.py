@@ -183,6 +183,17 @@ def test_known_changes_are_found_and_sorted_by_what_is_proven():
     assert least == sorted(least, reverse=True) and found.differences[: len(least)] == found.changes
 
 
+def test_texts_that_others_may_exceed_are_not_compared():
+    """Of a thousand texts, each once, none is the most frequent one."""
+    few, many = ["x"] * 500, [str(number) for number in range(1000)]
+    facts_of = [
+        RecordingFacts({("e",): GroupFacts(len(texts), {"path": texts_of(texts).named()})}, 1.0, 1, frozenset("e"))
+        for texts in (few + many, many)
+    ]
+    shares = [one for one in compare(*facts_of).differences if one.aspect is Aspect.SHARE]
+    assert [(one.item, one.b, one.change.verdict) for one in shares] == [("x", 0.0, Verdict.CHANGED)]
+
+
 def test_lost_events_make_a_rate_unsure():
     def facts_with(count: int, lost: int) -> RecordingFacts:
         return RecordingFacts({("e",): GroupFacts(count)}, 10.0, count, frozenset("e"), lost=lost)

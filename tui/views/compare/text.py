@@ -7,7 +7,15 @@ from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
 from events.differences.change import FLOOR, Change, Verdict
-from events.differences.differences import Aspect, Comparison, Difference, GroupFacts, Labels, RecordingFacts
+from events.differences.differences import (
+    Aspect,
+    Comparison,
+    Difference,
+    GroupFacts,
+    Labels,
+    RecordingFacts,
+    most_frequent,
+)
 from events.differences.value_counts import ValueShares
 from foreign.count_text import counted, shortened
 from widgets.number_format import duration, grouped, rate, short
@@ -189,7 +197,7 @@ def _field_lines(field: str, a: ValueShares | None, b: ValueShares | None, by_it
     yield from map(_compared, shown)
     if not shares and not numbers:
         for one, side in zip(both, "AB", strict=True):
-            for name in sorted(one.shares, key=lambda name: -one.shares[name].hits)[:_SHOWN_SHARES] if one else ():
+            for name in most_frequent(one.shares, one.uncounted)[:_SHOWN_SHARES] if one else ():
                 share = share_text(one.shares[name].hits / one.number) if one and one.number else NONE
                 yield _shown(f"{field} {name}", ((share, "") if side == "A" else ("", share)))
 
