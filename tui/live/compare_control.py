@@ -11,9 +11,6 @@ from typing import TYPE_CHECKING, Final, cast
 from textual.screen import Screen
 from textual.worker import get_current_worker
 
-from events.conditions.condition_parser import ConditionError
-from foreign.refusal import InputRefusal
-from kernel.connection.open_target import shipped_recording
 from kernel.errors import KernelError
 from tui.dialogs import dialogs
 from tui.live.view_switch import ViewSwitch
@@ -58,6 +55,8 @@ class CompareControl:
     @property
     def _opened(self) -> str:
         """Path of the recording that is open."""
+        from kernel.connection.open_target import shipped_recording
+
         spec = self._bench.opening.spec
         return str(shipped_recording() or spec) if spec == "auto" else spec
 
@@ -113,7 +112,9 @@ class CompareControl:
 
     def _read(self, files: tuple[str, str], condition: str, stop: threading.Event) -> None:
         """Read both recordings; runs in a worker."""
+        from events.conditions.condition_parser import ConditionError
         from events.differences.differences import compare
+        from foreign.refusal import InputRefusal
         from tui.filter.filter import condition_error_text
         from tui.views.compare.reading import ReadingStopped, read_file, require_files
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, Final
 
+from foreign.count_text import counted
 from tui.filter.filter import Filter, PassCount
 from tui.present.hist_tables import TableLine
 from tui.present.ways_out import CHOOSE_TARGET, COMPARE_WITH
@@ -61,7 +62,7 @@ class ComparisonView(TableView):
         """Numbers of events that pass in both recordings."""
         if self._found is None:
             return "no recording is compared"
-        return f"{grouped(self._found.a.events)} events of A and {grouped(self._found.b.events)} of B"
+        return f"{counted(self._found.a.events, 'event')} of A and {grouped(self._found.b.events)} of B"
 
     @property
     def place(self) -> ViewPlace:
