@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
@@ -24,6 +24,7 @@ from events.conditions.comparison import LATENCY
 from events.conditions.function_comparison import FUNC
 from events.decode import Value
 from events.differences.group_counts import FieldRoom, GroupCounts
+from events.differences.recorded_time import RecordedTime
 from events.differences.row_groups import RowGroups
 from events.format import PROBE_FIELDS, EventFormat, Field
 from events.stacks.stack import KERNEL_STACKS, USER_STACKS
@@ -98,12 +99,10 @@ class EventCounts:
         """Number of events that pass the filter and lack a key."""
         self.skipped = store.evicted
         """Number of events that the store dropped before they were counted."""
-        self.nanoseconds = 0
-        """Time from the first to the last row, whether it passes or not; without what lies between two boots."""
+        self.time = RecordedTime()
+        """Time from the first to the last row, whether it passes or not."""
         self.room = FieldRoom()
         """Room for the values of fields."""
-        self._first_stamp: int | None = None
-        self._last_stamp = 0
         self._store = store
         self._columns_of = columns_of
         self._label_of = label_of
@@ -143,9 +142,9 @@ class EventCounts:
         if self.at >= stop:
             return False
         if self.at in store.clock_resets:
-            self._first_stamp = None
+            self.time.begin_anew()
         columns = store.columns(self.at, stop)
-        self._take_time(columns)
+        self.time.take(columns.run.stamps)
         passes = (
             np.ones(len(columns), np.bool_) if self._passing is None else self._passing.has(np.arange(self.at, stop))
         )
@@ -160,13 +159,6 @@ class EventCounts:
         self._take_calls(columns)
         self.at = stop
         return True
-
-    def _take_time(self, columns: Columns) -> None:
-        first, last = int(columns.run.stamps.min()), int(columns.run.stamps.max())
-        if self._first_stamp is None:
-            self._first_stamp = self._last_stamp = first
-        self.nanoseconds += max(0, last - self._last_stamp)
-        self._last_stamp = max(last, self._last_stamp)
 
     def _take_table(self, number: int, table: FormatTable, passes: Mask) -> None:
         meaning = self._meaning(number, table.layout.format)
@@ -276,16 +268,8 @@ class EventCounts:
             passes = np.ones(len(finished.exits), np.bool_)
             if self._passing is not None:
                 passes = self._passing.has(finished.entries) | self._passing.has(finished.exits)
-            for group, own in self._by_group(finished.entries, finished.exits):
+            for group, own in self._rows.of_calls(finished.entries, finished.exits):
                 group.add_durations(finished.durations[own & passes])
-
-    def _by_group(self, entries: Ints, exits: Ints) -> Iterator[tuple[GroupCounts, Mask]]:
-        """Yield the groups of calls, each with a mask of its calls."""
-        numbers = self._rows.numbers(exits)
-        lacking = numbers < 0
-        numbers[lacking] = self._rows.numbers(entries)[lacking]
-        for number in np.unique(numbers[numbers >= 0]).tolist():
-            yield self._rows.group(number), numbers == number
 
 
 def is_identity(field: Field) -> bool:

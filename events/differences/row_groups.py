@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from events.store.columns import Ints
+from events.store.columns import Ints, Mask
 
 Group = TypeVar("Group")
 
@@ -48,6 +49,10 @@ class RowGroups(Generic[Group]):
         found[known] = self._numbers[places[known]]
         return found
 
-    def group(self, number: int) -> Group:
-        """Return a group by its number."""
-        return self._groups[number]
+    def of_calls(self, entries: Ints, exits: Ints) -> Iterator[tuple[Group, Mask]]:
+        """Yield each group of some calls, that of the exit or else of the entry, with a mask of its calls."""
+        numbers = self.numbers(exits)
+        lacking = numbers < 0
+        numbers[lacking] = self.numbers(entries)[lacking]
+        for number in np.unique(numbers[numbers >= 0]).tolist():
+            yield self._groups[number], numbers == number

@@ -24,10 +24,12 @@ from events.differences.change import (
     quantile_range,
 )
 from events.differences.differences import Aspect, Difference, GroupFacts, RecordingFacts, compare
+from events.differences.recorded_time import RecordedTime
 from events.differences.value_counts import NumberCounts, TextCounts
 from events.format import Field, FieldKind
 from events.summary.distribution import Distribution
 from events.summary.keys import value_keys
+from tui.views.compare.text import change_text, head_lines
 
 NEED = evidence(20)
 COUNTS = st.integers(0, 2000)
@@ -181,6 +183,28 @@ def test_known_changes_are_found_and_sorted_by_what_is_proven():
     assert verdicts["new", Aspect.RATE, ""] is Verdict.UNRECORDED
     least = [one.change.least for one in found.changes]
     assert least == sorted(least, reverse=True) and found.differences[: len(least)] == found.changes
+
+
+def test_other_fields_and_things_of_one_alone_are_said():
+    own = RecordingFacts({("e",): GroupFacts(900)}, 1.0, 900, frozenset("ef"), {"e": frozenset(("count", "ret"))})
+    other = RecordingFacts({("f",): GroupFacts(900)}, 1.0, 900, frozenset("ef"), {"e": frozenset(("ret", "pos"))})
+    found = compare(own, other)
+    assert found.other_fields == {"e": (frozenset(("count",)), frozenset(("pos",)))}
+    assert "e has other fields: count only in A; pos only in B" in list(head_lines(found, ("a.pwr", "b.pwr")))
+    assert {one.group[0]: change_text(one.change) for one in found.changes} == {"e": "only in A", "f": "only in B"}
+    alone = compare(own, other._replace(groups={}, recorded=frozenset("f")))
+    assert [change_text(one.change) for one in alone.differences] == ["only A records it"]
+
+
+def test_the_time_between_two_boots_is_no_recorded_time():
+    time = RecordedTime()
+    for stamps in ([100, 50], [120], [110, 400]):
+        time.take(np.array(stamps, np.int64))
+    assert time.nanoseconds == 350
+    time.begin_anew()
+    for stamps in ([7], [7, 9]):
+        time.take(np.array(stamps, np.int64))
+    assert time.nanoseconds == 352
 
 
 def test_texts_that_others_may_exceed_are_not_compared():

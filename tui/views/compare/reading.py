@@ -171,7 +171,7 @@ class RecordingReading:
         losses = losses_of(self.watch, self.watch.counts())
         groups = dict(self._groups())
         fields = self._fields()
-        nanoseconds = self._counts.nanoseconds if self._counts is not None else 0
+        nanoseconds = self._counts.time.nanoseconds if self._counts is not None else 0
         return RecordingFacts(
             groups,
             max(0.0, nanoseconds / 1e9 - losses.gap),
