@@ -175,6 +175,14 @@ COMMANDS = (
         "live",
     ),
     Command(
+        "view('compare')",
+        "U",
+        "Compare",
+        "Show what changed from this recording to another: rates, latencies, values.",
+        "live",
+        footer=False,
+    ),
+    Command(
         "probe",
         "p",
         "Probe this",
@@ -278,8 +286,8 @@ COMMANDS = (
 
 GUARDED_ACTIONS = frozenset({
     "answer", "arm_composed", "boot", "clear", "code", "copy", "disarm", "disarm_all", "disarm_hosts",
-    "end_command", "export", "graph", "in_kernel", "losses", "measure", "probe", "record", "registers",
-    "remedy", "retry", "run_command", "save", "source", "take_back", "triggers", "watch_memory",
+    "end_command", "export", "graph", "in_kernel", "losses", "measure", "other_recording", "probe", "record",
+    "registers", "remedy", "retry", "run_command", "save", "source", "take_back", "triggers", "watch_memory",
 })  # fmt: skip
 """Names of actions that destroy, write, change the kernel or open a dialog: a letter within a typed word never
 triggers one.

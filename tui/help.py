@@ -121,6 +121,7 @@ PANES: Final = {
     "SortablePane": HelpPane("Order of the table", "LiveScreen"),
     "FilteredPane": HelpPane("Filter by a value", "LiveScreen"),
     "FilterLine": HelpPane("Filter", "LiveScreen"),
+    "ComparisonPane": HelpPane("Two recordings", "LiveScreen"),
     "EventsPane": HelpPane("Columns, order, marks", "LiveScreen"),
     "CallsPane": HelpPane("Order of calls", "LiveScreen"),
     "GraphTable": HelpPane("The tree of calls", "LiveScreen"),

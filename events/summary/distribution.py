@@ -69,13 +69,14 @@ class Distribution:
         """Return a number that at least `hundredths` percent of all do not exceed: at most a 32nd too high, exact up
         to 64 (but 0 counts as 1 if there is any 1). 0 without numbers.
         """
-        return self._at_rank(rank(self.count, hundredths))
+        return self.at_rank(rank(self.count, hundredths))
 
     def thousandths(self, number: int) -> int:
         """Return a value that at least `number` thousandths of all do not exceed, as `quantile` does."""
-        return self._at_rank(max(1, -(-self.count * number // 1000)))
+        return self.at_rank(max(1, -(-self.count * number // 1000)))
 
-    def _at_rank(self, place: int) -> int:
+    def at_rank(self, place: int) -> int:
+        """Return the number at a place, from 1, among all in ascending order, as exact as `quantile`."""
         if not self.count:
             return 0
         return min(self.most, _last_of(int(np.searchsorted(np.cumsum(self._counts), place))))

@@ -132,6 +132,19 @@ def _feed_preset(data: bytes) -> str:
         return run(["preset", *lines[zlib.crc32(data) % 3]])
 
 
+def _other(random: Random) -> bytes:
+    """A damaged recording of any kind."""
+    return random.choice((damaged_meta, damaged_blob, damaged_chunks, damaged_passes))(random)
+
+
+def _feed_compare(data: bytes) -> str:
+    lines = (("x.pwr", "y.pwr"), ("y.pwr", "x.pwr", "--json"), ("x.pwr", "y.pwr", "--by", "comm", "--export", "csv"))
+    with _folder() as folder:
+        (folder / "x.pwr").write_bytes(_whole())
+        (folder / "y.pwr").write_bytes(data)
+        return run(["compare", *lines[zlib.crc32(data) % 3]])
+
+
 @functools.cache
 def _whole() -> bytes:
     return material.recording()
@@ -172,6 +185,7 @@ KINDS: dict[str, Kind] = {
     "command chunks": Kind(damaged_chunks, feed_lines(_ON_RECORDING, ".pwr"), (), 2),
     "command passes": Kind(damaged_passes, feed_lines(_ON_RECORDING, ".pwr"), (), 2),
     "command tar": Kind(damaged_tar, feed_lines(_ON_TARGET, ".tar.xz"), (), 2),
+    "command compare": Kind(_other, _feed_compare, (), 2),
     "command preset": Kind(_preset, _feed_preset, (), 2),
     "command words": Kind(_words, _feed_words, (), 3),
     "btf words": Kind(damaged_words, CORE["btf"].feed, CORE["btf"].refusals, 3),

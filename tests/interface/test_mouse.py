@@ -53,6 +53,7 @@ KEYS |= {
     "stacks": "F",
     "maps": "M",
     "timeline": "l",
+    "compare": "U",
 }
 """Key of each view."""
 

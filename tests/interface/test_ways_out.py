@@ -174,6 +174,9 @@ async def test_a_recording_offers_what_can_be_done_there(recording):
         await pilot.pause(PAUSE + 0.05)
         await take(pilot, ways_out.SUM_UP)
         await until(lambda: app.places.live.views.current.name == "summary", pilot)
+        await pilot.press("U")
+        await until(lambda: says(app, f"compare with was chosen: {ways_out.COMPARE_WITH}"), pilot)
+        await choose_target(app, pilot, ways_out.COMPARE_WITH)
 
 
 @pytest.mark.parametrize("name", ["BUILD_PROBE", "OPEN_KERNEL"])
@@ -630,6 +633,7 @@ def test_each_way_is_taken_somewhere():
         *OF_KERNEL,
         *OF_LINE,
         *OF_HOSTS,
+        "COMPARE_WITH",
         "NO_FILTER",
         "SHOW_DETAILS",
         "SUM_UP",

@@ -25,7 +25,11 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 """Errors of write(2) for a file that takes no more data."""
 
 
-_ELSEWHERE = {"event_export": "tui.cli.exports.event_export", "boot": "tui.cli.boot.command"}
+_ELSEWHERE = {
+    "event_export": "tui.cli.exports.event_export",
+    "boot": "tui.cli.boot.command",
+    "compare": "tui.cli.compare.command",
+}
 """Modules that run commands, where they are not in tui.cli.commands by the command's name."""
 
 

@@ -59,6 +59,20 @@ def choose_target(app: App[None], opened: str, chosen: Callable[[str], object]) 
     app.push_screen(TargetScreen(opened), done)
 
 
+def choose_recording(app: App[None], opened: str, chosen: Callable[[str], object]) -> None:
+    """Ask for a recording to compare with `opened`; `chosen` gets its path."""
+    from tui.dialogs.target_list import other_recordings
+    from tui.dialogs.target_screen import TargetScreen
+    from widgets.dialogs.target_chooser import TargetChooser
+
+    def done(file: str | None) -> None:
+        if file:
+            chosen(file)
+
+    chooser = TargetChooser(title="compare with", example="FILE.pwr")
+    app.push_screen(TargetScreen(look=lambda: other_recordings(opened), chooser=chooser), done)
+
+
 def choose_preset(
     app: App[None], planner: Callable[[], Planner | None], chosen: Callable[[PickedPreset], object]
 ) -> None:

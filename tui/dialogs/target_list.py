@@ -24,6 +24,13 @@ def choices() -> list[TargetRow]:
     return [_local(), *_lab(), *_ssh(), *_recordings()]
 
 
+def other_recordings(opened: str) -> list[TargetRow]:
+    """List the recordings to offer beside the one that is open, those of its folder too."""
+    found = [*_recordings(), *_files_of(Path(opened).expanduser().parent)]
+    rows = {str(Path(row.spec).resolve()): row for row in reversed(found)}
+    return [replace(row, title=row.spec) for row in reversed(rows.values()) if not _same(row.spec, opened)]
+
+
 def mark_open(found: Sequence[TargetRow], opened: str) -> list[TargetRow]:
     """Mark the open target; add it if it is not offered.
 
@@ -100,10 +107,19 @@ def _ssh() -> list[TargetRow]:
 def _recordings() -> list[TargetRow]:
     shipped = shipped_recording()
     try:
-        here = sorted(Path.cwd().glob("*.pwr"))[:_RECORDINGS]
+        here = _files_of(Path.cwd())
     except OSError:  # the folder is gone
         here = []
-    files = [*([shipped] if shipped else []), *here]
-    return [
-        TargetRow(str(path), path.name, "a recording: nothing can be armed that it does not hold") for path in files
-    ]
+    return [*([_row(shipped)] if shipped else []), *here]
+
+
+def _files_of(folder: Path) -> list[TargetRow]:
+    """List the first recordings of a folder."""
+    try:
+        return [_row(path) for path in sorted(folder.glob("*.pwr"))[:_RECORDINGS]]
+    except OSError:
+        return []
+
+
+def _row(path: Path) -> TargetRow:
+    return TargetRow(str(path), path.name, "a recording: nothing can be armed that it does not hold")

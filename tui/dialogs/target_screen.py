@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 from textual import on, work
@@ -31,11 +31,22 @@ class TargetScreen(ModalScreen[str | None]):
         Binding("ctrl+q", "app.quit", "Quit", show=False, id="targets.quit", tooltip="Leave probewright"),
     ]
 
-    def __init__(self, opened: str = "") -> None:
-        """Take the word of the target that is open; empty: none is."""
+    def __init__(
+        self,
+        opened: str = "",
+        look: Callable[[], Sequence[TargetRow]] | None = None,
+        chooser: TargetChooser | None = None,
+    ) -> None:
+        """Make the list.
+
+        Args:
+            opened: word of the target that is open; empty: none is.
+            look: returns the rows to offer, in a worker; None: all targets.
+            chooser: list to fill; None: one for targets.
+        """
         super().__init__()
-        self._opened = opened
-        self._chooser = TargetChooser()
+        self._find = look or (lambda: mark_open(choices(), opened))
+        self._chooser = chooser or TargetChooser()
 
     def compose(self) -> ComposeResult:
         yield self._chooser
@@ -47,7 +58,7 @@ class TargetScreen(ModalScreen[str | None]):
 
     @work(thread=True, group="targets")
     def _look(self) -> None:
-        self.app.call_from_thread(self._show, mark_open(choices(), self._opened))
+        self.app.call_from_thread(self._show, self._find())
 
     def _show(self, found: Sequence[TargetRow]) -> None:
         if self.is_attached:

@@ -34,6 +34,7 @@ _TABLES = {
     "hot-spots": ("hot spots", _KEEPS),
     "failures": ("failures", _KEEPS),
     "latencies": ("latencies", _KEEPS),
+    "comparison": ("compare", "all comparisons of both recordings; compare A.pwr B.pwr --export writes the same"),
     "summary": ("summary", _KEEPS),
     "kernel-summary": ("summary", _COUNTED.format("run --hist --view summary")),
     "aggregate": ("by key", "the rows of this table, all of them; --by writes the same"),
@@ -152,7 +153,9 @@ def tables_of(view: str) -> list[OfferedFormat]:
     return [
         OfferedFormat(f"{form.name}{OF_VIEW}{view}", f"{title}: {form.title}", form.suffix, keeps)
         for form in (*FORMATS, *STACK_FILES)
-        if form.of_tables or (form.name == "parquet" and view == "aggregate") or (form.of_stacks and view == "stacks")
+        if form.of_tables
+        or (form.name == "parquet" and view in ("aggregate", "comparison"))
+        or (form.of_stacks and view == "stacks")
     ]
 
 

@@ -24,6 +24,7 @@ EXTRA_LABELS: Final = {
     "stacks": "stacks",
     "maps": "maps",
     "timeline": "time line",
+    "compare": "compare",
 }
 """Views whose labels stand in that line only while they are shown."""
 _CLASSES: Final = {
@@ -40,6 +41,7 @@ _CLASSES: Final = {
     "stacks": "StacksView",
     "maps": "MapsView",
     "timeline": "TimelineView",
+    "compare": "ComparisonView",
 }
 
 

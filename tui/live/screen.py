@@ -19,6 +19,7 @@ from tui.filter.filter import Filter, slower_than
 from tui.live.armed_control import ArmedControl
 from tui.live.clear_control import ClearControl
 from tui.live.command_area import CommandArea
+from tui.live.compare_control import CompareControl
 from tui.live.details.control import DetailControl
 from tui.live.filter_control import FilterControl
 from tui.live.status_lines import StatusLines
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from tui.dialogs.preset_screen import PickedPreset
     from tui.messages import EventShown, EventsWanted
     from tui.present.first_row import FirstRows, Preview
+    from tui.views.compare.pane import ComparisonPane
     from tui.views.events.pane import EventsPane
     from tui.views.summary.pane import SummaryPane
     from tui.views.summary.view import SummaryView
@@ -64,6 +66,7 @@ class LiveScreen(Screen[None]):
         self.filtering = FilterControl(bench, self.filter, self.views, self.tick, self._show_line)
         self.armed = ArmedControl(self, bench, self.views)
         self.command = CommandArea(bench, self._to_rows)
+        self.comparing = CompareControl(self, bench, self.views, self.filter, self._show_line)
         self._clearing = ClearControl(self, bench, self.views, self.on_screen_resume)
         self._more: Timer | None = None
 
@@ -96,6 +99,7 @@ class LiveScreen(Screen[None]):
 
     def connected(self) -> None:
         """Show nothing of the target before; rows of a preview stay until the store has them."""
+        self.comparing.forget()
         if self.bench.opening.by_hand:
             self.status.preview = None
         if self.status.preview is None:
@@ -197,6 +201,14 @@ class LiveScreen(Screen[None]):
     def on_summary_pane_came(self, event: SummaryPane.Came) -> None:
         event.stop()
         self._show_line()
+
+    def on_comparison_pane_other_wanted(self, event: ComparisonPane.OtherWanted) -> None:
+        event.stop()
+        self.comparing.ask()
+
+    def on_comparison_pane_stale(self, event: ComparisonPane.Stale) -> None:
+        event.stop()
+        self.comparing.read()
 
     async def on_events_wanted(self, event: EventsWanted) -> None:
         event.stop()

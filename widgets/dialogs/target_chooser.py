@@ -105,12 +105,18 @@ class TargetChooser(Vertical):
             super().__init__()
             self.spec = spec
 
-    def __init__(self, choices: Sequence[TargetRow] = ()) -> None:
+    def __init__(
+        self,
+        choices: Sequence[TargetRow] = (),
+        title: str = "target",
+        example: str = "ssh://user@host   lab:6.12   FILE.pwr",
+    ) -> None:
+        """Take the first rows, the title, and examples for the line."""
         super().__init__()
-        self.border_title = "target"
+        self.border_title = title
         self._list = _ChoiceList(_ChoiceRows(choices))
         self._about = Static("", markup=False)
-        self._other = SearchLine("ssh://user@host   lab:6.12   FILE.pwr")
+        self._other = SearchLine(example)
 
     def compose(self) -> ComposeResult:
         """Yield list, description, and line for another target."""

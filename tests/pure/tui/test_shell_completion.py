@@ -84,7 +84,7 @@ def offered(folder: Path, *line: str) -> list[str]:
     ("line", "found"),
     [
         (["re"], ["record", "refs"]),
-        (["c"], ["check", "clean", "completion"]),
+        (["c"], ["check", "compare", "clean", "completion"]),
         (["preset", "s"], ["show", "save"]),
         (["-t", "lab", ":", "6.12", "li"], ["list"]),
         (["-t", "list", "sho"], ["show"]),
@@ -99,6 +99,7 @@ def offered(folder: Path, *line: str) -> list[str]:
         (["preset", "show", "slow"], ["slow-opens"]),
         (["completion", ""], ["bash", "zsh", "fish"]),
         (["show", "--vmlinux", "two"], ["two words.pwr"]),
+        (["compare", "a.pwr", "two"], ["two words.pwr"]),
         (["list", "--limit", "re"], [""]),
         (["run", "f vfs_read", "--", "probewr"], ["probewright"]),
         (["list", "vfs_r"], ["vfs_read", "vfs_readv"]),

@@ -258,8 +258,7 @@ def _offers(option: Option) -> Iterator[str]:
 def _offers_words(command: CommandWord) -> Iterator[str]:
     if command.commands:
         yield _offer(" ".join(command.commands))
-    for word in command.words:
-        yield from _offers(word)
+    yield from dict.fromkeys(offer for word in command.words for offer in _offers(word))
 
 
 def _offer(values: str) -> str:

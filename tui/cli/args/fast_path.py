@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from types import SimpleNamespace
 
-_WORDS = "list show check run record graph errors refs preset export boot write doctor clean lab completion"
+_WORDS = "list show check run record graph errors refs compare preset export boot write doctor clean lab completion"
 COMMANDS = tuple(_WORDS.split())
 
 

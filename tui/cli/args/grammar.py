@@ -136,4 +136,4 @@ def _values(action: argparse.Action, metavar: str) -> tuple[str, ...]:
         return (FUNCTIONS if metavar == "FUNCTION" else PLACES,)
     if metavar == "KERNEL":
         return tuple(word.removeprefix("lab:") for word in TARGETS if word.startswith("lab:"))
-    return (FILES,) if metavar.startswith(("FILE", "PATH")) else ()
+    return (FILES,) if metavar.startswith(("FILE", "PATH")) or metavar.endswith(".pwr") else ()

@@ -234,6 +234,10 @@ def _commands() -> argparse.ArgumentParser:
     _refs(sub)
     add_clock(sub)
     add_bounds(sub, "stop after N events; else Ctrl+C does")
+    sub = command(
+        "compare", "Compare two recordings: counts, latencies and values, what changed most first.", _STATUS
+    )
+    _compare(sub)
     sub = printing("preset", "List, show, check, compare and save presets: probes that answer a question.")
     _preset(sub)
     sub = printing("export", "Export probes for another tool: a script or text that arms them without probewright.")
@@ -420,6 +424,22 @@ def _refs(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--force", action="store_true", help="arm them at any rate")
     add_line(parser)
     parser.add_argument("-o", "--output", metavar="FILE.pwr", help="also write a recording, to a new file")
+
+
+def _compare(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("a", metavar="A.pwr", help="recording to compare with, as of before a change")
+    parser.add_argument("b", metavar="B.pwr", help="the other recording")
+    add_filter(parser, "of both: ")
+    parser.add_argument(
+        "--by",
+        metavar="KEY,…",
+        help="compare each event by up to three keys in place of the function: comm, cpu, errno, a field, ...",
+    )
+    parser.add_argument(
+        "--top", type=types.natural, metavar="N", help="print at most N changes and groups (default: 20; 0: all)"
+    )
+    parser.add_argument("--json", action="store_true", help="one JSON object a line")
+    add_export(parser)
 
 
 def _boot(parser: argparse.ArgumentParser) -> None:

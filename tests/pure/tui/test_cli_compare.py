@@ -1,0 +1,194 @@
+"""`compare A.pwr B.pwr`: output, exports and refusals, on the shipped recording and on changed copies of it."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+import shutil
+from collections import Counter, defaultdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from events.differences.change import Verdict
+from events.differences.differences import RecordingFacts, compare
+from events.names.event_names import exported_name
+from kernel.connection.kernel_info import KernelInfo
+from kernel.connection.open_target import open_target, shipped_recording
+from kernel.connection.planner import Planner
+from kernel.guards.row_bounds import HEADLESS, SCREEN, RowBounds
+from kernel.watch.watch import Watch
+from tests.export_recordings import recording
+from tui.__main__ import main
+from tui.cli.status import DONE, UNUSABLE, USAGE
+from tui.views.compare import reading
+
+HERE = str(shipped_recording())
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory) -> str:
+    return shutil.copy(HERE, str(tmp_path_factory.mktemp("copy") / "copy.pwr"))
+
+
+@pytest.fixture(scope="module")
+def records():
+    planner = Planner(KernelInfo(open_target(HERE)))
+    watch = Watch(planner)
+    watch.begin()
+    while not watch.ended:
+        watch.tick()
+    yield [watch.store.record(seq) for seq in range(watch.store.first_seq, watch.store.next_seq)]
+    watch.close()
+    planner.info.close()
+
+
+def called(capsys, *words: str) -> tuple[int, str, str]:
+    status = main(list(words))
+    out = capsys.readouterr()
+    return status, out.out, out.err
+
+
+def objects(capsys, *words: str) -> dict[str, list[dict[str, Any]]]:
+    status, out, err = called(capsys, "compare", *words, "--json")
+    assert status == DONE, err
+    found = defaultdict(list)
+    for line in out.splitlines():
+        found[json.loads(line)["compare"]].append(json.loads(line))
+    return found
+
+
+def test_a_copy_differs_in_nothing(capsys, copy, records):
+    status, out, err = called(capsys, "compare", HERE, copy)
+    head = out.splitlines()
+    assert (status, err) == (DONE, "")
+    assert "".join(head).startswith(f"A  {HERE}: {len(records)} events in ") and f"B  {copy}: " in out
+    assert re.search("^no difference beyond chance in [0-9]+ comparisons;", out, re.MULTILINE)
+    assert max(len(line) for line in head if line[:1] not in "AB" or "  " not in line[:3]) <= 80
+    assert {line.split("  ")[-1] for line in head[3:] if " p50 " in line} <= {"no difference", "too few to tell"}
+
+
+def test_counts_and_values_are_those_of_the_records(capsys, copy, records):
+    found = objects(capsys, HERE, copy)
+    assert {one["event"]: one["a"]["count"] for one in found["group"]} == Counter(
+        exported_name(record.event) for record in records
+    )
+    assert all(one["a"] == one["b"] for one in found["group"])
+    reads = [record.values["count"] for record in records if record.event.endswith("vfs_read__exit")]
+    (group,) = (one for one in found["group"] if one["event"] == "vfs_read__exit")
+    values = group["a"]["values"]["count"]
+    assert (values["number"], values["min"], values["max"]) == (len(reads), min(reads), max(reads))
+    powers = Counter((count - 1).bit_length() for count in reads if count > 0)
+    assert {exponent: hits for exponent, hits in values["log2"] if hits} == powers
+    (result,) = found["result"]
+    assert result["changed"] == 0 and result["comparisons"] == len(found["difference"])
+    stamps = [record.ts for record in records]
+    assert found["recording"][0]["seconds"] == pytest.approx((max(stamps) - min(stamps)) / 1e9)
+
+
+def test_latencies_are_those_of_the_summary(capsys, copy):
+    status, out, _ = called(capsys, HERE, "--export", "jsonl:-", "--view", "summary")
+    assert status == DONE
+    sums = [json.loads(line) for line in out.splitlines()]
+    true = {one["function"]: one for one in sums if one["summary"] == "latency"}
+    groups = [one for one in objects(capsys, HERE, copy)["group"] if one["a"]["latency"]]
+    assert {one["by"]["func"] for one in groups} == set(true) and true
+    for one in groups:
+        own = one["a"]["latency"]
+        assert {name: own[name] for name in ("calls", "p50", "p90", "p99", "max")} == {
+            name: true[one["by"]["func"]][name] for name in ("calls", "p50", "p90", "p99", "max")
+        }
+
+
+@pytest.mark.parametrize("piece", [1, 7, 100])
+def test_counts_are_the_same_in_any_pieces(monkeypatch, piece):
+    def facts(bounds: RowBounds) -> RecordingFacts:
+        monkeypatch.setattr(reading, "BOUNDS", bounds)
+        return reading.read_file(HERE, "", lambda *_: None, lambda: False)
+
+    whole, found = facts(SCREEN), facts(HEADLESS._replace(piece=piece))
+    assert (found.events, found.seconds, set(found.groups)) == (whole.events, whole.seconds, set(whole.groups))
+    assert found.fields == whole.fields and found.recorded == whole.recorded
+    for one in compare(whole, found).differences:
+        assert one.a == one.b and one.change.verdict in (Verdict.SAME, Verdict.TOO_FEW)
+    for labels, group in whole.groups.items():
+        other = found.groups[labels]
+        assert other.events == group.events
+        assert {name: own.shares for name, own in other.values.items()} == {
+            name: own.shares for name, own in group.values.items()
+        }
+        assert (other.durations and other.durations.total) == (group.durations and group.durations.total)
+
+
+def test_reading_can_be_stopped():
+    with pytest.raises(reading.ReadingStopped):
+        reading.read_file(HERE, "", lambda *_: None, lambda: True)
+
+
+def test_a_key_takes_the_place_of_the_function(capsys, copy, records):
+    groups = objects(capsys, HERE, copy, "--by", "comm")["group"]
+    true = Counter((exported_name(record.event), record.comm) for record in records)
+    assert {(one["event"], one["by"]["comm"]): one["a"]["count"] for one in groups} == true
+    calls = sum(one["a"]["latency"]["calls"] for one in groups if one["a"]["latency"])
+    whole = objects(capsys, HERE, copy)["group"]
+    assert calls == sum(one["a"]["latency"]["calls"] for one in whole if one["a"]["latency"])
+
+
+def test_a_filter_holds_for_both(capsys, copy, records):
+    found = objects(capsys, HERE, copy, "--filter", "comm == cat")
+    number = sum(record.comm == "cat" for record in records)
+    assert [one["events"] for one in found["recording"]] == [number, number]
+
+
+def test_losses_and_gaps_are_said(capsys, tmp_path):
+    cut = recording("cut", tmp_path)
+    status, out, _ = called(capsys, "compare", HERE, str(cut))
+    assert status == DONE and "B has gaps of 4.0 s in all, which are no recorded time" in out
+    lossy = recording("overrun", tmp_path)
+    status, out, _ = called(capsys, "compare", HERE, str(lossy))
+    assert status == DONE and "B lost " in out and "a rate that they may explain counts as unsure" in out
+
+
+def test_it_is_given_out(capsys, copy, tmp_path):
+    status, out, _ = called(capsys, "compare", HERE, copy, "--export", "csv")
+    rows = list(csv.DictReader(io.StringIO(out)))
+    assert status == DONE and len(rows) == len(objects(capsys, HERE, copy)["difference"])
+    assert {"event", "func", "aspect", "field", "item", "a", "b", "factor", "least", "verdict"} == set(rows[0])
+    for name in ("x.jsonl", "x.parquet"):
+        assert called(capsys, "compare", HERE, copy, "-o", str(tmp_path / name))[0] == DONE
+        assert (tmp_path / name).stat().st_size
+    status, _, err = called(capsys, "compare", HERE, copy, "-o", str(tmp_path / "x.pftrace"))
+    assert status == USAGE and "a comparison is exported as jsonl, csv, parquet" in err
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "text"),
+    [
+        ((HERE, HERE), UNUSABLE, "are the same file"),
+        ((HERE, "local"), UNUSABLE, "compare takes two recordings"),
+        ((HERE, "lab:7.2"), UNUSABLE, "record SPEC -t lab:7.2"),
+        ((HERE, "/nowhere.pwr"), UNUSABLE, "/nowhere.pwr: no such recording"),
+        ((HERE, "README.md"), UNUSABLE, "no recording"),
+        ((HERE, "tests/data/btf-7.2.xz"), UNUSABLE, "no recording"),
+    ],
+)
+def test_what_is_no_pair_of_recordings_is_refused(capsys, words, status, text):
+    found, out, err = called(capsys, "compare", *words)
+    assert (found, out) == (status, "") and text in err, err
+
+
+def test_wrong_keys_and_filters_are_refused(capsys, copy):
+    status, _, err = called(capsys, "compare", HERE, copy, "--by", "com")
+    assert status == USAGE and "no event has com" in err
+    status, _, err = called(capsys, "compare", HERE, copy, "--filter", "comm = x")
+    assert status == USAGE and "^" in err
+
+
+def test_a_link_to_the_file_is_the_same_file(capsys, tmp_path: Path):
+    link = tmp_path / "link.pwr"
+    link.symlink_to(HERE)
+    status, _, err = called(capsys, "compare", HERE, str(link))
+    assert status == UNUSABLE and "are the same file" in err
