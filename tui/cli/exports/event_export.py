@@ -76,7 +76,7 @@ def _aggregate(
         counter = AggregateCounter(watch, request, filter_of(watch, arguments.filter), None)
         while not watch.ended:
             watch.tick(0.0)
-            counter.tick()
+            counter.catch_up()
         if watch.store is not None:
             watch.store.flush()
         return write_aggregate(watch, counter.finish(), arguments, wanted)
@@ -97,7 +97,7 @@ def _stacks(planner: Planner, wanted: ExportRequest | None, arguments: argparse.
         counter = StackCounter(watch, arguments, filter_of(watch, arguments.filter), None)
         while not watch.ended:
             watch.tick(0.0)
-            counter.tick()
+            counter.catch_up()
         if watch.store is not None:
             watch.store.flush()
         return write_stack_tree(watch, counter.finish(), arguments, wanted)

@@ -102,12 +102,16 @@ class AggregateCounter:
         passing = self._filter.of(self._watch, store)
         return AggregateModel(self._watch, store, self._request, passing=passing, only=self._only, most=self._most)
 
+    def catch_up(self) -> None:
+        """Count all events that have arrived, before later ones displace them."""
+        self.tick()
+        while self.model is not None and self.model.aggregate.backlog:
+            self.model.tick(_BUDGET)
+
     def finish(self) -> AggregateModel | None:
         """Count all remaining events; return the aggregate with the names that are known now."""
-        self.tick()
+        self.catch_up()
         model = self.model
-        while model is not None and model.aggregate.backlog:
-            model.tick(_BUDGET)
         if model is not None:
             if not self._watch.info.symbols_read:
                 self._watch.info.load_symbols()

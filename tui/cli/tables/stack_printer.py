@@ -93,12 +93,16 @@ class StackCounter:
         self.model.tick(budget)
         return self.model.passing_count
 
+    def catch_up(self) -> None:
+        """Count all events that have arrived, before later ones displace them."""
+        self.tick()
+        while self.model is not None and self.model.backlog:
+            self.model.tick(_BUDGET)
+
     def finish(self) -> StackModel | None:
         """Count all remaining events; return the stacks with the names that are known now."""
-        self.tick()
+        self.catch_up()
         model = self.model
-        while model is not None and model.backlog:
-            model.tick(_BUDGET)
         if model is not None:
             self._watch.info.load_symbols(by_name=False)
             model.names_changed()
