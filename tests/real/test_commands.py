@@ -59,7 +59,8 @@ def here(where: str, guest_72: Guest, env: dict[str, str], recording: Path) -> l
 def test_list(here: list[str], env: dict[str, str]) -> None:
     found = run("list", "vfs_read", *here, "--json", env=env)
     assert found.status == 0, found
-    assert found.objects[0] == {"name": "vfs_read", "module": "", "kinds": ["f", "p", "r"], "reason": None}
+    place = {"place": "function", "name": "vfs_read", "module": "", "kinds": ["f", "p", "r"], "reason": None}
+    assert found.objects[0] == place
     assert {"vfs_readv", "vfs_readlink"} < {one["name"] for one in found.objects}
     every = run("list", *here, "--json", env=env)
     assert len(every.objects) > 40_000

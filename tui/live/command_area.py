@@ -6,6 +6,7 @@ ends with the application, however that ends (`kernel.commands.held_program`).
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections import deque
 from collections.abc import Callable
@@ -176,7 +177,8 @@ class CommandArea(Vertical):
                 program.close()
             self.post_message(self.NotHeld(attempt, error.with_remedy))
         else:
-            self.post_message(self.Held(attempt, program, watch))
+            if not self.post_message(self.Held(attempt, program, watch)):
+                program.close()  # the application ends
 
     @on(Held)
     def _held(self, event: Held) -> None:
@@ -341,10 +343,11 @@ class CommandArea(Vertical):
             self.program, self._watch = None, None
             self.display = False
 
-    def on_unmount(self) -> None:
-        """Begin to end the command; it ends with this process in any case."""
+    async def on_unmount(self) -> None:
+        """End the command."""
         if self.program is not None and self.runs:
-            self.program.ask_end()
+            self.runs = False
+            await asyncio.to_thread(self.program.close)
 
     def _notify(self, text: str) -> None:
         self._bench.notices.notify(text, topic="command")
