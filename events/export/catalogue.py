@@ -49,13 +49,13 @@ FORMATS = (
         of_tables=True,
     ),
     Format(
-        "csv", "CSV", ".csv", "a row an event, a column a field; no names of values", columns=True, of_tables=True
+        "csv", "CSV", ".csv", "a row an event, a column a field, and one for its names", columns=True, of_tables=True
     ),
     Format(
         "parquet",
         "Parquet",
         ".parquet",
-        "typed columns, for pandas, DuckDB and the like; no names of values",
+        "typed columns, and names of values, for pandas, DuckDB and the like",
         binary=True,
         columns=True,
     ),

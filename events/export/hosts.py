@@ -78,6 +78,7 @@ class HostsSource(ExportSource):
 
 def hosts_source(sources: Sequence[ExportSource]) -> HostsSource:
     """Return the source for these hosts, with the formats known so far: columns are made of their fields."""
+    by_format = {id(fmt): source for source in sources for fmt in source.formats}
     return HostsSource(
         formats=tuple(fmt for source in sources for fmt in source.formats),
         title=" and ".join(source.title for source in sources),
@@ -85,5 +86,6 @@ def hosts_source(sources: Sequence[ExportSource]) -> HostsSource:
         stacks=any(source.stacks for source in sources),
         heads=HEADS,
         time=lambda record: record.time if isinstance(record, HostRecord) else record.ts,
-        by_format={id(fmt): source for source in sources for fmt in source.formats},
+        named_fields=lambda fmt: by_format[id(fmt)].named_fields(fmt),
+        by_format=by_format,
     )

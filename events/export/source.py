@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple, Protocol
 
 from events.calls.call_values import EndRole
@@ -19,6 +20,8 @@ from events.record import Record
 from events.stacks.stack import KERNEL_STACKS, USER_STACKS
 from events.text import UNNAMED
 
+NAME = ".name"
+"""End of the name of a column with the names of a field's numbers."""
 _FUNCTION = "__probe_func"
 """Field with the address of the function that returned."""
 
@@ -71,8 +74,16 @@ def _nothing_lost(start: int, end: int) -> bool:  # noqa: ARG001 - as `Store.may
     return False
 
 
+def _none_named(fmt: EventFormat) -> Collection[str]:  # noqa: ARG001 - as `ExportSource.named_fields` is called
+    return ()
+
+
 def is_name(value: Value | float, text: str) -> bool:
-    """Return whether a field's displayed text is a name of its number, not the number in some base."""
+    """Return whether a field's displayed text is a name of its number, not the number in some base; of an array
+    whether one of its numbers has a name.
+    """
+    if isinstance(value, tuple):
+        return any(map(is_name, value, text.strip("{}").split(",")))
     if not isinstance(value, int) or isinstance(value, bool) or not text:
         return False
     try:
@@ -80,6 +91,15 @@ def is_name(value: Value | float, text: str) -> bool:
     except ValueError:
         return True
     return False
+
+
+def name_of(value: Value | float, text: str) -> str | None:
+    """Return the name of a value for a column beside that of its number, of a system call without that; None: its
+    displayed text is no name.
+    """
+    if not is_name(value, text):
+        return None
+    return text.removeprefix(f"{value} ") if isinstance(value, int) else text
 
 
 @dataclass(frozen=True)
@@ -105,6 +125,8 @@ class ExportSource:
     `events.store.gaps.LossSpans.newest_task`."""
     field_texts: Callable[[Record], Iterable[tuple[str, str]]] = _no_names
     """Function that returns name and text of each field as displayed, with values by their names."""
+    named_fields: Callable[[EventFormat], Collection[str]] = _none_named
+    """Function that returns the fields of a format whose numbers may have names."""
     comm: Callable[[int], str] = _no_comm
     """Function that returns the name of a task by its `events.clocks.boots.task_key`, as far as known."""
     symbols: Callable[[int], Symbols | None] = _no_symbols
@@ -140,6 +162,24 @@ class ExportSource:
             hidden = PROBE_FIELDS | about.omitted_fields | {about.frame}
             cached = self._asked[id(fmt)] = (fmt, tuple(n for n in fmt.names if not stack and n not in hidden))
         return cached[1]
+
+    @cached_property
+    def named(self) -> frozenset[str]:
+        """Fields whose numbers may have names in one of `formats`."""
+        return frozenset(name for fmt in self.formats for name in self.named_fields(fmt))
+
+    def columns_of(self, name: str) -> tuple[str, ...]:
+        """Return the columns of a field: that of its values, and where these may have names one for the names."""
+        return (name, f"{name}{NAME}") if name in self.named else (name,)
+
+    def names(
+        self, record: Record, values: Mapping[str, Value | float], named: frozenset[str]
+    ) -> dict[str, str | None]:
+        """Return the names of those of an event's values whose field is `named`, by column; None: it has none."""
+        if named.isdisjoint(values):
+            return {}
+        texts = dict(self.field_texts(record))
+        return {f"{name}{NAME}": name_of(values[name], texts.get(name, "")) for name in values if name in named}
 
     def own(self, record: Record) -> ExportSource:  # noqa: ARG002 - one host: the same for all
         """Return the source of the host that an event is from."""

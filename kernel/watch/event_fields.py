@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from events.decode import Value
-from events.format import PROBE_FIELDS, EventFormat, Field
+from events.format import PROBE_FIELDS, EventFormat, Field, FieldKind
 from events.names.event_names import exported_name, regrouped_path
 from events.names.number_names import NumberFormat
 from events.names.value_names import Namer
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 _UNKNOWN = PlanColumn("", "")
 """Column of a field that is in no plan."""
+_WITHOUT_NAMES = (FieldKind.BOOL, FieldKind.CHAR, FieldKind.STRING, FieldKind.BYTES)
+_ERROR_BYTES = 4
+"""Bytes of the smallest number that is read as an error."""
 
 
 class EventFields:
@@ -139,6 +142,18 @@ class EventFields:
         if column.names:
             return NumberFormat(names=column.name_of)
         return namer.reading(column.btf_type, column.is_retval, field, is_call=column.is_call, naming=column.naming)
+
+    def named(self, fmt: EventFormat) -> tuple[str, ...]:
+        """Return the fields in that line whose numbers may have names: enums, flags, errors, symbols."""
+        return tuple(
+            field.name for field in self.fields(fmt) if field is not fmt.function and self._is_named(fmt, field)
+        )
+
+    def _is_named(self, fmt: EventFormat, field: Field) -> bool:
+        if field.kind in _WITHOUT_NAMES:
+            return False
+        reading = self.reading(fmt, field)
+        return reading.names is not None and not (reading.only_errors and field.width < _ERROR_BYTES)
 
     def numbers(self, fmt: EventFormat, field: Field) -> Mapping[str, int]:
         """Return the numbers of a field of an event by their names; empty: they have none."""

@@ -50,6 +50,7 @@ def source_of(watch: Watch, unasked: Mapping[str, frozenset[str]] = _NOTHING) ->
         may_lack_events=spans.may_lack_events if spans else None,
         newest_task=spans.newest_task if spans else ExportSource.newest_task,
         field_texts=lambda record: graph.field_texts(record) or watch.event_fields.values(record),
+        named_fields=lambda fmt: (*watch.event_fields.named(fmt), *graph.named_fields(fmt)),
         comm=lambda key: watch.store.comm(key) if watch.store is not None else UNNAMED,
         symbols=planner.info.symbols_of,
         # A recording has them in its file; a kernel that is followed would be asked meanwhile.

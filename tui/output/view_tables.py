@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+from events.export.source import NAME, name_of
 from events.store.outage_mark import is_mark
 from tui.filter.filter import Filter, PassCount
 from tui.output.event_source import source_of_rows
@@ -55,10 +56,11 @@ class CallsTable(EventsTable):
         """Columns of all calls, the fields of received entries and exits, then those of rows that are no calls."""
         source, there = self._source, self.store.by_event(self.store.totals)
         fields = (
-            f"{'exit' if self._ends[fmt.path].at_exit else 'entry'}.{name}"
+            f"{'exit' if self._ends[fmt.path].at_exit else 'entry'}.{column}"
             for fmt in source.formats
             if fmt.path in self._ends and fmt.path in there
             for name in source.fields(fmt)
+            for column in source.columns_of(name)
         )
         calls = self._calls.items.calls
         has_cuts = source.has_outages or calls.marks_before(calls.next) > calls.losses
@@ -91,13 +93,16 @@ class CallsTable(EventsTable):
                 continue
 
     def cells(self, row: Mapping[str, Any]) -> Iterator[Cells]:
-        """Yield one row, with values as numbers."""
+        """Yield one row, with values as numbers, and their names beside them."""
         if "call" not in row:
             yield {**row, "call": row["event"], **row["values"]}
             return
-        ends = row["values"].items()
-        values = {f"{end}.{name}": value for end, fields in ends for name, value in (fields or {}).items()}
-        yield {**{name: row[name] for name in self._HEADS}, **values}
+        found = {name: row[name] for name in self._HEADS}
+        for end, values in row["values"].items():
+            for name, value in (values or {}).items():
+                found[f"{end}.{name}"] = value
+                found[f"{end}.{name}{NAME}"] = name_of(value, row[end][name])
+        yield found
 
 
 class HotSpotsTable(EventsTable):

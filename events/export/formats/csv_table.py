@@ -2,11 +2,12 @@
 
 Columns: `ts` (nanoseconds), `cpu`, `pid`, `comm`, `event` (for our own probes without the session's group), then
 every field that an event may have, in the order of first occurrence. Numbers are unquoted, strings quoted, arrays as
-the kernel shows them (`{1,2}`), structures as their bytes in hex. If stacks are recorded, the last column, `stack`,
-has the functions of the event's stack, the innermost first, separated by `;`. An empty cell without quotes: the event
-has no such field, or the kernel could not read it. If the connection may be lost, there are `lost`, `back`
-(nanoseconds of the trace clock), `seconds` and `note` of the rows `line_cut`. With several hosts, `host`, `time`,
-`uncertainty` and `late` come first (see `events.export.hosts`).
+the kernel shows them (`{1,2}`), structures as their bytes in hex. A field whose numbers may have names has a second
+column behind its own, `FIELD.name`, with the name as displayed (`O_RDWR|O_CREAT`). If stacks are recorded, the last
+column, `stack`, has the functions of the event's stack, the innermost first, separated by `;`. An empty cell without
+quotes: the event has no such field, the kernel could not read it, or the number has no name. If the connection may be
+lost, there are `lost`, `back` (nanoseconds of the trace clock), `seconds` and `note` of the rows `line_cut`. With
+several hosts, `host`, `time`, `uncertainty` and `late` come first (see `events.export.hosts`).
 
 A spreadsheet interprets a cell that begins with `=`, `+`, `-`, `@`, tab or return as a formula, some even after
 blanks, in full-width letters or at a line start within a cell, and anybody may give a file or a task such a name.
@@ -22,7 +23,7 @@ from typing import BinaryIO
 
 from events.decode import Value
 from events.export.catalogue import format_names
-from events.export.source import ExportSource
+from events.export.source import NAME, ExportSource
 from events.names.event_names import exported_name
 from events.record import Record
 from events.stacks.stack import stack_values
@@ -44,8 +45,9 @@ STACK = "stack"
 
 
 def columns_of(source: ExportSource) -> tuple[str, ...]:
-    """Return the names of the fields of all formats, each once."""
-    names = dict.fromkeys(name for fmt in source.formats for name in source.fields(fmt))
+    """Return the columns of the fields of all formats, each once."""
+    fields = dict.fromkeys(name for fmt in source.formats for name in source.fields(fmt))
+    names = dict.fromkeys(column for name in fields for column in source.columns_of(name))
     return tuple(
         names | dict.fromkeys((*(OUTAGE_FIELDS if source.has_outages else ()), *((STACK,) if source.stacks else ())))
     )
@@ -88,6 +90,7 @@ class CsvTable:
         where = (cell(head_values.get(head.name)) for head in self._source.heads)
         heads = [str(record.ts), str(record.cpu), str(record.pid)]
         heads += [cell(task_name(record)), cell(exported_name(record.event))]
+        row |= {name: cell(text) for name, text in source.names(record, values, self._source.named).items()}
         self._write([*where, *heads, *(row.get(name, "") for name in self._columns)])
 
     def finish(self) -> None:
@@ -99,17 +102,18 @@ class CsvTable:
 
 def column_names(fields: Collection[str], heads: Collection[str]) -> list[str]:
     """Return column names for fields; a name that collides with a column of all events gets underscores until it is
-    unique.
+    unique, also in the column of its numbers' names.
     """
     used_names = {*heads, *fields}
-    names = []
-    for name in fields:
-        if name in heads:
+    renamed: dict[str, str] = {}
+    for field in fields:
+        if field in heads:
+            name = field
             while name in used_names:
                 name += "_"
             used_names.add(name)
-        names.append(name)
-    return names
+            renamed |= {field: name, f"{field}{NAME}": f"{name}{NAME}"}
+    return [renamed.get(field, field) for field in fields]
 
 
 def cell(value: Value | float) -> str:

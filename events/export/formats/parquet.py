@@ -4,8 +4,9 @@ Columns: `ts` (int64, nanoseconds of the trace clock), `cpu`, `pid`, `comm`, `ev
 session's group), then every field that an event may have. Numbers have their width and sign; if two events have a
 field of one name with different integer types, the column has the smallest type that holds both exactly
 (decimal128(20) for u64 with s64), and for unrelated types text. Arrays are lists, structures bytes, strings text
-(escaped by `events.export.escape`). If stacks are recorded, `stack` has the functions of the event's stack, the
-innermost first. null: no such field, or the kernel could not read it.
+(escaped by `events.export.escape`). A field whose numbers may have names has a second column behind its own,
+`FIELD.name`, with the name as displayed. If stacks are recorded, `stack` has the functions of the event's stack, the
+innermost first. null: no such field, the kernel could not read it, or the number has no name.
 """
 
 from __future__ import annotations
@@ -102,9 +103,10 @@ class ParquetTable:
         heads: tuple[Cell, ...] = (*where, record.ts, record.cpu, record.pid, task_name(record), name)
         for cells, head in zip(self._rows, heads, strict=False):
             cells.append(head)
-        requested_set = frozenset(requested)
+        given: dict[str, Value | float] = {name: values.get(name) for name in requested}
+        given |= source.names(record, given, self._source.named)
         for cells, (name, fit) in zip(self._rows[len(heads) :], self._fits.items(), strict=True):
-            value: Value | float = values.get(name) if name in requested_set else None
+            value = given.get(name)
             cell = None if value is None else fit(value)
             self._unplaced += value is not None and cell is None
             cells.append(cell)
@@ -144,6 +146,7 @@ def _column_types(pa: ModuleType, source: ExportSource) -> dict[str, pyarrow.Dat
         for name in source.fields(fmt):
             kind = pa.string() if fields[name] is fmt.function else _type_of(pa, fields[name])
             found[name] = _common(pa, found[name], kind) if name in found else kind
+    found = {column: found.get(column, pa.string()) for name in found for column in source.columns_of(name)}
     if source.has_outages:
         for name, kind in zip(OUTAGE_FIELDS, (pa.int64(), pa.int64(), pa.float64(), pa.string()), strict=True):
             found[name] = _common(pa, found[name], kind) if name in found else kind

@@ -96,6 +96,12 @@ def test_all_formats_of_a_recording(tmp_path, capsys):
                 assert cells[name] == value
                 assert f"{name}={value}" in line.text or f'{name}="{value}"' in line.text
                 assert str(value) == row[name].removeprefix("'")
+            if f"{name}.name" in cells:
+                text = one["text"][name]
+                assert cells[f"{name}.name"] == (None if text == str(value) else text)
+                assert row[f"{name}.name"].removeprefix("'") == (cells[f"{name}.name"] or "")
+    assert {"dfd.name", "flags.name", "ret.name"} == {name for name in rows[0] if name.endswith(".name")}
+    assert {row["flags.name"] for row in rows} > {"", "O_RDONLY|O_LARGEFILE"}
     trace = perfetto_trace_pb2.Trace.FromString((tmp_path / "all.perfetto").read_bytes())
     kinds = [packet.track_event.type for packet in trace.packet if packet.HasField("track_event")]
     assert len(kinds) == number

@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING
 from events.graph.record_ends import EVENTS
 
 if TYPE_CHECKING:
+    from events.format import EventFormat
     from events.record import Record
     from kernel.watch.watch import Watch
     from tui.views.graph.names import GraphNames
+
+_NAMED = ("args", "retval")
 
 
 class GraphValues:
@@ -20,6 +23,10 @@ class GraphValues:
     def __init__(self, watch: Watch) -> None:
         self._watch = watch
         self._names: GraphNames | None = None
+
+    def named_fields(self, fmt: EventFormat) -> tuple[str, ...]:
+        """Return the fields of the tracer's events that only functions' types name; empty: another event."""
+        return tuple(name for name in _NAMED if name in fmt.names) if fmt.path in EVENTS else ()
 
     def field_texts(self, record: Record) -> list[tuple[str, str]]:
         """Return name and text of each field of a record of the tracer; empty: another event."""
