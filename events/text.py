@@ -7,7 +7,8 @@ Format: kernel/trace/trace_output.c:trace_print_context; records are turned into
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from events.decode import Scalar, Value
@@ -218,3 +219,28 @@ def show(value: Value) -> str:
     if isinstance(value, tuple):
         return "{" + ",".join(map(show, value)) + "}"
     return value.hex() if isinstance(value, bytes) else str(value)
+
+
+def join_values(values: Iterable[tuple[str, str]], owners: Mapping[str, str], gap: str = " ") -> str:
+    """Return fields as one text, those of one structure in braces: `count=4096 file={f_pos=512, f_flags=O_RDONLY}`.
+
+    A pair is within braces what it is without, so that a search finds it; a single field of a structure needs none.
+
+    Args:
+        values: name and text of each field.
+        owners: structure that a field was read from, by the field's name: `file`.
+        gap: blanks between fields.
+    """
+    pairs = tuple(values)
+    sizes = Counter(owners[name] for name, _ in pairs if name in owners)
+    members: dict[str, list[str]] = {owner: [] for owner, size in sizes.items() if size > 1}
+    texts: dict[str, str] = {}
+    for name, text in pairs:
+        owner = owners.get(name, "")
+        if owner not in members:
+            texts[name] = f"{name}={text}"
+            continue
+        texts.setdefault(owner, f"{owner}=")
+        members[owner].append(f"{name}={text}")
+    groups = {owner: f"{{{', '.join(inner)}}}" for owner, inner in members.items()}
+    return gap.join(text + groups.get(name, "") for name, text in texts.items())

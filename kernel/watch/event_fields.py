@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from typing import TYPE_CHECKING
 
 from events.decode import Value
@@ -14,6 +15,7 @@ from events.names.value_names import Namer
 from events.record import Record
 from events.stacks.stack import NO_EVENT, is_stack
 from events.store.outage_mark import task_text
+from events.text import join_values
 from kernel.errors import TargetLost
 from kernel.session.stack_triggers import records_stacks
 from probes.plans.instance_groups import with_group
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
 
 _UNKNOWN = PlanColumn("", "")
 """Column of a field that is in no plan."""
+_OWNED = re.compile(r"(\$?[A-Za-z_]\w*)(?:->|\.)", re.ASCII)
+"""Begin of an expression that reads a member."""
 _WITHOUT_NAMES = (FieldKind.BOOL, FieldKind.CHAR, FieldKind.STRING, FieldKind.BYTES)
 _ERROR_BYTES = 4
 """Bytes of the smallest number that is read as an error."""
@@ -38,6 +42,8 @@ class EventFields:
         self._namers: dict[int | None, Namer] = {}
         self._columns: dict[str, dict[str, PlanColumn]] = {}
         """Columns by event name without our group, as the group changes with a reconnect."""
+        self._owners: dict[str, Mapping[str, str]] = {}
+        """Results of `owners` by event name without our group."""
         self._plans: list[Plan] = []
         self._frames: set[tuple[str, str]] = set()
         """(event, field) pairs of fields that only match entries with exits."""
@@ -76,6 +82,7 @@ class EventFields:
             self.with_stacks.add(plan.tracer.stacks_of)
         for event in plan.events:
             self._columns[exported_name(event.path)] = {column.name: column for column in event.columns}
+            self._owners.pop(exported_name(event.path), None)
             self._frames.add((exported_name(event.path), event.frame))
             for text in event.triggers:
                 self.add_trigger(event, text)
@@ -119,6 +126,22 @@ class EventFields:
             column, namer = columns.get(name, _UNKNOWN), self.namer(record.boot)
             values.append((name, value_text(value, fields.get(name), column, namer)))
         return values
+
+    def owners(self, event: str) -> Mapping[str, str]:
+        """Return the structures that fields of an event were read from, by field: `file` of `file->f_pos`.
+
+        `event`: path of the event.
+        """
+        event = exported_name(event)
+        if event not in self._owners:
+            owned = {name: _OWNED.match(column.label) for name, column in self._columns.get(event, {}).items()}
+            self._owners[event] = {name: found[1] for name, found in owned.items() if found is not None}
+        return self._owners[event]
+
+    def line(self, record: Record, unasked: Container[str] = ()) -> str:
+        """Return the requested fields as one text, without those that are `unasked`; see `join_values`."""
+        values = ((name, text) for name, text in self.values(record) if name not in unasked)
+        return join_values(values, self.owners(record.event))
 
     def type_of(self, event: str, field: str) -> int | None:
         """Return the BTF type of a field of an event, by its path; None: unknown."""

@@ -41,6 +41,8 @@ class FirstRows(NamedTuple):
     """True if the file is truncated."""
     kinds: Mapping[str, frozenset[str]]
     """Fields of each event by its path, see `tui.present.watched_events.kinds_of`."""
+    owners: Mapping[str, Mapping[str, str]]
+    """Structures that fields of each event were read from, see `kernel.watch.event_fields.EventFields.owners`."""
 
 
 class Preview(NamedTuple):

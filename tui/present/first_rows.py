@@ -70,6 +70,7 @@ def first_rows(target: Target) -> FirstRows:
         complete,
         recording.truncated,
         kinds_of(plans, fields),
+        {path: known.owners(path) for path in {row.event for row in rows}},
     )
 
 

@@ -8,6 +8,7 @@ from zlib import crc32
 
 from events.names.event_names import event_name
 from events.store.outage_mark import task_text
+from events.text import join_values
 from widgets.columns import WHOLE, Columns
 from widgets.events.times import Stamp, kernel_stamp
 from widgets.highlight import highlighted
@@ -72,6 +73,8 @@ class Event(Protocol):
 
 Cells = Callable[[Event], Mapping[str, str]]
 """Event -> text by field name, foreign text allowed."""
+Owners = Callable[[str], Mapping[str, str]]
+"""Path of an event -> structure by the name of each field that was read from one."""
 
 
 class EventRows:
@@ -85,6 +88,7 @@ class EventRows:
         marks: Collection[int] = frozenset(),
         *,
         rest: Collection[str] = frozenset(),
+        owners: Owners = lambda _: {},
         missing: str = "(dropped)",
     ) -> None:
         """Set what is shown.
@@ -95,6 +99,7 @@ class EventRows:
             cells: function for the texts of an event.
             marks: sequence numbers of marked events.
             rest: fields without a column, which stand as `name=value` in a last one; empty: there is no such column.
+            owners: function for the structures that fields of an event were read from, see `join_values`.
             missing: text in place of an event that the source does not have.
         """
         self._source = source
@@ -115,6 +120,7 @@ class EventRows:
         self._missing = missing
         self._marks = marks
         self._rest = rest
+        self._owners = owners
         self._rest_width = width(REST) if rest else 0
         """Columns of the widest text of fields without a column."""
         self._texts: dict[int, tuple[str, ...]] = {}
@@ -239,10 +245,8 @@ class EventRows:
         )
         if not self._rest:
             return texts
-        return (
-            *texts,
-            "  ".join(f"{safe(name)}={safe(text)}" for name, text in values.items() if name in self._rest),
-        )
+        rest = ((safe(name), safe(text)) for name, text in values.items() if name in self._rest)
+        return (*texts, join_values(rest, self._owners(event.event), "  "))
 
     def _fixed(self, event: Event, name: str) -> str:
         if name == "time":

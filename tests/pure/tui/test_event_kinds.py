@@ -112,3 +112,17 @@ def test_without_other_fields_there_is_no_such_column():
     rows = EventRows(events, columns, events.items.cells)
     rows.prepare(0, 10)
     assert REST not in "".join(piece.text for piece in rows.header(300))
+
+
+def test_fields_of_one_structure_stand_in_braces_where_they_have_no_columns():
+    _, events, _ = shown()
+    row = next(seq for seq in range(40) if "dfd" in events.items.cells(events.item(seq)))
+    owners = {"dfd": "how", "flags": "how"}
+    rest = frozenset(("dfd", "flags", "filename"))
+    rows = EventRows(events, FIXED, events.items.cells, rest=rest, owners=lambda _: owners)
+    rows.prepare(row, row + 1)
+    line = "".join(piece.text for piece in rows.pieces(row, rows.total(300)))
+    assert "  how={dfd=AT_FDCWD, flags=O_" in line and "}  filename=/" in line
+    rows.search = "flags=O_"
+    marked = [piece.text for piece in rows.pieces(row, rows.total(300)) if piece.look == "match"]
+    assert marked == ["flags=O_"], "a search that finds the row is seen in it"

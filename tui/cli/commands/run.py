@@ -263,7 +263,7 @@ def _export(
 
 
 def _line(watch: Watch, record: Record, unasked: Container[str]) -> str:
-    values = " ".join(f"{name}={value}" for name, value in watch.event_fields.values(record) if name not in unasked)
+    values = watch.event_fields.line(record, unasked)
     event = record.event.rpartition("/")[2]
     task = task_text(record.comm, record.pid, record.event)
     return f"{seconds(record.ts)} [{record.cpu:03}] {task} {event} {values}"

@@ -9,6 +9,7 @@ from events.kernel_time import seconds
 from events.losses import LOSS_EVENT
 from events.record import Record
 from events.store.outage_mark import is_mark
+from events.text import join_values
 from kernel.guards.row_bounds import HEADLESS
 from kernel.watch.watch import Watch
 from tui.cli.console.output import emit, line
@@ -167,7 +168,13 @@ class CallPrinter:
             emit({**times, **object_of_call(self._watch, call, entry, exit_record)})
             return
         took = "?" if call.latency is None else f"{call.latency / 1000:.1f}us"
-        values = " ".join(_value(seen.name, seen.before, seen.after) for seen in call.values)
+        owners = {
+            name: owner
+            for end in (entry, exit_record)
+            if end is not None
+            for name, owner in self._watch.event_fields.owners(end.event).items()
+        }
+        values = join_values(((seen.name, _value(seen.before, seen.after)) for seen in call.values), owners)
         note = f" ({call.note})" if call.note else ""
         day = day_in_front(self._watch, last.ts, last.seq, self._face)
         head = f"{day}{seconds(last.ts)} [{last.cpu:03}] {call.task} {call.function} {took}"
@@ -189,7 +196,7 @@ class CallPrinter:
         print(line(f"{day}{seconds(loss.ts)} [{loss.cpu:03}] {loss.short} {LOSS_EVENT} {loss.text}"))
 
 
-def _value(name: str, before: str | None, after: str | None) -> str:
+def _value(before: str | None, after: str | None) -> str:
     if before is None or after is None or before == after:
-        return f"{name}={before if before is not None else after}"
-    return f"{name}={before}→{after}"
+        return str(before if before is not None else after)
+    return f"{before}→{after}"

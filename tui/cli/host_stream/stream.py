@@ -204,7 +204,7 @@ class HostStream:
 
     def _line(self, event: MergedEvent) -> str:
         watch = self._fleet.events.watch(event.source)
-        values = " ".join(f"{name}={value}" for name, value in watch.event_fields.values(event.record))
+        values = watch.event_fields.line(event.record)
         task = task_text(event.comm, event.pid, event.event)
         head = f"{wall_clock(event.ts, utc=self._utc)} {event.host:<{self._wide}} [{event.cpu:03}] {task}"
         late = "  (late)" if event.late else ""

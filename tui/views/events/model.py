@@ -70,6 +70,10 @@ class EventItems:
         """Return the texts of an event by field name."""
         return dict(self._values.values(event)) if isinstance(event, Record) else {}
 
+    def owners(self, event: str) -> Mapping[str, str]:
+        """Return the structures that fields of an event were read from, by field."""
+        return self._watch.event_fields.owners(event)
+
     def sort(self, numbers: Sequence[int], column: EventColumn, descending: bool) -> list[int]:
         from events.search.sorted_rows import sort_rows
 

@@ -150,7 +150,8 @@ class EventsPane(FilteredPane):
         """Replace the rows, or their columns."""
         if self.shown is None:
             return
-        rows = EventRows(self.shown, self.choice.shown, self.shown.items.cells, self.marks, rest=self.choice.rest)
+        items, choice = self.shown.items, self.choice
+        rows = EventRows(self.shown, choice.shown, items.cells, self.marks, rest=choice.rest, owners=items.owners)
         rows.stamp = self.stamp
         rows.colour_property = _HUES[self._hue]
         rows.current = self._current

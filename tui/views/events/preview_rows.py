@@ -52,4 +52,12 @@ class _Source:
 def preview_rows(rows: FirstRows, columns: Sequence[EventColumn], rest: Collection[str]) -> EventRows:
     """Return rows that look like those of the store; `rest`: fields without a column."""
     source = _Source(rows)
-    return EventRows(source, columns, source.texts, rest=rest, missing=_NOT_YET)
+    owners = rows.owners
+    return EventRows(
+        source,
+        columns,
+        source.texts,
+        rest=rest,
+        owners=lambda event: owners.get(event, {}),
+        missing=_NOT_YET,
+    )
