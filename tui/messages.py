@@ -249,6 +249,10 @@ class LossesCounted(Message):
         self.names = names
 
 
+class SymbolsRead(Message):
+    """The symbols of a recording were read: its addresses have names."""
+
+
 class ConnectionRestored(PartMessage):
     """A disconnected watch is connected again."""
 

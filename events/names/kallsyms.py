@@ -251,6 +251,22 @@ class Symbols:
         place = self.find(address)
         return place and place.name + (f" [{place.module}]" if place.module else "")
 
+    def object_name(self, address: int) -> str | None:
+        """Return the function or variable that a pointer points to, or into: `tcp_prot`, `init_task+0x40`.
+
+        None: none is there, or it may be a variable, where a recording has code only.
+        """
+        place = self.find(address)
+        if place is None or (place.offset and not self.has_data):
+            return None
+        return f"{place.name}{f'+0x{place.offset:x}' * bool(place.offset)}{f' [{place.module}]' * bool(place.module)}"
+
+    @property
+    def lowest(self) -> int:
+        """Address below which there is no symbol."""
+        first = self._rows.addresses[:1]
+        return max(self._low, first[0]) if first else HIGHEST
+
     def _names_of_function(self, address: int) -> tuple[str, ...]:
         place = self.find(address)
         if place is None:

@@ -16,6 +16,8 @@ class NumberFormat(NamedTuple):
     """Function that returns the text of a number that may have a name; None: numbers have no names."""
     only_errors: bool = False
     """True if only -4095 to -1 can have a name."""
+    lowest: int = 0
+    """Smallest number that can have a name, read as unsigned."""
 
 
 class NamedNumber(NamedTuple):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import lru_cache
 
@@ -17,11 +18,18 @@ from events.format import NAME_ONLY, PROBE_FIELDS, Field, FieldKind
 from events.names.constants import names_of
 from events.names.errnos import errno_name
 from events.names.kallsyms import Symbols
+from events.names.kallsyms_table import HIGHEST
 from events.names.number_names import NumberFormat, NumberNames
 from events.names.syscalls import call_name
 from events.text import show
 
 _MAX_ERRNO = 4095
+_POINTERS = {
+    Kind.FUNC_PROTO: "function",
+    **dict.fromkeys((Kind.STRUCT, Kind.UNION, Kind.FWD, Kind.VOID), "object"),
+}
+"""Kind of a value by what it points to, as `Namer._type_shape` returns it."""
+_OBJECT_POINTER = re.compile(r"(?:const )?(?:(?:struct|union) \w+|void) ?\*")
 
 
 class Namer:
@@ -59,7 +67,8 @@ class Namer:
             value: value from a record.
             column: BTF type id of the captured value; None: unknown.
             is_retval: True if a negative number is an error.
-            field: field of the format, which tells addresses, and numbers that the kernel prints as hex.
+            field: field of the format, which tells addresses, and numbers that the kernel prints as hex; None: a
+                pointer is not named by what it points to.
             is_call: True for a system call number.
             naming: as `PlanColumn.naming` has it, in place of the field's own; empty: that.
         """
@@ -95,6 +104,9 @@ class Namer:
             if not symbols:
                 return None
             return symbols.name(value) if field and field.spec == NAME_ONLY else symbols.lookup(value)
+        if value > 0 and _points_to_object(kind, field):
+            symbols = self._symbols()
+            return symbols.object_name(value) if symbols else None
         return None
 
     def function(self, address: int, pattern: str = "") -> str:
@@ -128,7 +140,8 @@ class Namer:
 
     def names_addresses(self, column: int | None, field: Field | None) -> bool:
         """Return whether values of this kind are addresses, which need symbols for their names."""
-        return self._shape(column)[0] == "function" or (field is not None and is_address(field))
+        kind, _ = self._shape(column)
+        return kind == "function" or _points_to_object(kind, field) or (field is not None and is_address(field))
 
     def reading(
         self, column: int | None, is_retval: bool, field: Field, *, is_call: bool = False, naming: str = ""
@@ -143,6 +156,9 @@ class Namer:
 
         if is_call or is_bool or naming or field.naming or kind in ("bool", "enum", "function") or is_address(field):
             return NumberFormat(_is_hex(kind, field), text)
+        if _points_to_object(kind, field):
+            symbols = self._symbols()
+            return NumberFormat(True, text, lowest=symbols.lowest if symbols else HIGHEST)
         return NumberFormat(_is_hex(kind, field), text if is_retval else None, is_retval)
 
     def _named(self, field: Field | None, naming: str) -> NumberNames | None:
@@ -168,7 +184,9 @@ class Namer:
         return errno_name(value) if -_MAX_ERRNO <= value < 0 else None
 
     def _type_shape(self, column: int | None) -> tuple[str, int]:
-        """Return (bool | enum | function | pointer | empty, type id without modifiers)."""
+        """Return (bool | enum | function | object | pointer | empty, type id without modifiers); object: pointer to a
+        structure, or to anything.
+        """
         if column is None or self._btf is None:
             return "", 0
         try:
@@ -178,7 +196,7 @@ class Namer:
                 return ("bool" if found.is_bool else ""), type_id
             if isinstance(found, Ptr):
                 target = self._btf.type(strip(self._btf, found.type_id))
-                return ("function" if target.kind is Kind.FUNC_PROTO else "pointer"), type_id
+                return _POINTERS.get(target.kind, "pointer"), type_id
         except BtfError:
             return "", 0
         return ("enum" if found.kind in (Kind.ENUM, Kind.ENUM64) else ""), type_id
@@ -190,9 +208,16 @@ def function_name(symbols: Symbols | None, address: int, pattern: str) -> str:
 
 
 def _is_hex(kind: str, field: Field | None) -> bool:
-    if kind in ("pointer", "function"):
+    if kind in ("pointer", "object", "function"):
         return True
     return field is not None and (field.kind is FieldKind.POINTER or field.spec[-1:] in ("x", "X"))
+
+
+def _points_to_object(kind: str, field: Field | None) -> bool:
+    """Return whether a field points to a structure, or to anything, by its type in BTF, else by its declared one."""
+    if field is None or kind not in ("", "object"):
+        return False
+    return kind == "object" or (field.kind is FieldKind.POINTER and _OBJECT_POINTER.fullmatch(field.type) is not None)
 
 
 def is_address(field: Field) -> bool:

@@ -257,7 +257,8 @@ class Recording:
 
     def kallsyms(self, boot: int) -> bytes | None:
         """Return the symbols of a boot as in /proc/kallsyms; None: they were not recorded. Raises RecordingError."""
-        return self.blob("symbols", boot_name(boot))
+        functions, variables = (self.blob(kind, boot_name(boot)) for kind in ("symbols", "variables"))
+        return functions if functions is None else functions + (variables or b"")
 
     @cached_property
     def cmdlines(self) -> dict[int, str]:

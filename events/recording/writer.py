@@ -47,7 +47,7 @@ class RecordingWriter:
 
         Args:
             kind: `btf` (name: module, empty for the kernel), `format` (name: `system/event`), `header_page`,
-                `symbols` (kallsyms; name: `boot_name`), `cmdlines` (saved_cmdlines; with a number as
+                `symbols` and `variables` (kallsyms; name: `boot_name`), `cmdlines` (saved_cmdlines; with a number as
                 name only new ones), `cgroups` (`events.store.cgroups.pack`), or a custom kind.
             name: name within its kind; a later blob of the same name replaces it.
             data: content.

@@ -25,6 +25,7 @@ from events.store.columns import Columns, FormatTable, Mask, StringBytes, is_num
 from events.text import FAULT, UNNAMED
 
 _MOST_ERRORS = 4095
+_LARGEST = (1 << 64) - 1
 _NO_ANCHOR = re.compile(r"\\x?[0-9a-f]{0,2}|[^\x00-\x7f]")
 _NO_ANCHOR_FOLDED = re.compile(r"\\x?[0-9a-f]{0,2}|i?[^\x00-\x7f]|k|i$")
 _IN_UNNAMED = re.compile(r"pi?|i|(?:pid|id|d)(?: \d*+(?: .*)?)?| \d++(?: .*)?", re.DOTALL)
@@ -162,6 +163,8 @@ class TextMatch:
         if reading.only_errors:
             signed = values.view(f"i{values.itemsize}")
             named = (signed < 0) & (signed >= -_MOST_ERRORS)
+        elif reading.lowest:
+            named = values.astype(np.uint64) >= min(reading.lowest, _LARGEST)
         if named.any():
             rows[named] |= _evaluate_distinct(values[named], lambda value: pattern.holds(self._fold(names(value))))
         return rows

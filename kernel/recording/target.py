@@ -11,7 +11,6 @@ from functools import cached_property
 from pathlib import Path
 
 from events.recording.reader import Recording, RecordingError
-from events.recording.writer import boot_name
 from foreign.archive import read_tar
 from foreign.files import files_below, read_file
 from foreign.refusal import InputRefusal
@@ -99,19 +98,19 @@ class RecordingTarget(OfflineTarget):
             raise TargetUnusable(f"{self.name}: the facts of this recording are damaged ({error})") from error
 
     def btf(self, module: str | None = None) -> bytes:
-        return self._blob("btf", module or "", f"/sys/kernel/btf/{module or 'vmlinux'}")
+        return self._found(f"/sys/kernel/btf/{module or 'vmlinux'}", lambda: self.recording.blob("btf", module or ""))
 
     def read(self, path: str, limit: int = _LARGEST_FILE, offset: int = 0) -> bytes:
         if path == "/proc/kallsyms":
-            return self._blob("symbols", boot_name(self.recording.boot), path)[offset : offset + limit]
+            return self._found(path, lambda: self.recording.kallsyms(self.recording.boot))[offset : offset + limit]
         raise FileRefused(path, errno.ENOENT)
 
     def list(self, path: str) -> Sequence[str]:
         raise FileRefused(path, errno.ENOENT)
 
-    def _blob(self, kind: str, name: str, path: str) -> bytes:
+    def _found(self, path: str, read: Callable[[], bytes | None]) -> bytes:
         try:
-            data = self.recording.blob(kind, name)
+            data = read()
         except RecordingError as error:
             raise TargetUnusable(str(error)) from error
         if data is None:

@@ -40,7 +40,7 @@ MOST_WAITING = 64 << 20
 _BACKLOG_DIVISOR = 8
 """Divisor: if more than this part of them waits, events are written uncompressed."""
 _TEXT_SYMBOLS = frozenset(b"tTwW")
-"""Symbol types of kallsyms that probes and return addresses use; data symbols would double the file."""
+"""Symbol types of kallsyms that probes and return addresses use."""
 
 
 class Recorder:
@@ -143,8 +143,8 @@ class Recorder:
     def symbols(self, info: KernelInfo) -> None:
         """Record the symbols of the present boot, once. Raises TargetLost."""
         self._check()
-        for boot, data in self._missing_symbols(info):
-            self._work.put(partial(self._writer.blob, "symbols", boot_name(boot), data))
+        for kind, boot, data in self._missing_symbols(info):
+            self._work.put(partial(self._writer.blob, kind, boot_name(boot), data))
 
     def formats(self, formats: Mapping[int, EventFormat]) -> None:
         """Record formats that apply to the following pages."""
@@ -264,18 +264,21 @@ class Recorder:
             self._writer.blob("facts", name, text.encode())
         with contextlib.suppress(FileRefused):
             self._writer.blob("btf", "", info.target.btf())
-        for boot, data in self._missing_symbols(info):
-            self._writer.blob("symbols", boot_name(boot), data)
+        for kind, boot, data in self._missing_symbols(info):
+            self._writer.blob(kind, boot_name(boot), data)
 
-    def _missing_symbols(self, info: KernelInfo) -> Iterator[tuple[int, bytes]]:
-        """Read the symbols of the present boot, and those that a recording has of others, which are not written."""
+    def _missing_symbols(self, info: KernelInfo) -> Iterator[tuple[str, int, bytes]]:
+        """Read the symbols of the present boot, and those that a recording has of others, which are not written;
+        yield the functions of each boot, and the variables, each with their kind of blob.
+        """
         for boot in sorted({info.boot, *info.recorded_boots} - self._named_boots):
             data = None
             with contextlib.suppress(FileRefused):
                 data = info.kallsyms_of(boot)
             self._named_boots.add(boot)
             if data is not None:
-                yield boot, _text_symbols(data)
+                yield "symbols", boot, _text_symbols(data)
+                yield "variables", boot, _variables(data)
 
 
 def _events(plan: Plan) -> list[tuple[str, tuple[str, ...]]]:
@@ -293,3 +296,9 @@ def _text_symbols(kallsyms: bytes) -> bytes:
     """Return the lines of kallsyms whose symbol is code."""
     lines = kallsyms.splitlines(keepends=True)
     return b"".join(line for line in lines if (words := line.split(None, 2)) and words[1][0] in _TEXT_SYMBOLS)
+
+
+def _variables(kallsyms: bytes) -> bytes:
+    """Return the other lines of kallsyms: what pointers point to."""
+    lines = kallsyms.splitlines(keepends=True)
+    return b"".join(line for line in lines if (words := line.split(None, 2)) and words[1][0] not in _TEXT_SYMBOLS)

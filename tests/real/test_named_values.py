@@ -117,3 +117,26 @@ def test_arguments_are_named_as_the_program_said_them(guest: Guest, tmp_path: Pa
     assert texts("sys_enter_socket", family="AF_UNIX", type="SOCK_DGRAM|SOCK_CLOEXEC|SOCK_NONBLOCK"), rows
     assert texts("sys_enter_mmap", prot="PROT_READ", flags="MAP_PRIVATE|MAP_ANONYMOUS"), rows
     assert {text["filename"] for _, text in rows if "filename" in text and "dfd" not in text} == {name}, rows
+
+
+@pytest.mark.parametrize("guest", ["7.2"], indirect=True)
+def test_pointers_are_named_by_what_they_point_to(guest: Guest, tmp_path: Path) -> None:
+    """As /proc/kallsyms of the guest has it; and so does a recording."""
+    env, path = ssh_to(guest, tmp_path), str(tmp_path / "made.pwr")
+    spec = "f security_file_permission file->f_op file->f_inode->i_sb->s_type file"
+    with subprocess.Popen([*guest.ssh_command, "while cat /proc/version; do sleep 0.1; done"], stdout=-3) as reader:
+        made = run("record", spec, "--target", address(guest), "--count", "40", "-o", path, env=env)
+        reader.terminate()
+    assert made.status == 0, made
+    listed = guest.run("cat /proc/kallsyms").stdout.split("\n")
+    names = {int(words[0], 16): words[2] for line in listed if len(words := line.split()) > 2}
+    live = run("run", spec, "--target", address(guest), "--json", "--count", "5", "--for", "5", env=env)
+    rows = [*run("run", spec, "--target", path, "--json").objects, *live.objects]
+    assert len(rows) >= 40
+    for row in rows:
+        for field in ("f_op", "s_type"):
+            assert row["text"][field] == names[int(row["values"][field])]
+        assert row["text"]["file"] == hex(int(row["values"]["file"])), "no symbol is there"
+    assert {row["text"]["s_type"] for row in rows} >= {"proc_fs_type"}
+    lines = run("run", spec, "--target", path).out.splitlines()
+    assert any(re.search(r" file=0x\w+\{f_op=proc_\w+, s_type=proc_fs_type\}$", line) for line in lines), lines[:3]

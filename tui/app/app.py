@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from textual.command import Provider
 
     from events.loss_counts import LossCounts
+    from kernel.connection.kernel_info import KernelInfo
     from kernel.connection.planner import Planner
     from kernel.hosts.fleet import Fleet
     from kernel.watch.watch import Watch
@@ -246,7 +247,15 @@ class Probewright(App[None]):
         elif self.target.replay(watching):
             self.refresh_loop.count()
             self.places.replayed()
-            self.run_worker(planner.info.load_symbols, thread=True, group="symbols")
+            self.run_worker(partial(self._read_symbols, planner.info), thread=True, group="symbols")
+
+    def _read_symbols(self, info: KernelInfo) -> None:
+        info.load_symbols()
+        self.post_message(messages.SymbolsRead())
+
+    @on(messages.SymbolsRead)
+    def _named(self) -> None:
+        self.places.names_changed()
 
     def _follow(self, watching: Watch | None) -> None:
         self.refresh_loop.follow(watching)

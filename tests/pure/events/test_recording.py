@@ -16,7 +16,9 @@ from events.batch import Batch, Chunk
 from events.decode import Decoder
 from events.recording.chunks import LARGEST_CHUNK, ChunkKind, pack_batch, unpack_batches
 from events.recording.reader import Codec, Recording, RecordingError, RecordingWriter
+from events.recording.writer import boot_name
 from events.store.store import Store
+from kernel.connection.open_target import open_target
 from tests.events_data import archive, captured, formats_of
 
 FILES = archive("ringbuf.tar.xz")
@@ -246,3 +248,19 @@ def test_formats_stand_where_they_began_to_hold():
     assert all("again" in store.record(seq).values for seq in range(seen[0], sum(seen)))
     [fmt] = recording.formats.values()
     assert fmt.source.encode() == second
+
+
+def test_variables_stand_behind_the_functions_of_their_boot(tmp_path):
+    path = tmp_path / "a.pwr"
+    with path.open("wb") as file:
+        writer = RecordingWriter(file)
+        for boot, name in ((0, "first"), (1, "second")):
+            writer.blob("symbols", boot_name(boot), f"ffffffff8100000{boot} T {name}\n".encode())
+        writer.blob("variables", boot_name(0), b"ffffffff82000000 D tcp_prot\n")
+        writer.close()
+    found = Recording.open(path)
+    assert found.kallsyms(0) == b"ffffffff81000000 T first\nffffffff82000000 D tcp_prot\n"
+    assert found.kallsyms(1) == b"ffffffff81000001 T second\n", "an older recording has none"
+    assert found.kallsyms(2) is None
+    assert open_target(str(path)).read("/proc/kallsyms") == found.kallsyms(0)
+    assert found.symbols.object_name(0xFFFFFFFF82000000) == "tcp_prot"

@@ -22,6 +22,7 @@ from tests.events_data import captured, entry, event, page, store_of
 from tests.pure.events.test_columns import EV
 
 NAMES = {7: "SEVEN", 255: "ff_all", 5: "a=b c"}
+OBJECTS = {10**19: "tcp_prot", 2**64 - 11: "init_task+0x40"}
 ERRORS = {-11: "EAGAIN", -2: "ENOENT"}
 
 
@@ -56,7 +57,9 @@ class Named:
             return NumberFormat(names=lambda value: NAMES.get(value, ""))
         if field.type == "bool":
             return NumberFormat(names=lambda value: str(bool(value)))
-        return NumberFormat(hexadecimal=field.name in ("f8", "f6", "f7", "__probe_ip"))
+        if field.name == "f8":
+            return NumberFormat(hexadecimal=True, names=lambda value: OBJECTS.get(value, ""), lowest=min(OBJECTS))
+        return NumberFormat(hexadecimal=field.name in ("f6", "f7", "__probe_ip"))
 
 
 STYLES = {"plain": PLAIN, "named": Named()}

@@ -17,7 +17,9 @@ INT_BOOL = 4
 
 
 def small_btf() -> Btf:
-    """int(1) _Bool(2) bool(3) enum state{IDLE,BUSY}(4) function(5) ptr to it(6) typedef fn_t(7) int *(8)."""
+    """int(1) _Bool(2) bool(3) enum state{IDLE,BUSY}(4) function(5) ptr to it(6) typedef fn_t(7) int *(8)
+    struct file(9) struct file *(10) void *(11).
+    """
     strings = b"\0"
     types = b""
 
@@ -41,11 +43,14 @@ def small_btf() -> Btf:
     add("", 2, 0, 5)
     add("fn_t", 8, 0, 6)
     add("", 2, 0, 1)
+    add("file", 4, 0, 8)
+    add("", 2, 0, 9)
+    add("", 2, 0, 0)
     header = struct.pack("<HBBIIIII", 0xEB9F, 1, 0, 24, 0, len(types), len(types), len(strings))
     return Btf.load(header + types + strings)
 
 
-INT, BOOL, STATE, FN, POINTER = 1, 3, 4, 7, 8
+INT, BOOL, STATE, FN, POINTER, OBJECT, ANYTHING = 1, 3, 4, 7, 8, 10, 11
 SYMBOLS = Symbols(b"ffffffff81000000 T _stext\nffffffff81000100 T do_it\nffffffff81000200 T _end\n")
 
 
@@ -117,6 +122,67 @@ def test_by_format_alone():
     assert (
         Namer(None, lambda: SYMBOLS).text(0xFFFFFFFF81000100, field=field(kind=FieldKind.SYMBOL)) == "do_it+0x0/0x100"
     )
+
+
+TABLE = Symbols(
+    b"ffffffff81000000 T _stext\nffffffff81000100 T do_it\nffffffff81000200 T _etext\nffffffff82000000 D tcp_prot\n"
+    b"ffffffff82000400 d fops\nffffffff82001000 B _end\n"
+    b"ffffffffa0000000 d ops\t[ext4]\nffffffffa0000100 d more\t[ext4]\n"
+)
+CODE_ONLY = Symbols(b"ffffffff81000000 T _stext\nffffffff81000200 T _etext\nffffffff83000000 T _einittext\n")
+AT = 0xFFFFFFFF82000000
+
+
+def declared(ctype: str) -> Field:
+    return Field("v", ctype, 8, 8, False, FieldKind.POINTER, 8)
+
+
+@pytest.mark.parametrize(
+    ("value", "column", "known", "expected"),
+    [
+        (AT, OBJECT, field(), "tcp_prot"),
+        (AT + 0x40, ANYTHING, field(), "tcp_prot+0x40"),
+        (0xFFFFFFFFA0000010, OBJECT, field(), "ops+0x10 [ext4]"),
+        (0xFFFFFFFF81000100, ANYTHING, field(), "do_it"),
+        (0xFFFF888003A1C400, OBJECT, field(), "0xffff888003a1c400"),
+        (0, OBJECT, field(), "0"),
+        (0x7FFE00000000, ANYTHING, field(), "0x7ffe00000000"),
+        (AT, POINTER, field(), hex(AT)),  # of an int: what lies there may have no symbol of its own
+        (AT, INT, field(), str(AT)),
+        (AT, None, declared("const struct proto *"), "tcp_prot"),
+        (AT, None, declared("void *"), "tcp_prot"),
+        (AT, None, declared("const char *"), hex(AT)),
+        (AT, None, declared("struct proto **"), hex(AT)),
+        (AT, OBJECT, None, hex(AT)),
+    ],
+)
+def test_a_pointer_is_named_by_the_object_of_the_kernel(value, column, known, expected):
+    named = Namer(small_btf(), lambda: TABLE)
+    assert named.text(value, column, field=known) == expected
+    if known is None:
+        return
+    reading = named.reading(column, False, known)
+    assert (reading.names(value) if reading.names else expected) == expected
+    if expected[0] not in "0123456789":
+        assert reading.hexadecimal and value >= reading.lowest > 0xFFFF888003A1C400
+        assert named.names_addresses(column, known), "so that the symbols are read"
+
+
+def test_an_error_in_a_pointer_stays_an_error_and_without_symbols_it_is_a_number():
+    named = Namer(small_btf(), lambda: TABLE)
+    assert named.text(2**64 - 2, OBJECT, is_retval=True, field=field()) == "-ENOENT"
+    reading = named.reading(OBJECT, True, field())
+    assert reading.names is not None and reading.names(2**64 - 2) == "-ENOENT" and reading.lowest <= 2**64 - 2
+    assert Namer(small_btf()).text(AT, OBJECT, field=field()) == hex(AT)
+    assert Namer(small_btf(), Symbols).text(AT, OBJECT, field=field()) == hex(AT)
+
+
+def test_what_a_recording_of_code_alone_does_not_know_has_no_wrong_name():
+    """Its variables are not listed: they would be far behind the last function."""
+    named = Namer(small_btf(), lambda: CODE_ONLY)
+    assert CODE_ONLY.find(AT) is not None
+    assert named.text(AT, OBJECT, field=field()) == hex(AT)
+    assert named.text(0xFFFFFFFF81000200, OBJECT, field=field()) == "_etext"
 
 
 def test_error_names_equal_those_of_this_machine():
