@@ -126,11 +126,11 @@ def test_pointers_are_named_by_what_they_point_to(guest: Guest, tmp_path: Path) 
     spec = "f security_file_permission file->f_op file->f_inode->i_sb->s_type file"
     with subprocess.Popen([*guest.ssh_command, "while cat /proc/version; do sleep 0.1; done"], stdout=-3) as reader:
         made = run("record", spec, "--target", address(guest), "--count", "40", "-o", path, env=env)
+        live = run("run", spec, "--target", address(guest), "--json", "--count", "5", env=env)
         reader.terminate()
-    assert made.status == 0, made
-    listed = guest.run("cat /proc/kallsyms").stdout.split("\n")
+    assert (made.status, live.status) == (0, 0), (made, live)
+    listed = guest.run("cat /proc/kallsyms").decode().split("\n")
     names = {int(words[0], 16): words[2] for line in listed if len(words := line.split()) > 2}
-    live = run("run", spec, "--target", address(guest), "--json", "--count", "5", "--for", "5", env=env)
     rows = [*run("run", spec, "--target", path, "--json").objects, *live.objects]
     assert len(rows) >= 40
     for row in rows:
