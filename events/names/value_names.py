@@ -157,8 +157,8 @@ class Namer:
         if is_call or is_bool or naming or field.naming or kind in ("bool", "enum", "function") or is_address(field):
             return NumberFormat(_is_hex(kind, field), text)
         if _points_to_object(kind, field):
-            symbols = self._symbols()
-            return NumberFormat(True, text, lowest=symbols.lowest if symbols else HIGHEST)
+            lowest = symbols.lowest if (symbols := self._symbols()) else HIGHEST
+            return NumberFormat(True, text, lowest=min(lowest, HIGHEST - _MAX_ERRNO) if is_retval else lowest)
         return NumberFormat(_is_hex(kind, field), text if is_retval else None, is_retval)
 
     def _named(self, field: Field | None, naming: str) -> NumberNames | None:

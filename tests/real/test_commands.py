@@ -194,7 +194,7 @@ def test_a_measured_time_is_printed_with_the_fields_of_both_ends(
         assert one["values"]["lat"] > 0 and one["values"]["ret"] <= one["values"]["count"]
     for line in lines.out.splitlines():
         assert re.search(r"__x lat=\d+ count=\d+ ret=-?\w+$", line), line
-    assert table.out.splitlines()[0].split(",")[5:] == ['"lat"', '"count"', '"ret"']
+    assert table.out.splitlines()[0].split(",")[5:] == ['"lat"', '"count"', '"ret"', '"ret.name"']
     for line in failed.out.splitlines():
         assert re.search(r" sys_exit id=\d+( [a-z]\w+)? ret=-(E[A-Z0-9]+|\d{3})$", line), line
     assert re.search(r" id=\d+ [a-z]\w+ ret=-E", failed.out)

@@ -17,6 +17,9 @@ from events.export.job import writer_of
 from events.export.source import ExportSource, name_of
 from events.names.value_names import Namer
 from events.record import Record
+from kernel.watch.event_fields import EventFields
+from probes.plans.plan import Plan, PlanColumn, PlannedEvent
+from probes.probe import Probe, ProbePlace
 from tests.pure.export_events import format_of, record_of
 
 OPEN = format_of({"flags": "s32", "pid": "s32", "size": "u64", "ret": "s64"}, "g/open", 10)
@@ -138,3 +141,21 @@ def test_a_column_of_names_goes_with_that_of_its_numbers():
 )
 def test_a_name_is_no_number_in_other_digits(value, text, name):
     assert name_of(value, text) == name
+
+
+def test_fields_have_such_a_column_by_their_kind_whatever_values_come():
+    kinds = {"flags": "s32", "count": "u64", "ret": "s64", "small": "u8", "name": "string", "state": "u8"}
+    fmt = format_of(kinds, "g/open", 10)
+    columns = (
+        PlanColumn("flags", "flags", naming="open"),
+        PlanColumn("count", "count"),
+        PlanColumn("ret", "$retval", is_retval=True),
+        PlanColumn("small", "$retval", is_retval=True),
+        PlanColumn("name", "$retval", is_retval=True),
+        PlanColumn("state", "state", names="0=IDLE,1=BUSY"),
+    )
+    known = EventFields(lambda _: NAMER)
+    assert known.named(fmt) == ()
+    event = PlannedEvent("g", "open", "f:g/open vfs_open", "-:g/open", columns=columns)
+    known.add_plan(Plan(Probe(ProbePlace("vfs_open")), (event,)))
+    assert known.named(fmt) == ("flags", "ret", "state")

@@ -173,6 +173,9 @@ def test_an_error_in_a_pointer_stays_an_error_and_without_symbols_it_is_a_number
     assert named.text(2**64 - 2, OBJECT, is_retval=True, field=field()) == "-ENOENT"
     reading = named.reading(OBJECT, True, field())
     assert reading.names is not None and reading.names(2**64 - 2) == "-ENOENT" and reading.lowest <= 2**64 - 2
+    assert Namer(small_btf()).reading(OBJECT, True, field()).lowest <= 2**64 - 4095, (
+        "a search finds errors all the same"
+    )
     assert Namer(small_btf()).text(AT, OBJECT, field=field()) == hex(AT)
     assert Namer(small_btf(), Symbols).text(AT, OBJECT, field=field()) == hex(AT)
 
