@@ -26,6 +26,7 @@ from kernel.recording.target import holds_events
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from kernel.attach.program_files import ProgramFiles
     from kernel.connection.environment import HostEnvironment
     from kernel.target import Target
     from probes.attaching.catalog import Catalog, Function
@@ -185,6 +186,32 @@ class KernelInfo:
         look_up = self.environment.nearby.event
         fields = look_up(group, event) if look_up is not None else None
         return event_values(group, fields, self.facts) if fields else ()
+
+    @cached_property
+    def programs(self) -> ProgramFiles | None:
+        """Programs and libraries there; None: the target has no files."""
+        from kernel.attach.program_files import ProgramFiles
+
+        look_up = self.environment.nearby.program
+        if not self.target.is_kernel or look_up is None:
+            return None
+        return ProgramFiles(self.target, self.facts.machine, look_up)
+
+    def program_values(self, name: str) -> Sequence[CaptureNode]:
+        """Return the values that a probe on a place in a program can record; none where it can't be read.
+
+        The program is read at the first call. Raises TargetLost.
+        """
+        from probes.facts.dialect import dialect_of
+        from probes.programs.program import SymbolNotPlaced
+        from probes.programs.program_values import program_values
+
+        path, _, symbol = name.partition(":")
+        program = self.programs.read(path) if self.programs is not None else ""
+        with contextlib.suppress(SymbolNotPlaced):
+            if not isinstance(program, str):
+                return program_values(program, symbol, len(dialect_of(self.facts, self.btf).argument_registers))
+        return ()
 
     @cached_property
     def environment(self) -> HostEnvironment:

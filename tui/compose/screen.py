@@ -153,7 +153,7 @@ class ComposeScreen(Screen[None]):
     @on(FunctionList.Marked)
     def _marked(self, event: FunctionList.Marked) -> None:
         event.stop()
-        self.panes.show_marks(event.number)
+        self.panes.show_marks(event.number, event.noun)
 
     def _look_up(self, look: Callable[[], object]) -> None:
         """Look the functions of a place up in a worker."""
@@ -191,6 +191,15 @@ class ComposeScreen(Screen[None]):
             self._wanted = event.name
         else:
             self._choose(event.name)
+
+    @on(FunctionList.PickedTogether)
+    def _picked_together(self, event: FunctionList.PickedTogether) -> None:
+        """Have the probes on marked places judged, and offered to be armed together."""
+        from probes.attaching.places import as_armed, probe_at
+
+        event.stop()
+        lines = tuple(str(as_armed(probe_at(name))) for name in event.names)
+        self._pasted.judge_marked(lines, self._functions.clear_marks)
 
     def _choose(self, name: str) -> None:
         if self.specification.functions.is_source(name):
