@@ -83,7 +83,7 @@ def test_a_static_probe_is_picked_by_its_path_and_armed(guest_72: Guest, tmp_pat
         terminal.press(*"/usr/bin/pytho")
         terminal.wait(lambda screen: "▌python3 " in screen)
         terminal.press("Enter")
-        terminal.wait(lambda screen: "/usr/bin/python3:" in screen and re.search(r"\s u ", screen))
+        terminal.wait(lambda screen: re.search(r"▌Py\w+…? +u ", screen))
         terminal.press("C-n", "C-n")
         terminal.wait(lambda screen: "usdts alone" in screen and "python:gc__start" in screen)
         terminal.press(*"gc__st")

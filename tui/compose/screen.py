@@ -344,11 +344,14 @@ class ComposeScreen(Screen[None]):
         self._renew_places()
 
     def action_arm(self) -> None:
-        """Arm the probe of the specification; where that can't be, notify of why."""
+        """Arm the probe of the specification; where that can't be, notify of why. Of a recorded event show its rows."""
         if not self._target_is_open():
             return
         if (probe := self.specification.current) is not None:
-            self.bench.arming.arm_all((probe,))
+            if probe.subject in open_planner(self.bench).info.recorded_events:
+                self.bench.arming.show_recorded(probe.subject)
+            else:
+                self.bench.arming.arm_all((probe,))
         else:
             self.bench.notices.notify_not_armed(self.specification.refusal)
 

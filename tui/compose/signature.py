@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from events.names.event_names import event_name
 from events.names.function_choice import ChoiceError, choice_or_any, is_choice, is_type
 from events.names.place_kinds import IN_PROGRAMS, TRACEPOINT_LETTER, PlaceKind, kind_of_place, place_label
 from foreign.refusal import InputRefusal
@@ -105,7 +106,10 @@ def signature_of(info: KernelInfo, name: str, twin: Alternative | None = None) -
 def _of_event(info: KernelInfo, name: str) -> SignatureText:
     """Return the fields of an event. May wait for the target."""
     nodes = [SignatureNode(None, node) for node in info.event_values(name)]
-    told = f"{name}: recorded with all its fields where none is ticked"
+    if name in info.recorded_events:
+        told = f"{event_name(name)}: enter shows its events in this recording"
+    else:
+        told = f"{name}: recorded with all its fields where none is ticked"
     trouble = "" if nodes else "the fields of this event can't be read"
     return SignatureText(name, told, nodes, trouble=trouble, has_ends=False)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Final, Protocol
 
+from events.names.event_names import exported_name
 from events.names.place_kinds import IN_PROGRAMS, PlaceKind, kind_of_place, place_label
 from widgets.highlight import highlighted, matched
 from widgets.number_format import rate
@@ -88,7 +89,11 @@ class FunctionRows:
         if note.look == "dim" and width(safe(name)) > room:  # the name is worth more; the line below shows the reason
             room, note = columns - _KINDS - 1, Piece("")
         kind = kind_of_place(name)
-        if kind in _ON_FILES or (width(safe(name)) > room and kind is not PlaceKind.FUNCTION):
+        if (
+            kind in _ON_FILES
+            or exported_name(name) != name
+            or (width(safe(name)) > room and kind is not PlaceKind.FUNCTION)
+        ):
             name = place_label(name)  # the line below shows its group, or path
         shown = cut(safe(name), room)
         runs = matched(shown.removesuffix(ELLIPSIS), self._query)
