@@ -344,7 +344,7 @@ class ComposeScreen(Screen[None]):
         self._renew_places()
 
     def action_arm(self) -> None:
-        """Arm the probe of the specification; where that can't be, notify of why. Of a recorded event show its rows."""
+        """Arm the probe of the specification, or notify of why not; of an event of a recording show its rows."""
         if not self._target_is_open():
             return
         if (probe := self.specification.current) is not None:
