@@ -67,14 +67,14 @@ class ProgramFiles:
 
     def learn(self, text: str) -> None:
         """Read what a search for a text needs. Raises TargetLost."""
-        if self._by_name is None and not text.startswith("/"):
+        if text.startswith("/"):
+            self._list(text.partition(":")[0].rpartition("/")[0] or "/")
+        elif self._by_name is None:
             self._by_name = self._read_names()
         if (path := self._path_of(text)) is not None:
             self._list(path)
             if self._folders[path] is None and isinstance(program := self.read(path), Program):
                 program.places_like("", 1)  # makes its index here, not where a person types
-        elif text.startswith("/"):
-            self._list(text.rpartition("/")[0] or "/")
 
     def read(self, path: str) -> Program | str:
         """Return a program, or why it is none. Raises TargetLost."""
@@ -118,15 +118,13 @@ class ProgramFiles:
     def is_unknown(self, text: str) -> bool:
         """Return whether a search for a text has to read something first."""
         if text.startswith("/"):
-            path = self._path_of(text)
-            if path is None:
-                return (text.rpartition("/")[0] or "/") not in self._folders
+            if (text.partition(":")[0].rpartition("/")[0] or "/") not in self._folders:
+                return True
         elif not _could_name(text):
             return False
         elif self._by_name is None:
             return True
-        else:
-            path = self._path_of(text)
+        path = self._path_of(text)
         return path is not None and (
             path not in self._folders or (self._folders[path] is None and path not in self._programs)
         )
@@ -149,10 +147,14 @@ class ProgramFiles:
         return FoundPlaces((found,), 1, text, of_program=False) if found is not None else None
 
     def _path_of(self, text: str) -> str | None:
-        """Return the path before the colon of a text, also of a program that is named; None: there is none."""
+        """Return the path before the colon of a text, also of a program that is named, or a whole path that is there;
+        None: there is none.
+        """
         named = _OF_PROGRAM.fullmatch(text)
         if named is None:
-            return None
+            folder, _, name = text.rpartition("/")
+            is_there = text.startswith("/") and bool(name) and name in (self._folders.get(folder or "/") or ())
+            return text if is_there else None
         return named[1].rstrip("/") or "/" if named[1].startswith("/") else (self._by_name or {}).get(named[1])
 
     def _in_folder(self, folder: str, part: str, limit: int) -> FoundPlaces:

@@ -369,6 +369,8 @@ class FunctionList(Vertical):
             self.post_message(self.SpecificationWanted(f"p {program}"))
         elif self._marks.names:
             self._pick_marked()
+        elif self._names_program:
+            self._open_program(text)
         elif self._takes_place:
             self.post_message(self.Picked(self, text))
         elif self.current is None or self._moved or has_words(self.current, text):
@@ -382,6 +384,13 @@ class FunctionList(Vertical):
         text = self._input.value.strip()
         is_path = text.startswith("/") and len(text) > 1 and not self._marks.places.is_place(text)
         return (text if ":" in text else f"{text}:") if is_path and " " not in text else ""
+
+    @property
+    def _names_program(self) -> bool:
+        """True if the text is the whole path of a program or folder, of which the places are listed."""
+        text = self._input.value.strip()
+        is_path = text.startswith("/") and not self._moved
+        return is_path and (self.current or "").startswith((f"{text}:", f"{text}/"))
 
     @property
     def _takes_place(self) -> bool:

@@ -85,16 +85,14 @@ class FunctionRows:
         about = self._describe(name)
         letters = shown_kinds(about.kinds)
         note = self._note(name, about, min(_NOTE, columns // 3))
+        kind = kind_of_place(name)
+        if kind in _ON_FILES or exported_name(name) != name:
+            name = place_label(name)  # the line below shows its path, or the group that a session had
         room = columns - _KINDS - 1 - (width(note.text) + 1 if note.text else 0)
         if note.look == "dim" and width(safe(name)) > room:  # the name is worth more; the line below shows the reason
             room, note = columns - _KINDS - 1, Piece("")
-        kind = kind_of_place(name)
-        if (
-            kind in _ON_FILES
-            or exported_name(name) != name
-            or (width(safe(name)) > room and kind is not PlaceKind.FUNCTION)
-        ):
-            name = place_label(name)  # the line below shows its group, or path
+        if width(safe(name)) > room and kind is not PlaceKind.FUNCTION:
+            name = name.rpartition("/")[2]  # the line below shows its group
         shown = cut(safe(name), room)
         runs = matched(shown.removesuffix(ELLIPSIS), self._query)
         yield from highlighted(shown, runs, "" if letters else "dim")

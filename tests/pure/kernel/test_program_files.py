@@ -71,6 +71,7 @@ def found(programs: ProgramFiles, text: str, kind: PlaceKind | None = None) -> l
 
 def test_a_path_lists_what_is_in_its_folder(programs: ProgramFiles) -> None:
     assert found(programs, "/us") == ["/usr"]
+    assert found(programs, "/usr") == ["/usr/bin", "/usr/lib"], "a whole path is what it names"
     assert found(programs, "/usr:") == ["/usr/bin", "/usr/lib"]
     assert found(programs, "/usr/bin/pi") == ["/usr/bin/pie", "/usr/bin/pie-old"]
     assert "/usr/bin/made tool" not in found(programs, "/usr/bin/"), "a specification has no blanks in a path"
@@ -81,6 +82,7 @@ def test_functions_and_static_probes_of_a_program(programs: ProgramFiles) -> Non
     names = found(programs, "/usr/bin/pie:")
     assert "/usr/bin/pie:work" in names and "/usr/bin/pie:sdt_made:twice" in names
     assert "/usr/bin/pie:elsewhere" not in names and "/usr/bin/pie:twin" not in names, "no probe can be on these"
+    assert found(programs, "/usr/bin/pie") == names
     assert {kind_of_place(name) for name in names} == {PlaceKind.SYMBOL, PlaceKind.USDT}
     assert found(programs, "/usr/bin/pie:twi") == ["/usr/bin/pie:sdt_made:twice"]
     assert found(programs, "/usr/bin/pie:made:tw") == ["/usr/bin/pie:sdt_made:twice"]
