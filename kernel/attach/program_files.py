@@ -20,7 +20,7 @@ _NAME: Final = re.compile(r"[A-Za-z_][\w.+-]*")
 _OF_PROGRAM: Final = re.compile(r"(/[^\n:]*|[A-Za-z_][\w.+-]*):([^/\s]*)")
 _PLAIN: Final = re.compile(r"[^\s:,*?()|\[\]^$!]+")
 """Names of files that a specification can have."""
-_LIBRARY: Final = re.compile(r"(.+?)\.so(\.\d+)?[\d.]*")
+_LIBRARY: Final = re.compile(r"(.+?)\.so[\d.]*+")
 _PROGRAM_FOLDERS: Final = ("/usr/bin", "/usr/sbin", "/usr/local/bin", "/bin", "/sbin")
 _LIBRARY_FOLDERS: Final = ("/usr/lib/{machine}-linux-gnu", "/usr/lib64", "/usr/lib", "/lib64", "/lib")
 _MOST_KEPT: Final = 8
@@ -71,38 +71,44 @@ class ProgramFiles:
             self._list(text.partition(":")[0].rpartition("/")[0] or "/")
         elif self._by_name is None:
             self._by_name = self._read_names()
-        if (path := self._path_of(text)) is not None:
-            self._list(path)
-            if self._folders[path] is None and isinstance(program := self.read(path), Program):
-                program.places_like("", 1)  # makes its index here, not where a person types
+        path = self._path_of(text)
+        program = self.read(path) if path is not None and self._list(path) is None else None
+        if isinstance(program, Program):
+            program.places_like("", 1)  # makes its index here, not where a person types
 
     def read(self, path: str) -> Program | str:
         """Return a program, or why it is none. Raises TargetLost."""
-        if path not in self._programs:
-            while len(self._programs) >= _MOST_KEPT:
-                del self._programs[next(iter(self._programs))]
+        found = self._programs.get(path)
+        if found is None:
             try:
-                self._programs[path] = self._look_up(path)
+                found = self._look_up(path)
             except SymbolNotPlaced as error:
-                self._programs[path] = str(error)
-        return self._programs[path]
+                found = str(error)
+            kept = list(self._programs.items())[1 - _MOST_KEPT :]
+            self._programs = {**dict(kept), path: found}
+        return found
 
-    def _list(self, folder: str) -> None:
-        if folder not in self._folders:
+    def forget(self) -> None:
+        """Forget folders, and files that were no programs: others may be there by now."""
+        self._folders, self._by_name = {}, None
+        self._programs = {path: one for path, one in self._programs.items() if isinstance(one, Program)}
+
+    def _list(self, folder: str) -> Sequence[str] | None:
+        """Return the names in a folder; None: it is none that can be listed."""
+        folders = self._folders
+        if folder not in folders:
             try:
-                names = self._target.list(folder)
+                folders[folder] = [name for name in self._target.list(folder) if _PLAIN.fullmatch(name)]
             except FileRefused:
-                self._folders[folder] = None
-            else:
-                self._folders[folder] = [name for name in names if _PLAIN.fullmatch(name)]
+                folders[folder] = None
+        return folders[folder]
 
     def _read_names(self) -> Mapping[str, str]:
         """Return the paths of programs and libraries by name; of a library also by the name without its version."""
         found: dict[str, str] = {}
         stems: dict[str, list[str]] = {}
         for folder in (*_PROGRAM_FOLDERS, *(one.format(machine=self._machine) for one in _LIBRARY_FOLDERS)):
-            self._list(folder)
-            for name in self._folders[folder] or ():
+            for name in self._list(folder) or ():
                 library = _LIBRARY.fullmatch(name)
                 if library is not None:
                     stems.setdefault(library[1], []).append(f"{folder}/{name}")
@@ -117,17 +123,16 @@ class ProgramFiles:
 
     def is_unknown(self, text: str) -> bool:
         """Return whether a search for a text has to read something first."""
+        folders = self._folders
         if text.startswith("/"):
-            if (text.partition(":")[0].rpartition("/")[0] or "/") not in self._folders:
+            if (text.partition(":")[0].rpartition("/")[0] or "/") not in folders:
                 return True
         elif not _could_name(text):
             return False
         elif self._by_name is None:
             return True
         path = self._path_of(text)
-        return path is not None and (
-            path not in self._folders or (self._folders[path] is None and path not in self._programs)
-        )
+        return path is not None and (path not in folders or (folders[path] is None and path not in self._programs))
 
     def program(self, path: str) -> Program | None:
         """Return a program that was read; None: it was not, or is none."""
@@ -158,9 +163,10 @@ class ProgramFiles:
         return named[1].rstrip("/") or "/" if named[1].startswith("/") else (self._by_name or {}).get(named[1])
 
     def _in_folder(self, folder: str, part: str, limit: int) -> FoundPlaces:
-        if (folder or "/") not in self._folders:
+        folders = self._folders
+        if (folder or "/") not in folders:
             return FoundPlaces((), 0, part, f"reading {folder or '/'} …", unread=True)
-        names = self._folders[folder or "/"]
+        names = folders[folder or "/"]
         if names is None:
             return FoundPlaces((), 0, part, f"no folder {folder} can be listed there")
         found = ranked(names, part)

@@ -173,7 +173,7 @@ class Functions:
             return None
         if text not in self._learnt and programs.is_unknown(text):
             self._learnt.add(text)
-            self._look_up_later(lambda: _learn(programs, text))
+            self._look_up_later(lambda: self._learn(programs, text))
         kind = self.kind if self.kind in IN_PROGRAMS else None
         found = programs.search(text, MOST_FOUND, kind)
         if found is None:
@@ -182,6 +182,15 @@ class Functions:
             self._in_program = text
             return ProgramRows(found.names, found.total, found.part, found.note, found.unread)
         return self._with_others(text, found.names) if self.kind is None else None
+
+    def _learn(self, programs: ProgramFiles, text: str) -> None:
+        """Read what a text names, for a worker; a text that stays unknown is not read again."""
+        from kernel.errors import KernelError
+
+        with contextlib.suppress(KernelError):  # a lost connection is told by what comes next
+            programs.learn(text)
+        if not programs.is_unknown(text):
+            self._learnt.discard(text)
 
     def _with_others(self, text: str, programs: Sequence[str]) -> ProgramRows:
         """Return the programs of a name behind what has just that name, and before what merely has it in its own."""
@@ -257,19 +266,15 @@ def _is_named(name: str, text: str) -> bool:
     return own == text or own.removeprefix("sys_enter_").removeprefix("sys_exit_") == text
 
 
-def _learn(programs: ProgramFiles, text: str) -> None:
-    from kernel.errors import KernelError
-
-    with contextlib.suppress(KernelError):  # a lost connection is told by what comes next
-        programs.learn(text)
-
-
 def renewed(planner: Planner, look_up_later: Callable[[Callable[[], object]], object]) -> Functions | None:
     """Return the functions and events of a kernel, ready to be searched, where others are there than before.
 
-    May wait for the target. Raises KernelError.
+    Folders and names of programs are read anew when they are searched next. May wait for the target. Raises
+    KernelError.
     """
     info = planner.info
+    if info.programs is not None:
+        info.programs.forget()
     if not info.target.is_kernel or not info.renew_places():
         return None
     functions = Functions(info.catalog.names, info.function, planner, look_up_later)

@@ -109,6 +109,10 @@ def test_a_file_without_places_says_why(programs: ProgramFiles, target: Files) -
     reads = target.asked.count("/usr/bin/text")
     programs.learn("/usr/bin/text:ab")
     assert target.asked.count("/usr/bin/text") == reads, "it is not read at each key"
+    programs.forget()
+    assert programs.is_unknown("/usr/bin/text:ab"), "it may be one by now"
+    programs.learn("/usr/bin/text:ab")
+    assert target.asked.count("/usr/bin/text") > reads
 
 
 @pytest.mark.parametrize("text", ["a b", "f vfs_read", "vfs_*", "[struct file *]", "", ":", "sched/sched_switch"])
