@@ -186,8 +186,8 @@ def help_of(screen: Screen[object]) -> list[HelpSection]:
             section("Anywhere on this screen", own_bindings),
             *others,
             *_without_effect(screen),
-            section("Everywhere", bindings("app"), EVERYWHERE),
             section("With the mouse", (), " ".join(f"A click on {what} {does}." for what, does in CLICKS)),
+            section("Everywhere", bindings("app"), EVERYWHERE),
         ]
     return [item for item in sections if item.keys or item.intro]
 
