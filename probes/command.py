@@ -22,6 +22,7 @@ from probes.syntax.parse_error import ParseError, refuse
 from probes.syntax.text import split
 from probes.user_events.event import UserEvent, is_user_event, parse_user_event
 
+_NO_FUNCTION = (ProbeKind.TRACEPOINT, ProbeKind.EVENT, ProbeKind.UPROBE)
 _SEPARATOR = re.compile(r"(?<!\s)\s*+;\s*+")
 _OFFSET = re.compile(r"([0-9][0-9a-zA-Z]*)(%return)?(?:\(([^()]*)\))?")
 _STATIC = re.compile(r"([^/\n]*+/.*):(sdt_[A-Za-z0-9_]+:[A-Za-z0-9_]+)()()")
@@ -186,7 +187,7 @@ def parse_armable(text: str) -> Armable:
 
 def is_function(probe: Armable) -> bool:
     """Return whether a probe is on a kernel function."""
-    return isinstance(probe, Probe) and probe.kind not in (ProbeKind.TRACEPOINT, ProbeKind.EVENT)
+    return isinstance(probe, Probe) and probe.kind not in _NO_FUNCTION
 
 
 def short_subject(probe: Armable) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import enum
 import re
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from probes.fetcharg import FetchArg
 
@@ -35,6 +35,11 @@ class ProbeEnds(enum.Enum):
 INSTRUCTION_ENDS = frozenset({ProbeEnds.RETURN_INSTRUCTIONS, ProbeEnds.TAIL_CALLS})
 """Ends that are found in the function's code."""
 
+CALL_ENDS: Final = tuple(when for when in ProbeEnds if when not in INSTRUCTION_ENDS)
+"""Ends whose values are ticked; probes on instructions that are found in the code are specified as text."""
+PROGRAM_ENDS: Final = (ProbeEnds.ENTRY, ProbeEnds.EXIT)
+"""Ends of a call of a program's function, of which a probe records one."""
+
 
 class ProbeKind(enum.StrEnum):
     """Mechanism of a probe; the letter is the kernel's own."""
@@ -44,6 +49,9 @@ class ProbeKind(enum.StrEnum):
     KRETPROBE = "r"
     TRACEPOINT = "t"
     EVENT = "e"
+    UPROBE = "u"
+    """Probe on a function or static probe of a program, while its values are chosen: it is armed as a `UserProbe`
+    (`probes.attaching.places.as_armed`)."""
     AUTO = "a"
     """Function probe for which the target decides: fprobe where the kernel has it, else kprobe and kretprobe."""
 

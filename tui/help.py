@@ -105,6 +105,23 @@ SCREENS: Final = {
 EVERYWHERE: Final = "In a dialog only F1 and ctrl+q work; esc closes it."
 """Note on the application's keys: a dialog blocks most of them."""
 
+CLICKS: Final = (
+    ("a key at the foot", "does what the key does"),
+    (
+        "a row",
+        "puts the cursor on it; a second click takes it, as Enter does; on a field it ticks, and arms nothing",
+    ),
+    ("a host", "shows its state below the table; a second click shows all that is known of it"),
+    ("a button, a line to type in", "gives that answer; puts the cursor there"),
+    ("the name of a view", "shows that view"),
+    ("following, paused", "holds the picture, or follows"),
+    ("the target, a loss", "chooses another target; shows losses with remedies, each of which can be clicked"),
+    ("the title of a column", "sorts by it; again: reversed (▲ ▼ show it); a third one restores the order before"),
+    ("▸ ▾ [ ]", "opens or closes a structure, folds or unfolds a call; ticks a field"),
+    ("a frame of the flame graph", "gives it the whole width"),
+)
+"""Places that answer to a click, and the answer; `tests/interface/test_mouse.py` says which test drives each."""
+
 PANES: Final = {
     "FunctionList": HelpPane("Functions", "ComposeScreen"),
     "ProbeEditor": HelpPane("Signature and fields", "ComposeScreen"),
@@ -169,6 +186,7 @@ def help_of(screen: Screen[object]) -> list[HelpSection]:
             section("Anywhere on this screen", own_bindings),
             *others,
             *_without_effect(screen),
+            section("With the mouse", (), " ".join(f"A click on {what} {does}." for what, does in CLICKS)),
             section("Everywhere", bindings("app"), EVERYWHERE),
         ]
     return [item for item in sections if item.keys or item.intro]

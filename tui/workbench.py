@@ -30,6 +30,9 @@ class Arming(Protocol):
     def arm_all(self, probes: Sequence[Armable]) -> None:
         """Arm probes, and go to their events; ask where one is armed already."""
 
+    def show_recorded(self, path: str) -> None:
+        """Go to the events of a recording, filtered to one."""
+
     def disarm(self, probes: Sequence[Armed]) -> object:
         """Disarm probes in a worker."""
 

@@ -9,6 +9,7 @@ import errno
 import functools
 import os
 import re
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import cached_property
 
@@ -39,6 +40,15 @@ def _naming(call: str, field: Field) -> str:
     if call:
         return call_argument(call, field.name, field.type) or field.naming
     return field.naming or event_field(field.name, field.type)
+
+
+def event_fields(group: str, event: str, fields: Iterable[Field]) -> tuple[StaticEventField, ...]:
+    """Return the fields of an event as a probe on it reads them."""
+    call = event.removeprefix(CALL_EVENT) if group == _SYSCALLS and event.startswith(CALL_EVENT) else ""
+    return tuple(
+        StaticEventField(field.name, field.type, field.size, field.signed, field.spec, _naming(call, field))
+        for field in fields
+    )
 
 
 class HostEnvironment:
@@ -156,18 +166,7 @@ class HostEnvironment:
             fields = parse_format(self._text(f"events/{group}/{event}/format"), group).fields
         except FormatError:
             return ()
-        call = event.removeprefix(CALL_EVENT) if group == _SYSCALLS and event.startswith(CALL_EVENT) else ""
-        return tuple(
-            StaticEventField(
-                field.name,
-                field.type,
-                field.size,
-                field.signed,
-                field.spec,
-                _naming(call, field),
-            )
-            for field in fields
-        )
+        return event_fields(group, event, fields)
 
     def _predefined_groups(self, event: str) -> tuple[str, ...]:
         """Return the groups of predefined events with this name: one of them is a tracepoint's."""

@@ -26,6 +26,8 @@ from kernel.recording.target import holds_events
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from events.format import EventFormat
+    from kernel.attach.program_files import ProgramFiles
     from kernel.connection.environment import HostEnvironment
     from kernel.target import Target
     from probes.attaching.catalog import Catalog, Function
@@ -35,6 +37,8 @@ if TYPE_CHECKING:
     from probes.functions.capture_tree import CaptureNode, CaptureTree
 
 
+_OF_TRACER = "ftrace/"
+"""Beginning of the paths of events that the tracer adds, such as stacks."""
 _OTHER_BOOTS = 4
 """Most boots before or after `KernelInfo.boot` whose symbols are in memory, the latest: some 10 MB each."""
 
@@ -100,11 +104,22 @@ class KernelInfo:
 
         known = self.environment.read_events()
         events = tuple(event for event in known if not event.startswith(GROUP_PREFIX))  # ours are shown armed
+        events = tuple(sorted({*events, *self.recorded_events}))
         if self._places is not None and self._places.events == events:
             return False
         self._places = Places.of(self.catalog.names, self.facts, events)
-        name_cache.save(self._places.names)
+        name_cache.save(name for name in self._places.names if not name.startswith(GROUP_PREFIX))
         return True
+
+    @cached_property
+    def recorded_events(self) -> Mapping[str, EventFormat]:
+        """Formats of the events that a recording holds by their paths; those of the tracer itself are left out."""
+        recording = self.target.recording
+        with contextlib.suppress(RecordingError):  # a damaged recording is reported where it is read
+            if recording is not None and self.holds_events:
+                found = {fmt.path: fmt for fmt in recording.formats.values()}
+                return {path: fmt for path, fmt in found.items() if not path.startswith(_OF_TRACER)}
+        return {}
 
     @cached_property
     def symbols(self) -> Symbols | None:
@@ -178,13 +193,42 @@ class KernelInfo:
 
         The fields are read at the first call. Raises TargetLost.
         """
+        from kernel.connection.environment import event_fields
         from probes.lowering.arguments.event_values import event_values
         from probes.names import split_name
 
         group, event = split_name(path)
+        if (recorded := self.recorded_events.get(path)) is not None:
+            return event_values(group, event_fields(group, event, recorded.fields), self.facts)
         look_up = self.environment.nearby.event
         fields = look_up(group, event) if look_up is not None else None
         return event_values(group, fields, self.facts) if fields else ()
+
+    @cached_property
+    def programs(self) -> ProgramFiles | None:
+        """Programs and libraries there; None: the target has no files."""
+        from kernel.attach.program_files import ProgramFiles
+
+        look_up = self.environment.nearby.program
+        if not self.target.is_kernel or look_up is None:
+            return None
+        return ProgramFiles(self.target, self.facts.machine, look_up)
+
+    def program_values(self, name: str) -> Sequence[CaptureNode]:
+        """Return the values that a probe on a place in a program can record; none where it can't be read.
+
+        The program is read at the first call. Raises TargetLost.
+        """
+        from probes.facts.dialect import dialect_of
+        from probes.programs.program import SymbolNotPlaced
+        from probes.programs.program_values import program_values
+
+        path, _, symbol = name.partition(":")
+        program = self.programs.read(path) if self.programs is not None else ""
+        with contextlib.suppress(SymbolNotPlaced):
+            if not isinstance(program, str):
+                return program_values(program, symbol, len(dialect_of(self.facts, self.btf).argument_registers))
+        return ()
 
     @cached_property
     def environment(self) -> HostEnvironment:

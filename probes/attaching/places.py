@@ -11,12 +11,12 @@ from itertools import accumulate
 from typing import Final, NamedTuple
 
 from btf.search import Search
-from events.names.place_kinds import TRACEPOINT_LETTER, PlaceKind, kind_of_place
-from probes.command import Armable, is_function
+from events.names.place_kinds import IN_PROGRAMS, TRACEPOINT_LETTER, PlaceKind, kind_of_place
+from probes.command import Armable, UserProbe, is_function
 from probes.facts.facts import Feature, TargetFacts
 from probes.functions.function_index import index_of
 from probes.names import split_name
-from probes.probe import Probe, ProbeKind, ProbePlace
+from probes.probe import Probe, ProbeEnds, ProbeKind, ProbePlace
 from probes.static_events import StaticEvent
 
 _ENDS_OF_CALL: Final = ("sys_enter_", "sys_exit_")
@@ -32,10 +32,20 @@ class PlaceRow(NamedTuple):
     word: str = "no function"
 
 
-def place_row(name: str) -> PlaceRow:
-    """Return the row of a tracepoint or event."""
-    is_tracepoint = kind_of_place(name) is PlaceKind.TRACEPOINT
-    return PlaceRow(frozenset({ProbeKind.TRACEPOINT if is_tracepoint else ProbeKind.EVENT}))
+_PROBES: Final = {
+    PlaceKind.TRACEPOINT: ProbeKind.TRACEPOINT,
+    PlaceKind.EVENT: ProbeKind.EVENT,
+    PlaceKind.SYSTEM_CALL: ProbeKind.EVENT,
+    PlaceKind.PROGRAM: ProbeKind.UPROBE,
+    PlaceKind.SYMBOL: ProbeKind.UPROBE,
+    PlaceKind.USDT: ProbeKind.UPROBE,
+}
+"""The probe on each kind of places but functions."""
+
+
+def place_row(name: str, about: str = "") -> PlaceRow:
+    """Return the row of a place that is no function of the kernel; `about`: what is known of it."""
+    return PlaceRow(frozenset({_PROBES[kind_of_place(name)]}), reason=about)
 
 
 def place_name(probe: Probe) -> str:
@@ -51,16 +61,29 @@ def listed_name(probe: Armable) -> str:
 def probe_at(name: str) -> Probe:
     """Return the probe that records nothing yet on a place, by the place's name in the list."""
     kind = kind_of_place(name)
-    if kind is PlaceKind.TRACEPOINT:
-        return Probe(ProbePlace(name.removeprefix(TRACEPOINT_LETTER)), kind=ProbeKind.TRACEPOINT)
-    return Probe(ProbePlace(name), kind=ProbeKind.AUTO if kind is PlaceKind.FUNCTION else ProbeKind.EVENT)
+    own = name.removeprefix(TRACEPOINT_LETTER) if kind is PlaceKind.TRACEPOINT else name
+    return Probe(ProbePlace(own), kind=_PROBES.get(kind, ProbeKind.AUTO))
 
 
-def as_armed(probe: Probe) -> Probe | StaticEvent:
-    """Return a probe as it is armed: an event of which no field is chosen is recorded with all its fields."""
+def as_armed(probe: Probe) -> Probe | StaticEvent | UserProbe:
+    """Return a probe as it is armed: an event of which no field is chosen is recorded with all its fields, and one in
+    a program has its path and symbol.
+    """
+    if probe.kind is ProbeKind.UPROBE:
+        path, _, symbol = probe.place.symbol.partition(":")
+        at_exit = probe.when is ProbeEnds.EXIT
+        return UserProbe(path, "", at_exit, probe.fetchargs, symbol=symbol, filter=probe.filter)
     if probe.kind is ProbeKind.EVENT and not (probe.fetchargs or probe.group or probe.event):
         return StaticEvent(probe.place.symbol, probe.filter)
     return probe
+
+
+def with_values(probe: UserProbe) -> Probe | None:
+    """Return a probe in a program as its values are chosen; None: it has more than these."""
+    when = ProbeEnds.EXIT if probe.suffix else ProbeEnds.ENTRY
+    place = ProbePlace(probe.subject)
+    found = Probe(place, when, ProbeKind.UPROBE, probe.fetchargs, probe.filter)
+    return found if kind_of_place(probe.subject) in IN_PROGRAMS and as_armed(found) == probe else None
 
 
 class Places:

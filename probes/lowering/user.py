@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass, replace
 
 from btf.btf import Btf
+from foreign.count_text import counted
 from probes.command import UserProbe
 from probes.facts.dialect import dialect_of
 from probes.facts.errors_table import message_of
@@ -21,6 +22,7 @@ from probes.lowering.filters.probe_filter import distribute_filter
 from probes.names import event_name, identifier, split_name
 from probes.plans.plan import DEFAULT_GROUP, Plan, PlanColumn, PlannedEvent
 from probes.programs.program import FileSpot, SymbolNotPlaced
+from probes.programs.static_arguments import StaticArgument, read_arguments
 from probes.refusal import CannotLower, own_refusal
 from probes.rules.messages.hints import hint_for
 from probes.rules.site import Site
@@ -43,9 +45,13 @@ class UserWriter:
     """True on a function's first instruction, where the registers hold its arguments."""
     made_for: str = ""
     """Machine of the program, which decides its calling convention; empty: unknown to probewright."""
+    static: tuple[StaticArgument, ...] | None = None
+    """Arguments of a static probe at this place; None: it is none."""
 
     def words(self, arg: FetchArg, name: str) -> list[str]:
         kind = type_on_kernel(arg.type, self.site.dialect)
+        if kind is None and self.static is not None and isinstance(arg.expression, Argument):
+            kind = self._static_argument(arg.expression).type
         return [word_of(name, str(self._in_registers(arg.expression)), kind)]
 
     def column(self, arg: FetchArg, name: str) -> PlanColumn:
@@ -55,6 +61,8 @@ class UserWriter:
         """Replace `$argN`, which the kernel lacks here, by the register that holds it."""
         if isinstance(expression, Dereference):
             return replace(expression, inner=self._in_registers(expression.inner))
+        if isinstance(expression, Argument) and self.static is not None:
+            return self._static_argument(expression).expression or expression
         if not isinstance(expression, Argument) or not self.at_function:
             return expression
         if self.made_for != self.machine:
@@ -68,6 +76,18 @@ class UserWriter:
             raise ValueUnavailable("not_in_registers", reason, token=str(expression))
         return Register(registers[expression.number - 1])
 
+    def _static_argument(self, argument: Argument) -> StaticArgument:
+        """Return the N-th argument of the static probe. Raises ValueUnavailable where no probe can read it."""
+        there = self.static or ()
+        if not 0 < argument.number <= len(there):
+            reason = f"this static probe has {counted(len(there), 'argument')}"
+            raise ValueUnavailable("not_in_registers", reason, token=str(argument))
+        found = there[argument.number - 1]
+        if found.expression is None:
+            reason = f"argument {argument.number} is where no probe reads it: {found.written}"
+            raise ValueUnavailable("not_in_registers", reason, token=str(argument))
+        return found
+
 
 def lower_user(
     probe: UserProbe, btf: Btf | None, facts: TargetFacts, group: str, event: str | None, environment: Environment
@@ -80,10 +100,14 @@ def lower_user(
     plain = bool(probe.symbol) and ":" not in probe.symbol and not probe.offset
     selection = _select(probe)
     places = [_place(probe.path, spot) for spot in spots]
-    made_for = environment.program(probe.path).machine if plain and environment.program is not None else ""
-    writer = UserWriter(site, facts.machine, plain and not probe.returns, made_for)
-    captured = capture(probe, name_fields(selection), writer, max(places, key=len))
-    losses += [*selection.losses, *captured.losses]
+    static = ":" in probe.symbol
+    made_for = environment.program(probe.path).machine if probe.symbol and environment.program is not None else ""
+    fields, longest = name_fields(selection), max(places, key=len)
+    captured = [
+        capture(probe, fields, UserWriter(site, facts.machine, plain and not probe.returns, made_for, own), longest)
+        for own in (read_arguments(spot.arguments, made_for) if static else None for spot in spots)
+    ]
+    losses += dict.fromkeys((*selection.losses, *(loss for one in captured for loss in one.losses)))
     own_group, own_name = split_name(probe.name or "")
     group = group or own_group or DEFAULT_GROUP
     name = event if event is not None else own_name or _default_name(probe)
@@ -91,11 +115,11 @@ def lower_user(
     events = []
     # Each place has an event of its own: the kernel would free several places of an event while they are enabled, if
     # another user had enabled them (unregister_trace_uprobe, 6.1 to 7.3).
-    for number, place in enumerate(places, 1):
+    for number, (place, values) in enumerate(zip(places, captured, strict=True), 1):
         event_part = name if number == 1 else event_name(name, f"_{number}")
-        line = " ".join([f"{letter}:{group}/{event_part}", place, *captured.words])
+        line = " ".join([f"{letter}:{group}/{event_part}", place, *values.words])
         events.append(
-            PlannedEvent(group, event_part, line, f"-:{group}/{event_part}", probe.returns, columns=captured.columns)
+            PlannedEvent(group, event_part, line, f"-:{group}/{event_part}", probe.returns, columns=values.columns)
         )
     return Plan(probe, distribute_filter(str(probe), probe.filter, events, losses), tuple(losses))
 

@@ -22,6 +22,8 @@ from probes.programs.program import Program, ProgramSegment, ProgramSymbol, Stat
 MAX_SECTIONS = 1 << 17
 MAX_SEGMENTS = 1 << 12
 MAX_NAME = 8 << 10
+MAX_ARGUMENTS = 1 << 10
+"""Largest number of characters of a static probe's arguments."""
 MAX_NAMES = 64 << 20
 """Largest number of characters in the names of all symbols of a file."""
 MAX_HIDDEN = 64 << 20
@@ -197,9 +199,10 @@ def _static(elf: ELFFile, sections: Sequence[_Section]) -> dict[str, tuple[Stati
         for content in _notes(section.data, order):
             place, linked, counter = struct.unpack_from(f"{order}3{word}", content)
             shift = 0 if base is None else base - linked
-            provider, name = (content[3 * size :] + b"\0\0").split(b"\0")[:2]
+            provider, name, arguments = (content[3 * size :] + b"\0\0\0").split(b"\0")[:3]
             key = f"{provider.decode('utf-8', 'surrogateescape')}:{name.decode('utf-8', 'surrogateescape')}"
-            probe = StaticProbe(place + shift, counter + shift if counter else 0)
+            told = arguments[:MAX_ARGUMENTS].decode("ascii", "replace")
+            probe = StaticProbe(place + shift, counter + shift if counter else 0, told)
             probes_by_name.setdefault(key, {})[probe] = None
     return {key: tuple(probes) for key, probes in probes_by_name.items()}
 

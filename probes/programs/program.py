@@ -8,13 +8,20 @@ from __future__ import annotations
 
 import difflib
 import enum
+import re
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
-from btf.search import Search
+from btf.search import Search, SearchResult
+from probes.programs.static_arguments import StaticArgument, read_arguments
 
+STATIC: Final = "sdt_"
+"""Beginning of the name of a static probe, `sdt_PROVIDER:NAME`."""
+_NAMED: Final = re.compile(r"[A-Za-z_.$][^:%+()/\s]*")
+"""Names of functions that a specification can have."""
+_STATIC_NAME: Final = re.compile(r"[A-Za-z0-9_]+:[A-Za-z0-9_]+")
 _NEAREST = 3
 _ALIGNED = {"aarch64": 4, "riscv64": 2}
 """Alignment in bytes of every instruction, by machine."""
@@ -48,6 +55,8 @@ class StaticProbe(NamedTuple):
     address: int
     counter: int = 0
     """Address of the probe's reference counter (semaphore); 0: none."""
+    arguments: str = ""
+    """Arguments as the note has them: `8@%rbx -4@112(%rsp)`."""
 
 
 class ProgramSegment(NamedTuple):
@@ -66,6 +75,8 @@ class FileSpot(NamedTuple):
     offset: int
     counter: int = 0
     """Offset of the reference counter; 0: none."""
+    arguments: str = ""
+    """Arguments of a static probe there, as its note has them."""
 
 
 class SymbolNotPlaced(Exception):
@@ -102,8 +113,8 @@ class Program:
 
         Raises SymbolNotPlaced with the reason.
         """
-        if name.startswith("sdt_") and ":" in name:
-            return self._static(name.removeprefix("sdt_"))
+        if name.startswith(STATIC) and ":" in name:
+            return self._static(name.removeprefix(STATIC))
         candidates = self.symbols.get(name, ())
         current = [symbol for symbol in candidates if not symbol.old] or candidates
         functions = [symbol for symbol in current if symbol.kind is SymbolKind.FUNCTION]
@@ -122,6 +133,31 @@ class Program:
             raise SymbolNotPlaced("outside_function", f"instructions begin at multiples of {_ALIGNED[self.machine]}")
         return (FileSpot(self._in_file(addresses[0] + offset)),)
 
+    def arguments(self, name: str) -> tuple[StaticArgument, ...]:
+        """Return the arguments of a static probe (`sdt_PROVIDER:NAME`) at its first place. Raises SymbolNotPlaced."""
+        return read_arguments(self._static(name.removeprefix(STATIC))[0].arguments, self.machine)
+
+    @cached_property
+    def places(self) -> tuple[str, ...]:
+        """Names of all functions, then static probes (`sdt_PROVIDER:NAME`), that a probe can be on."""
+        functions = (name for name in sorted(self.symbols) if _NAMED.fullmatch(name) and self._can_place(name))
+        static = (f"{STATIC}{name}" for name in sorted(self.static) if _STATIC_NAME.fullmatch(name))
+        return (*functions, *filter(self._can_place, static))
+
+    def places_like(self, query: str, limit: int | None) -> SearchResult:
+        """Return the indices into `places` of those that match a query, the likeliest first."""
+        return self._place_search.find(query, limit)
+
+    @cached_property
+    def _place_search(self) -> Search:
+        return Search([_searched(name) for name in self.places])
+
+    def _can_place(self, name: str) -> bool:
+        try:
+            return bool(self.place(name))
+        except SymbolNotPlaced:
+            return False
+
     def nearest(self, name: str) -> tuple[str, ...]:
         """Return the names of similar functions."""
         return self.like(name, _NEAREST)
@@ -138,7 +174,10 @@ class Program:
             raise SymbolNotPlaced(
                 "no_such_symbol", "it has no such static probe", [f"sdt_{place}" for place in nearest]
             )
-        spots = {FileSpot(self._in_file(place.address), self._in_file(place.counter, code=False)) for place in places}
+        spots = {
+            FileSpot(self._in_file(place.address), self._in_file(place.counter, code=False), place.arguments)
+            for place in places
+        }
         return tuple(sorted(spots))
 
     def _in_file(self, address: int, code: bool = True) -> int:
@@ -178,3 +217,11 @@ class Program:
             if any(symbol.kind is SymbolKind.FUNCTION for symbol in symbols)
         ]
         return names, Search(names)
+
+
+def _searched(name: str) -> str:
+    """Return the text to search for a place: of a static probe its own name goes before its provider."""
+    if ":" not in name:
+        return name
+    provider, _, own = name.removeprefix(STATIC).partition(":")
+    return f"{own}:{provider}"

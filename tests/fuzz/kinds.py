@@ -224,7 +224,11 @@ def _code(data: bytes) -> str:
 
 
 def _program(data: bytes) -> None:
-    read_program(data)
+    """Read a program, its places, and the arguments of its static probes."""
+    found = read_program(data)
+    for name in found.places:
+        if ":" in name:
+            found.arguments(name)
 
 
 def _object(data: bytes) -> None:

@@ -7,8 +7,11 @@ from typing import Any
 
 import pytest
 
+from events.names.place_kinds import PlaceKind, kind_of_place
 from tests.interface.test_app import SIZE, application, kernel_only, recording  # noqa: F401
 from tests.interface.widget_host import screen_text, until
+from tests.pure.probes.test_places import kernel  # noqa: F401
+from widgets.dialogs.pasted_probes import PastedProbes
 from widgets.fields.function_list import FunctionList
 from widgets.fields.function_rows import FunctionRows
 from widgets.lists.line_list import LineList
@@ -137,3 +140,45 @@ async def test_enter_takes_the_place_that_is_typed_and_tab_a_row(kernel_only: An
         name, panes = functions.current, app.places.compose.panes
         await pilot.press("tab")
         await until(lambda: panes.probe is not None and panes.probe.place.symbol == name, pilot)
+
+
+@pytest.mark.parametrize("size", [SIZE, (80, 24)])
+async def test_marked_events_are_offered_to_be_armed_together(kernel: str, size: tuple[int, int]) -> None:  # noqa: F811
+    app = application(Path(kernel))
+    async with app.run_test(size=size) as pilot:
+        functions = await searching(app, pilot, "sched_switch")
+        await pilot.press("insert")
+        functions.query_text = "sys_enter_read"
+        await until(lambda: _rows(functions)._query == "sys_enter_read", pilot)
+        await pilot.press("insert")
+        functions.query_text = "vfs_"
+        await until(lambda: _rows(functions)._query == "vfs_", pilot)
+        await pilot.press("insert", "space")
+        marked = functions._marks.names
+        assert len(marked) == 4 and "4 marked" in "\n".join(screen_text(app)), marked
+        plain = functions._marks.place  # those of them that are traceable
+        assert plain.startswith("vfs_")
+        await pilot.press("enter")
+        await until(lambda: isinstance(app.screen, PastedProbes), pilot)
+        shown = "\n".join(screen_text(app))
+        events = ("on sched/sched_switch", "on syscalls/sys_enter_read", f"f {plain}")
+        assert "arm 3 of 3 probes?" in shown and all(f"✓ {line}" in shown for line in events), shown
+        await pilot.press("escape")
+        await until(lambda: not isinstance(app.screen, PastedProbes), pilot)
+        assert functions._marks.names == marked, "nothing was armed: the marks stay"
+
+
+async def test_all_events_of_a_kind_that_match_are_marked(kernel: str) -> None:  # noqa: F811
+    app = application(Path(kernel))
+    async with app.run_test(size=SIZE) as pilot:
+        functions = await searching(app, pilot, "s")
+        while functions.border_title != "events alone":
+            await pilot.press("ctrl+n")
+        await pilot.press("ctrl+g")
+        marked = functions._marks.names
+        assert marked == {name for name in functions._names if kind_of_place(name) is PlaceKind.EVENT and "s" in name}
+        assert "Enter arms them together" in "\n".join(screen_text(app))
+        await pilot.press("ctrl+o")
+        assert _rows(functions).next == len(marked)
+        await pilot.press("ctrl+o", "ctrl+g")
+        assert not functions._marks.names

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from events.recording.reader import Recording
 from tests.interface.test_app import SIZE, application, kernel_only, recording, says  # noqa: F401
 from tests.interface.test_marked_functions import searching, specification
 from tests.interface.test_typed_spec import editing, put
@@ -120,3 +121,37 @@ async def test_an_expression_between_slashes_is_no_path(kernel_only: Any) -> Non
     async with app.run_test(size=SIZE) as pilot:
         functions = await searching(app, pilot, "/^vfs_read/")
         assert functions.current == "vfs_read" and not says(app, "a program")
+
+
+@pytest.mark.parametrize("size", [SIZE, (80, 24)])
+async def test_an_event_of_a_recording_shows_its_fields_and_its_rows(recording: Path, size: tuple[int, int]) -> None:  # noqa: F811
+    app = application(recording)
+    async with app.run_test(size=size) as pilot:
+        await until(lambda: app.planner is not None, pilot)
+        await pilot.press("f2")
+        functions = await searching(app, pilot, "vfs_write__exit")
+        assert functions.current is not None and functions.current.endswith("/vfs_write__exit")
+        shown = "\n".join(screen_text(app))
+        assert "vfs_write__exit" in shown and functions.current not in shown.replace(f"{functions.current}: ", "")
+        await pilot.press("enter")
+        await until(lambda: says(app, "[ ] ret"), pilot)
+        await pilot.press("enter")
+        live = app.places.live
+        await until(lambda: app.screen is live and live.filter.text == "event == vfs_write__exit", pilot)
+        await until(lambda: says(app, "vfs_write__exit"), pilot)
+        assert not says(app, "vfs_read__exit  ")
+        await pilot.press("u")
+        await until(lambda: live.filter.text == "", pilot)
+
+
+async def test_a_recording_lists_the_events_that_it_holds(recording: Path) -> None:  # noqa: F811
+    app = application(recording)
+    async with app.run_test(size=SIZE) as pilot:
+        await until(lambda: app.planner is not None, pilot)
+        await pilot.press("f2")
+        functions = await searching(app, pilot, "")
+        while functions.border_title != "events alone":
+            await pilot.press("ctrl+n")
+        rows = functions._list.rows
+        names = {rows.name(row) for row in range(rows.next)}
+        assert names == {fmt.path for fmt in Recording.open(recording).formats.values()}

@@ -23,7 +23,7 @@ from tests.real.conftest import prepared
 from tests.real.held import bring_in
 from tests.real.processes import until
 from tests.real.saved import SavedGuests
-from tests.real.tools import packed
+from tests.real.tools import packed, packed_for
 from tui.compose.probe_exports import exported
 
 TRACING = "/sys/kernel/tracing"
@@ -49,15 +49,17 @@ COMMANDS = {"sh": "sh /tmp/export", "bpftrace": "bpftrace -B line /tmp/export"}
 """What runs an export, without a bound in time."""
 READERS = {"perf": "perf record", "bpftrace": "bpftrace"}
 """In the command line of what waits for events, once all are on."""
-WAITING = "7|232|271|281"
-"""poll, epoll_wait, ppoll, epoll_pwait (arch/x86/entry/syscalls/syscall_64.tbl)."""
-WAITS = f"""\
-waits() {{
+WAITING = {"amd64": "7|232|271|281", "arm64": "73|22"}
+"""poll, epoll_wait, ppoll, epoll_pwait (arch/x86/entry/syscalls/syscall_64.tbl); ppoll, epoll_pwait
+(include/uapi/asm-generic/unistd.h).
+"""
+WAITS = """\
+waits() {
   own=$(cat /tmp/pid) && for pid in $own $(cat /proc/$own/task/*/children); do
-    tr '\\0' ' ' </proc/$pid/cmdline | grep -q "$1" && grep -qE '^({WAITING}) ' /proc/$pid/syscall && return
+    tr '\\0' ' ' </proc/$pid/cmdline | grep -q "$1" && grep -qE '^(NUMBERS) ' /proc/$pid/syscall && return
   done 2>/dev/null
   return 1
-}}
+}
 """
 LONGEST = 600.0
 """Seconds: LLVM is slow on an emulated processor, and so is perf's reading of all symbols."""
@@ -79,7 +81,10 @@ def guest(request: pytest.FixtureRequest, saved: SavedGuests) -> Iterator[Guest]
     kernel, *tools = str(request.param).split("+")
     prepared(kernel, python=False)
     started: contextlib.AbstractContextManager[Guest]
-    if tools:
+    if tools and kernel.startswith("arm64"):  # this machine's own programs are of another architecture
+        extra = [packed_for("arm64", tool) for tool in tools]
+        started = boot(kernel, python=False, workload=False, extra=extra, memory=2048)
+    elif tools:
         started = boot(kernel, python=False, workload=False, extra=[packed(*tools)], memory=2048)
     else:
         started = saved.lent(kernel, python=False)
@@ -107,7 +112,8 @@ def running(guest: Guest, dialect: str, first: str) -> Iterator[subprocess.Popen
         ready, pause = f"{on} && grep -q 1 {TRACING}/instances/probewright-*/tracing_on", 0.3
         if dialect in READERS:  # which take half a minute, of a processor that looking would share
             ready, pause = f"waits '{READERS[dialect]}'", 2
-        guest.run(f"{WAITS}until {{ {ready}; }} || [ -e /tmp/status ]; do sleep {pause}; done", timeout=LONGEST)
+        waits = WAITS.replace("NUMBERS", WAITING[guest.kernel.arch])
+        guest.run(f"{waits}until {{ {ready}; }} || [ -e /tmp/status ]; do sleep {pause}; done", timeout=LONGEST)
         try:
             yield process
         finally:
@@ -186,7 +192,8 @@ def compare(guest: Guest, planner: Planner, dialect: str) -> None:
     """Run an export beside a session of ours, and compare every value."""
     assert left(guest) == ""
     watch = Watch(planner)
-    probes = [parse_armable(spec) for spec in SPECS]
+    register = "%x0" if guest.kernel.arch == "arm64" else "%di"
+    probes = [parse_armable(spec.replace("%di", register)) for spec in SPECS]
     made = exported(planner, probes, dialect_named(dialect))
     if dialect == "bpftrace":
         assert "\nfr:shmem_file_llseek\n" in made.text and "args->file->f_pos, args->offset" in made.text
@@ -229,6 +236,13 @@ KERNELS = ["6.1+trace-cmd+perf+bpftrace", "7.2+trace-cmd+perf+bpftrace"]
 @pytest.mark.parametrize("guest", KERNELS, indirect=True, scope="module")
 def test_exports_tell_what_we_tell(guest: Guest, planner: Planner, dialect: str) -> None:
     compare(guest, planner, dialect)
+
+
+@pytest.mark.matrix
+@pytest.mark.parametrize("guest", ["arm64:6.12+bpftrace"], indirect=True, scope="module")
+def test_bpftrace_has_the_same_functions_and_values_on_arm64(guest: Guest, planner: Planner) -> None:
+    """With programs at entry and exit, whose trampolines this kernel has, and a kprobe where a register is read."""
+    compare(guest, planner, "bpftrace")
 
 
 @pytest.fixture(scope="module")

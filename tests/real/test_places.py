@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -81,6 +82,49 @@ def test_events_and_tracepoints_are_picked_ticked_and_armed(
             terminal.wait(lambda screen: "armed 2 " in screen and re.search(r"sched_switch +\d", screen))
             terminal.press("F2")
             terminal.wait(lambda screen: re.search(r"t sched_switch +● ", screen))
+            terminal.press("C-q")
+            terminal.wait(lambda screen: "[ended " in screen or "?" in screen)
+            if "[ended " not in terminal.screen():
+                terminal.press("Enter")
+            assert terminal.status() == 0
+    finally:
+        guest_72.workload(False)
+    assert is_clean(guest_72), left(guest_72)
+
+
+def _clear(terminal: Tmux) -> None:
+    """Clear the search line; a letter just behind Escape would be one with Alt."""
+    terminal.press("Escape")
+    terminal.wait(lambda screen: "> part of a name" in screen)
+
+
+def test_marked_events_are_armed_together(guest_72: Guest, tmp_path: Path) -> None:
+    guest_72.workload(True)
+    try:
+        with Tmux(screen_on(guest_72, tmp_path), 120, 40) as terminal:
+            terminal.wait(READY.search)
+            terminal.press(*"sys_enter_openat")
+            terminal.wait(lambda screen: re.search(r"▌(syscalls/)?sys_enter_openat ", screen))
+            terminal.press("IC")
+            terminal.wait(lambda screen: "1 marked" in screen)
+            _clear(terminal)
+            terminal.press(*"sched_process_exec")
+            terminal.wait(partial(re.search, r"▌ *sched/sched_process_exec "))
+            terminal.press("IC")
+            terminal.wait(lambda screen: "2 marked" in screen)
+            _clear(terminal)
+            terminal.press(*"sched_switch")
+            terminal.wait(partial(re.search, r"▌ *sched/sched_switch "))
+            terminal.press("Down", "IC")
+            terminal.wait(lambda screen: "3 marked" in screen)
+            terminal.press("Enter")
+            terminal.wait(lambda screen: "arm 3 of 3 probes?" in screen and "✓ t sched_switch" in screen)
+            terminal.press("Enter")
+            terminal.wait(lambda screen: "armed 3 " in screen and "[events]" in screen)
+            for name in ("sys_enter_openat", "sched_process_exec", "sched_switch"):
+                terminal.wait(partial(re.search, rf"{name} +\S"))
+            terminal.press("F2")
+            terminal.wait(lambda screen: "marked" not in screen)
             terminal.press("C-q")
             terminal.wait(lambda screen: "[ended " in screen or "?" in screen)
             if "[ended " not in terminal.screen():

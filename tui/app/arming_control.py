@@ -102,6 +102,10 @@ class ArmingControl:
 
         dialogs.ask_armed_already(self._app, again, others, answered)
 
+    def show_recorded(self, path: str) -> None:
+        """Go to the events of a recording, filtered to one."""
+        self._places.show_event(path)
+
     def arm(
         self, probe: Armable, *, at_any_rate: bool = False, rate_shown: bool = False, count_only: bool = False
     ) -> None:

@@ -115,6 +115,11 @@ class Places:
         place = self._go_live()
         self._app.call_after_refresh(place.show_armed, probe)
 
+    def show_event(self, path: str) -> None:
+        """Go to the rows of one event of a recording."""
+        place = self._go_live()
+        self._app.call_after_refresh(place.show_event, path)
+
     def show_graph(self, view: str = "graph") -> None:
         """Go to the tree of calls, or to another view of them."""
         place = self._go_live()

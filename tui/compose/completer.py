@@ -6,7 +6,6 @@ aside, by a worker, and offered from then on.
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 from collections.abc import Sequence
 from functools import cached_property
@@ -100,7 +99,7 @@ class Completer:
 
     def _learn_program(self, path: str) -> None:
         """List the folder that a path is in, and look whether it is a folder or a program itself."""
-        look_up = self._info.environment.nearby.program
+        programs = self._info.programs
         for one in dict.fromkeys((path.rpartition("/")[0] or "/", path.rstrip("/") or "/")):
             if one in self._looked or not one.startswith("/"):
                 continue
@@ -108,9 +107,8 @@ class Completer:
             try:
                 self._folders[one] = tuple(self._info.target.list(one))
             except FileRefused:
-                with contextlib.suppress(SymbolNotPlaced):
-                    if look_up is not None:
-                        self._programs[one] = look_up(one)
+                if programs is not None and isinstance(program := programs.read(one), Program):
+                    self._programs[one] = program
 
     def _program(self, path: str) -> Program:
         """Return a program that was read already. Raises SymbolNotPlaced."""

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from events.names.function_choice import is_called, is_typed_place
-from events.names.place_kinds import PlaceKind, kind_of_place
+from events.names.place_kinds import IN_PROGRAMS, TRACEPOINT_LETTER, PlaceKind, kind_of_place, place_label
+from widgets.fields.function_marks import ProgramRows
 from widgets.fields.function_rows import Attachable
 from widgets.highlight import has_words
 
 # The first paint shows the functions; what searches them is imported after it.
 if TYPE_CHECKING:
     from btf.search import Search
+    from kernel.attach.program_files import ProgramFiles
     from kernel.connection.planner import Planner
     from widgets.fields.object_rows import ObjectRows
 
@@ -78,6 +81,12 @@ class Functions:
         self._planner = planner
         self._look_up_later = look_up_later
         self._known: dict[str, Attachable] = {}
+        self._programs = planner.info.programs if planner is not None else None
+        """Programs of the target; None: its files can't be read."""
+        self._in_program = ""
+        """The text that named a program last; empty: the last one named none."""
+        self._learnt: set[str] = set()
+        """Texts that a worker was asked to read what they name for."""
         self._last = "", _NOWHERE
         """The last place that was looked up, and its functions."""
         self._object: tuple[str, ObjectRows | str] = ("", "")
@@ -93,35 +102,47 @@ class Functions:
         if self.kind is None or self._places is None:
             found = self._search.find(query, MOST_FOUND)
             return found.indices, found.total
-        of_kind = self._places.ranges[self.kind]
+        of_kind = self._places.ranges.get(self.kind, range(0))
         first, end = of_kind.start, of_kind.stop
         indices = [index for index in self._search.find(query).indices if first <= index < end]
         return indices[:MOST_FOUND], len(indices)
 
     @property
     def kinds(self) -> Sequence[PlaceKind]:
-        """Kinds of which there are places; none where all are functions."""
+        """Kinds of which there are places, of a program those in it; none where all are functions."""
+        if self._in_program and self._programs is not None:
+            return self._programs.kinds(self._in_program)
         found = [kind for kind, indices in self._places.ranges.items() if indices] if self._places is not None else []
         return found if len(found) > 1 else ()
 
     def is_place(self, query: str) -> bool:
         """Return whether a text is a place that stands for several functions: `vfs_*`, `[struct file *]`."""
-        return self._planner is not None and is_typed_place(query)
+        is_path = kind_of_place(query.strip()) is PlaceKind.PROGRAM
+        return self._planner is not None and is_typed_place(query) and not is_path
 
     def matching(self, query: str) -> tuple[str, Sequence[str]]:
-        """Return a place for all functions that a text fits, empty where there is none, and their names."""
+        """Return a place for all functions that a text fits, empty where there is none, and their names; of another
+        kind that is listed alone, and of a program, the names of all that fit.
+        """
         query = query.strip()
+        if self._in_program and self._programs is not None:
+            found = self._programs.search(self._in_program, MOST_FOUND, self.kind)
+            return "", [name for name in found.names if has_words(name, query)] if found is not None else ()
+        if self.kind not in (None, PlaceKind.FUNCTION):
+            return "", [name for name in map(self.names.__getitem__, self.find(query)[0]) if has_words(name, query)]
         if self.is_place(query):
             return query, self._names_meant(query)
-        found = self._search.find(query).indices
-        listed = (self.names[index] for index in found)
+        indices = self._search.find(query).indices
+        listed = (self.names[index] for index in indices)
         names = [name for name in listed if self.is_function(name) and has_words(name, query)]
         return self._words_place(query, names), names
 
     def traceable(self, name: str) -> bool:
-        """Return whether a probe on several functions can be on a function."""
+        """Return whether a probe can be on a place, on a function as one of several."""
         from probes.functions.function_index import index_of
 
+        if (kind := kind_of_place(name)) is not PlaceKind.FUNCTION:
+            return kind is not PlaceKind.PROGRAM
         return self._planner is None or bool(index_of(self._planner.info.facts).count(name))
 
     def object_rows(self, query: str) -> ObjectRows | str | None:
@@ -140,6 +161,43 @@ class Functions:
 
             self._object = query, object_rows(self._planner, query)
         return self._object[1]
+
+    def program_rows(self, query: str) -> ProgramRows | None:
+        """Return the places of the program that a text names, with other places of that name; None: it names none.
+
+        What was not read yet is read in a worker.
+        """
+        text, programs = query.strip(), self._programs
+        self._in_program = ""
+        if programs is None or not text or self.is_place(text):
+            return None
+        if text not in self._learnt and programs.is_unknown(text):
+            self._learnt.add(text)
+            self._look_up_later(lambda: self._learn(programs, text))
+        kind = self.kind if self.kind in IN_PROGRAMS else None
+        found = programs.search(text, MOST_FOUND, kind)
+        if found is None:
+            return None
+        if found.of_program:
+            self._in_program = text
+            return ProgramRows(found.names, found.total, found.part, found.note, found.unread)
+        return self._with_others(text, found.names) if self.kind is None else None
+
+    def _learn(self, programs: ProgramFiles, text: str) -> None:
+        """Read what a text names, for a worker; a text that stays unknown is not read again."""
+        from kernel.errors import KernelError
+
+        with contextlib.suppress(KernelError):  # a lost connection is told by what comes next
+            programs.learn(text)
+        if not programs.is_unknown(text):
+            self._learnt.discard(text)
+
+    def _with_others(self, text: str, programs: Sequence[str]) -> ProgramRows:
+        """Return the programs of a name behind what has just that name, and before what merely has it in its own."""
+        indices, total = self.find(text)
+        names = [self.names[index] for index in indices]
+        exact = next((at for at, name in enumerate(names) if not _is_named(name, text)), len(names))
+        return ProgramRows([*names[:exact], *programs, *names[exact:]], total + len(programs), text)
 
     def _words_place(self, query: str, names: Sequence[str]) -> str:
         from events.names.function_marks import words_place
@@ -179,7 +237,7 @@ class Functions:
             return self._describe(name)
         from probes.attaching.places import place_row
 
-        return place_row(name)
+        return place_row(name, self._programs.arguments_text(name) if self._programs is not None else "")
 
     def is_function(self, name: str) -> bool:
         """Return whether a row is a function."""
@@ -202,12 +260,21 @@ class Functions:
         return Search(self.names)
 
 
+def _is_named(name: str, text: str) -> bool:
+    """Return whether a place has just that name, as an event of a system call has the call's."""
+    own = place_label(name).removeprefix(TRACEPOINT_LETTER)
+    return own == text or own.removeprefix("sys_enter_").removeprefix("sys_exit_") == text
+
+
 def renewed(planner: Planner, look_up_later: Callable[[Callable[[], object]], object]) -> Functions | None:
     """Return the functions and events of a kernel, ready to be searched, where others are there than before.
 
-    May wait for the target. Raises KernelError.
+    Folders and names of programs are read anew when they are searched next. May wait for the target. Raises
+    KernelError.
     """
     info = planner.info
+    if info.programs is not None:
+        info.programs.forget()
     if not info.target.is_kernel or not info.renew_places():
         return None
     functions = Functions(info.catalog.names, info.function, planner, look_up_later)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from kernel.connection.planner import Planner
     from probes.command import CommandText
     from tui.compose.function_index import Functions
@@ -44,10 +46,18 @@ class PlaceLookedUp(PartMessage):
 
 
 class LinesRead(PartMessage):
-    """Pasted lines of specifications were checked; `left_out` of them had no probe."""
+    """Lines of specifications, pasted or of marked places, were checked; `left_out` of them had no probe."""
 
-    def __init__(self, planner: Planner, lines: tuple[TypedText, ...], left_out: int) -> None:
+    def __init__(
+        self,
+        planner: Planner,
+        lines: tuple[TypedText, ...],
+        left_out: int,
+        taken: Callable[[], None] | None = None,
+    ) -> None:
         super().__init__()
+        self.taken = taken
+        """Called when they are armed; None: they were pasted."""
         self.planner = planner
         self.lines = lines
         self.left_out = left_out

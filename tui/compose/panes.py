@@ -78,10 +78,10 @@ class ProbePanes:
         """The probe whose fields are shown; None: no function was picked."""
         return self._editor.probe if self._editor is not None else None
 
-    def show_marks(self, number: int) -> None:
-        """Tell in the fields of a function that so many functions are marked, which are not in them yet."""
+    def show_marks(self, number: int, noun: str) -> None:
+        """Tell in the fields of a place that so many functions, or places, are marked, which are not in them yet."""
         if self._editor is not None:
-            told = f"{counted(number, 'marked function')} not in it yet" if number else ""
+            told = f"{counted(number, f'marked {noun}')} not in it yet" if number else ""
             self._editor.border_subtitle = told
 
     @property

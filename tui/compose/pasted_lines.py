@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from textual.screen import Screen
@@ -17,7 +18,8 @@ if TYPE_CHECKING:
     from widgets.spec.spec_editor import SpecEditor
 
 _READING: Final = "reading the pasted lines"
-"""Operation that keys typed ahead wait for."""
+_READING_MARKED: Final = "reading the marked places"
+"""Operations that keys typed ahead wait for."""
 
 
 def refusal(typed: TypedText) -> str:
@@ -44,19 +46,27 @@ class PastedLines:
             lines, left_out = event.lines, event.left_out
             self._screen.run_worker(lambda: self._judge(planner, lines, left_out), thread=True, group="ask")
 
-    def _judge(self, planner: Planner, lines: tuple[str, ...], left_out: int) -> None:
+    def judge_marked(self, lines: tuple[str, ...], taken: Callable[[], None]) -> None:
+        """Judge the probes on marked places, to be armed together; `taken` is called when they are."""
+        if (planner := self._bench.planner) is not None:
+            self._bench.keyboard.begins(_READING_MARKED)
+            self._screen.run_worker(lambda: self._judge(planner, lines, 0, taken), thread=True, group="ask")
+
+    def _judge(
+        self, planner: Planner, lines: tuple[str, ...], left_out: int, taken: Callable[[], None] | None = None
+    ) -> None:
         from probes.command import CommandText
         from tui.compose import specification
 
         found = tuple(specification.typed(planner, CommandText.parse(line)) for line in lines)
-        self._screen.post_message(LinesRead(planner, found, left_out))
+        self._screen.post_message(LinesRead(planner, found, left_out, taken))
 
     def offer(self, event: LinesRead) -> None:
         """Offer to arm all lines that can be armed; list the others with the reasons."""
         from probes.plans.duplicates import split_duplicates
         from widgets.dialogs.pasted_probes import PastedLine, PastedProbes
 
-        self._bench.keyboard.ends(_READING)
+        self._bench.keyboard.ends(_READING if event.taken is None else _READING_MARKED)
         if event.planner is not self._bench.planner:
             return
         good = [one.probe for one in event.lines if one.probe is not None and not refusal(one)]
@@ -73,6 +83,8 @@ class PastedLines:
 
         def agreed(row: int | None) -> None:
             if row is not None:
+                if event.taken is not None:
+                    event.taken()
                 self._bench.arming.arm_all(probes)
 
         self._screen.app.push_screen(PastedProbes(lines, event.left_out), agreed)

@@ -153,7 +153,7 @@ class ComposeScreen(Screen[None]):
     @on(FunctionList.Marked)
     def _marked(self, event: FunctionList.Marked) -> None:
         event.stop()
-        self.panes.show_marks(event.number)
+        self.panes.show_marks(event.number, event.noun)
 
     def _look_up(self, look: Callable[[], object]) -> None:
         """Look the functions of a place up in a worker."""
@@ -191,6 +191,15 @@ class ComposeScreen(Screen[None]):
             self._wanted = event.name
         else:
             self._choose(event.name)
+
+    @on(FunctionList.PickedTogether)
+    def _picked_together(self, event: FunctionList.PickedTogether) -> None:
+        """Have the probes on marked places judged, and offered to be armed together."""
+        from probes.attaching.places import as_armed, probe_at
+
+        event.stop()
+        lines = tuple(str(as_armed(probe_at(name))) for name in event.names)
+        self._pasted.judge_marked(lines, self._functions.clear_marks)
 
     def _choose(self, name: str) -> None:
         if self.specification.functions.is_source(name):
@@ -335,11 +344,14 @@ class ComposeScreen(Screen[None]):
         self._renew_places()
 
     def action_arm(self) -> None:
-        """Arm the probe of the specification; where that can't be, notify of why."""
+        """Arm the probe of the specification, or notify of why not; of an event of a recording show its rows."""
         if not self._target_is_open():
             return
         if (probe := self.specification.current) is not None:
-            self.bench.arming.arm_all((probe,))
+            if probe.subject in open_planner(self.bench).info.recorded_events:
+                self.bench.arming.show_recorded(probe.subject)
+            else:
+                self.bench.arming.arm_all((probe,))
         else:
             self.bench.notices.notify_not_armed(self.specification.refusal)
 

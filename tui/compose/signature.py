@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from events.names.event_names import event_name
 from events.names.function_choice import ChoiceError, choice_or_any, is_choice, is_type
-from events.names.place_kinds import TRACEPOINT_LETTER, PlaceKind, kind_of_place
+from events.names.place_kinds import IN_PROGRAMS, TRACEPOINT_LETTER, PlaceKind, kind_of_place, place_label
 from foreign.refusal import InputRefusal
 from kernel.connection.kernel_info import KernelInfo
 from kernel.errors import KernelError
@@ -17,6 +18,8 @@ from probes.functions.capture_tree import CaptureNode, CaptureTree
 from probes.functions.chosen_functions import names_meant
 from probes.functions.function_index import STUB
 from probes.lowering.arguments.pattern_result import result_fetcharg
+from probes.probe import CALL_ENDS, PROGRAM_ENDS
+from probes.programs.program_values import ProgramTree
 from probes.refusal import CannotLower
 from widgets.fields.signature import SignatureText
 
@@ -26,7 +29,7 @@ RESULT = "$retval"
 class SignatureNode:
     """A node that opens itself; what the editor's tree asks for."""
 
-    def __init__(self, tree: CaptureTree | None, node: CaptureNode) -> None:
+    def __init__(self, tree: CaptureTree | ProgramTree | None, node: CaptureNode) -> None:
         """Take a node with the tree that opens it; None: it has no fields."""
         self._tree = tree
         self._node = node
@@ -77,6 +80,8 @@ def signature_of(info: KernelInfo, name: str, twin: Alternative | None = None) -
         twin: the function chosen among several of that name.
     """
     kind = kind_of_place(name)
+    if kind in IN_PROGRAMS:
+        return _of_program(info, name, kind)
     if kind is not PlaceKind.FUNCTION and not is_choice(name):
         return _of_tracepoint(info, name) if kind is PlaceKind.TRACEPOINT else _of_event(info, name)
     if is_choice(name):
@@ -101,9 +106,24 @@ def signature_of(info: KernelInfo, name: str, twin: Alternative | None = None) -
 def _of_event(info: KernelInfo, name: str) -> SignatureText:
     """Return the fields of an event. May wait for the target."""
     nodes = [SignatureNode(None, node) for node in info.event_values(name)]
-    told = f"{name}: recorded with all its fields where none is ticked"
+    if name in info.recorded_events:
+        told = f"{event_name(name)}: enter shows its events in this recording"
+    else:
+        told = f"{name}: recorded with all its fields where none is ticked"
     trouble = "" if nodes else "the fields of this event can't be read"
     return SignatureText(name, told, nodes, trouble=trouble, has_ends=False)
+
+
+def _of_program(info: KernelInfo, name: str, kind: PlaceKind) -> SignatureText:
+    """Return the values of a function or static probe of a program. May wait for the target."""
+    tree = ProgramTree()
+    nodes = [SignatureNode(tree, node) for node in info.program_values(name)]
+    retval = next((node for node in nodes if node.label == RESULT), None)
+    path, is_static = name.partition(":")[0], kind is PlaceKind.USDT
+    told = f"{'static probe' if is_static else 'function'} {place_label(name)} of {path}"
+    others = [node for node in nodes if node is not retval]
+    trouble = "" if nodes else "the program can't be read, or has no such place"
+    return SignatureText(name, told, others, retval, trouble=trouble, has_ends=not is_static, ends=PROGRAM_ENDS)
 
 
 def _of_tracepoint(info: KernelInfo, name: str) -> SignatureText:
@@ -146,8 +166,10 @@ def _functions_of(info: KernelInfo, text: str) -> Sequence[str]:
 
 def signature_unread(name: str, module: str) -> SignatureText:
     """Return the signature of a function while the types of its module are being read, or of an event its fields."""
-    has_ends = kind_of_place(name) is PlaceKind.FUNCTION
+    kind = kind_of_place(name)
+    has_ends = kind in (PlaceKind.FUNCTION, PlaceKind.SYMBOL)
     if not module:
-        return SignatureText(name, "", [], trouble="reading its fields …", has_ends=has_ends)
+        ends = PROGRAM_ENDS if kind is PlaceKind.SYMBOL else CALL_ENDS
+        return SignatureText(name, "", [], trouble="reading its fields …", has_ends=has_ends, ends=ends)
     trouble = f"reading the types of module {module} …"
     return SignatureText(name, "", [], where=f"[{module}]", trouble=trouble, has_ends=has_ends)

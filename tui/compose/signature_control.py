@@ -51,7 +51,8 @@ class SignatureControl:
         from tui.compose.signature import signature_of, signature_unread
 
         info = open_planner(self._bench).info
-        of_tracepoint, of_event = probe.kind is ProbeKind.TRACEPOINT, probe.kind is ProbeKind.EVENT
+        of_tracepoint = probe.kind is ProbeKind.TRACEPOINT
+        of_event = probe.kind in (ProbeKind.EVENT, ProbeKind.UPROBE)  # whose values are read of the target
         module = "" if of_event else info.unread_module(f"{STUB}{probe.place.symbol}" if of_tracepoint else name)
         unread = bool(module) or of_event
         self._unread = name if unread else ""
@@ -71,10 +72,14 @@ class SignatureControl:
         editor.focus_fields()
 
     def _read(self, info: KernelInfo, module: str, name: str) -> None:
-        """Read the types of a module, or the fields of an event, which are kept."""
+        """Read the types of a module, the fields of an event, or the symbols of a program, which are kept."""
+        from events.names.place_kinds import IN_PROGRAMS, kind_of_place
+
         with contextlib.suppress(KernelError):  # a lost connection is told by what comes next
             if module:
                 info.btf_of(module)
+            elif kind_of_place(name) in IN_PROGRAMS:
+                info.program_values(name)
             else:
                 info.event_values(name)
         self._screen.post_message(TypesRead(info, name))

@@ -12,7 +12,7 @@ from kernel.connection.kernel_info import KernelInfo
 from kernel.connection.planner import Planner
 from kernel.errors import KernelError
 from probes.attaching.explain import explain_refusal, refused_function
-from probes.attaching.places import probe_at
+from probes.attaching.places import probe_at, with_values
 from probes.attaching.values import ReasonKind
 from probes.check import CheckResult, refuse_unknown_tracepoint
 from probes.command import Armable, CommandText, UserProbe, is_function
@@ -20,6 +20,7 @@ from probes.corrections.corrections import corrected, with_correction
 from probes.facts.facts import TargetFacts
 from probes.lowering.other_kernels import OtherKernelLines, lower_for_others
 from probes.probe import Probe, ProbeEnds, ProbeKind
+from probes.programs.program import SymbolNotPlaced
 from probes.static_events import StaticEvent, is_static
 from probes.translation.translate import translate
 from probes.translation.translated import Translation
@@ -112,6 +113,8 @@ def filtered(shown: Specification, condition: str) -> str:
 
 def _with_fields(info: KernelInfo, probe: Armable | None) -> Probe | None:
     """Return the probe whose fields can be ticked; None: there are none. Of an event as it is, no field is ticked."""
+    if isinstance(probe, UserProbe):
+        return _with_values(info, probe)
     if isinstance(probe, StaticEvent):
         event = replace(probe_at(probe.path), filter=probe.filter)
         return event if info.places.has(event) else None
@@ -124,6 +127,15 @@ def _with_fields(info: KernelInfo, probe: Armable | None) -> Probe | None:
         return probe
     function = info.function(probe.place.symbol)
     return probe if function.kinds or function.prototype else None
+
+
+def _with_values(info: KernelInfo, probe: UserProbe) -> Probe | None:
+    """Return a probe in a program whose values can be ticked; None: it has others, or the program was not read."""
+    program = info.programs.program(probe.path) if info.programs is not None else None
+    try:
+        return with_values(probe) if program is not None and program.place(probe.symbol) else None
+    except SymbolNotPlaced:
+        return None
 
 
 def _explained(info: KernelInfo, checked: CheckResult) -> CheckResult:

@@ -271,6 +271,8 @@ class SpecificationControl:
     def text_read(self, event: TextRead) -> None:
         """Show the verdict of the target on a text, where that is still the text."""
         if event.planner is open_planner(self._bench) and event.text is self._asked:
+            if event.typed.function is not None:  # the program is known only now
+                self._tick(event.typed.function)
             self._show_typed(event.typed)
             self._panes.spec.completion.offer_again()
 

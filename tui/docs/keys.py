@@ -12,24 +12,10 @@ from textual.widget import Widget
 
 from tui.commands import bindings
 from tui.docs.text import MADE, cell, code, table
-from tui.help import EVERYWHERE, PANES, SCREENS, explained_bindings, note_on
+from tui.help import CLICKS, EVERYWHERE, PANES, SCREENS, explained_bindings, note_on
 from widgets.dialogs.help import section
 
 _PACKAGES = ("widgets", "tui.compose", "tui.live", "tui.views", "tui.filter", "tui.hosts", "tui.dialogs")
-
-_CLICKS = (
-    ("a key at the foot", "what the key does"),
-    (
-        "a row",
-        "puts the cursor on it; a second click takes it, as Enter does; on a field it ticks, and arms nothing",
-    ),
-    ("the name of a view", "shows that view"),
-    ("following, paused", "holds the picture, or follows"),
-    ("the target, a loss", "chooses another target; shows losses with remedies, each of which can be clicked"),
-    ("the title of a column", "sorts by it; again: reversed (▲ ▼ show it); a third one restores the order before"),
-    ("▸ ▾ [ ]", "opens or closes a structure, folds or unfolds a call; ticks a field"),
-    ("a frame of the flame graph", "gives it the whole width"),
-)
 
 
 def keys() -> str:
@@ -38,7 +24,7 @@ def keys() -> str:
     parts = [
         MADE.format(source="`tui/commands.py`, `tui/help.py` and the widgets"),
         "# Keys\n\nF1 shows those of the screen you are on. Letters are as they are written: `D` is shift and `d`.\n",
-        f"\n## With the mouse\n\n{table(('a click on', 'does'), _CLICKS)}",
+        f"\n## With the mouse\n\n{table(('a click on', 'does'), CLICKS)}",
         f"\n## Everywhere\n\n{EVERYWHERE}\n\n" + _table(Binding.make_bindings(bindings("app"))),
     ]
     for name, (title, intro) in SCREENS.items():

@@ -13,6 +13,7 @@ from events.conditions.comparison import COMM, LATENCY, Comparison, InCgroup, Sy
 from events.conditions.condition_parser import ConditionError, FieldUnknown, ValueRefused, parse_condition
 from events.conditions.field_kinds import ValueKind, common_kind
 from events.conditions.named_number import NoNumbers
+from events.names.event_names import event_name
 from foreign.count_text import counted
 from tui.present.status import remark_of, sorts_of_fields
 from tui.present.watched_events import WatchedNumbers, function_source
@@ -212,6 +213,12 @@ def slower_than(least: int) -> str:
     """Return the condition for calls that took at least `least` nanoseconds."""
     unit, size = next((unit, size) for unit, size in _UNITS if least % size == 0)
     return f"{LATENCY} >= {least // size}{unit}"
+
+
+def of_event(path: str) -> str:
+    """Return the condition for one event, by its path."""
+    name = event_name(path)
+    return f"event == {name}" if name.isidentifier() else f'event == "{name}"'
 
 
 def condition_error_text(error: ConditionError) -> str:

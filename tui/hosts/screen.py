@@ -17,7 +17,7 @@ from tui.commands import bindings
 from tui.dialogs import dialogs
 from tui.filter.bar import FilterBar
 from tui.hosts.filter_bar import HostsFilterBar
-from tui.hosts.host_row import host_line
+from tui.hosts.host_row import host_fields, host_line
 from tui.hosts.rows import HostRows
 from tui.live.detail import DetailScreen
 from tui.present.hist_tables import TableLine
@@ -166,6 +166,12 @@ class HostsScreen(Screen[None]):
         if event.control is self._table:
             event.stop()
             self._detail.host = self._table.current
+
+    @on(HostTable.Selected)
+    def _selected(self, event: HostTable.Selected) -> None:
+        if event.control is self._table and (host := self._table.current) is not None:
+            event.stop()
+            self.app.push_screen(DetailScreen(host.name, host_fields(host)))
 
     @on(TailTable.Followed)
     def _followed(self, event: TailTable.Followed) -> None:

@@ -54,6 +54,13 @@ class FilterControl:
             self._bench.undo.add(done, lambda: self.choose(before))
         self._tick()
 
+    def replace(self, text: str) -> None:
+        """Choose a filter, as `choose` does, which can be taken back."""
+        before = self._before
+        self.choose(text)
+        if before != text:
+            self._bench.undo.add(f"filter: {text}", lambda: self.choose(before))
+
     def choose(self, text: str) -> None:
         """Show the rows that pass a filter that is known to be a condition."""
         self._filter.choose(text, None)

@@ -15,7 +15,7 @@ from textual.timer import Timer
 from tui.commands import bindings
 from tui.dialogs import dialogs
 from tui.filter.bar import FilterBar
-from tui.filter.filter import Filter, slower_than
+from tui.filter.filter import Filter, of_event, slower_than
 from tui.live.armed_control import ArmedControl
 from tui.live.clear_control import ClearControl
 from tui.live.command_area import CommandArea
@@ -292,6 +292,11 @@ class LiveScreen(Screen[None]):
             self.views.events.prefer(picked.probes, preset.columns)
         if least := least_latency(preset, picked.given):
             self.filtering.choose(slower_than(least))
+
+    async def show_event(self, path: str) -> None:
+        """Show the rows of one event alone."""
+        await self.action_view("events")
+        self.filtering.replace(of_event(path))
 
     async def show_newest_of(self, events: Collection[str]) -> None:
         """Put the cursor on the newest event of some, by their paths, among the events."""

@@ -13,6 +13,7 @@ from textual.message import Message
 from textual.reactive import reactive
 from textual.widgets import Input, Label
 
+from events.names.place_kinds import PlaceKind, kind_of_place
 from widgets.fields.function_marks import MarkedFunctions, MarkedPlaces, NoPlaces
 from widgets.fields.function_rows import KIND_NAMES, Describe, FunctionRows
 from widgets.fields.object_rows import ObjectRows
@@ -50,7 +51,7 @@ class FunctionList(Vertical):
             "Pick",
             key_display="enter",
             id="functions.pick",
-            tooltip="See the signature of the function, or the fields of the event",
+            tooltip="See the signature of the function, the fields of the event, or the places in the program",
         ),
         Binding("tab", "take", "Take", show=False, id="functions.take", tooltip="Take a similar name"),
         Binding(
@@ -59,7 +60,8 @@ class FunctionList(Vertical):
             "Mark",
             key_display="ins",
             id="functions.mark",
-            tooltip="Mark the function, or unmark it: Enter takes all that are marked (space, behind ↑ or ↓)",
+            tooltip="Mark the function, event or other place, or unmark it: Enter takes all that are marked "
+            "(space, behind ↑ or ↓)",
         ),
         Binding(
             "ctrl+g",
@@ -67,7 +69,8 @@ class FunctionList(Vertical):
             "Mark all",
             key_display="^g",
             id="functions.mark_all",
-            tooltip="Mark all functions that match, or unmark them: vfs, vfs_*, /^tcp_(send|recv)/, [struct file *]",
+            tooltip="Mark all functions that match, or unmark them: vfs, vfs_*, /^tcp_(send|recv)/, [struct file *]; "
+            "of another kind (^n) all events that match",
         ),
         Binding(
             "ctrl+o",
@@ -76,7 +79,7 @@ class FunctionList(Vertical):
             key_display="^o",
             show=False,
             id="functions.marked",
-            tooltip="List the marked functions, those that can't be armed first; again: list what matches",
+            tooltip="List what is marked, what can't be armed first; again: list what matches",
         ),
         Binding(
             "ctrl+n",
@@ -84,7 +87,8 @@ class FunctionList(Vertical):
             "Kind",
             key_display="^n",
             id="functions.kind",
-            tooltip="List functions alone, or events, system calls, tracepoints; after these all together again",
+            tooltip="List functions alone, or events, system calls, tracepoints; in a program functions, static "
+            "probes; after these all together again",
         ),
         Binding("slash", "search", "Search", key_display="/", id="functions.search", tooltip="Type part of a name"),
         Binding("escape", "clear", "Clear", show=False, id="functions.clear", tooltip="Show all functions again"),
@@ -124,12 +128,22 @@ class FunctionList(Vertical):
             """Sending list."""
             return self._control
 
-    class Marked(Message):
-        """Sent when other functions are marked."""
+    class PickedTogether(Message):
+        """Sent for marked places of which some are no functions: each of those is a probe of its own."""
 
-        def __init__(self, number: int) -> None:
+        def __init__(self, names: tuple[str, ...]) -> None:
+            super().__init__()
+            self.names = names
+            """Names in the list; the first may stand for all functions among them."""
+
+    class Marked(Message):
+        """Sent when other places are marked."""
+
+        def __init__(self, number: int, noun: str) -> None:
             super().__init__()
             self.number = number
+            self.noun = noun
+            """Noun for one of them."""
 
     class SpecificationWanted(Message):
         """Request to type a specification: `:` was typed first, which begins no name, or a whole probe was typed."""
@@ -158,6 +172,8 @@ class FunctionList(Vertical):
         self._search: Search = lambda query: ((), 0)  # noqa: ARG005 - nothing to search yet
         self._describe: Describe | None = None
         self._marks = MarkedFunctions()
+        self._unread = False
+        """True while a program or folder that is typed is being read."""
         self._lists_marks = False
         """True while only the marked functions are listed."""
 
@@ -182,8 +198,9 @@ class FunctionList(Vertical):
         self._find(self._input.value)
 
     def find_again(self) -> None:
-        """Search for the text again: more is known of the place that it is."""
-        self._find(self._input.value)
+        """Search for the text again: more is known of the place that it is. Rows that a person moves in stay."""
+        if not (self._moved and self._list.rows.next):
+            self._find(self._input.value)
 
     def describe_anew(self) -> None:
         """Draw the rows again after more facts about the functions are known."""
@@ -250,17 +267,27 @@ class FunctionList(Vertical):
     def _find(self, query: str) -> None:
         if self._describe is None or self._find_object(query):
             return
-        if query.strip() or self._marks.places.kind is not None:
+        names, part, note = self._names, query, ""
+        self._unread = False
+        program = None if self._lists_marks else self._marks.places.program_rows(query)
+        self._keep_kind()
+        if program is not None:
+            names, total, part, note, self._unread = program
+            indices: Sequence[int] = range(len(names))
+        elif self._lists_marks:
+            names = self._marks.rows
+            indices, total = range(len(names)), len(names)
+        elif query.strip() or self._marks.places.kind is not None:
             indices, total = self._search(query)
         else:
-            indices, total = range(len(self._names)), len(self._names)
-        if self._lists_marks:
-            indices = self._marks.rows(self._names)
-            total = len(indices)
-        self._list.rows = FunctionRows(self._names, indices, self._describe, query, self.armed, self._marks.names)
+            indices, total = range(len(names)), len(names)
+        self._list.rows = FunctionRows(names, indices, self._describe, part, self.armed, self._marks.names)
         every = grouped(len(self._names))
-        self._count.update(every if total == len(self._names) else f"{grouped(total)} of {every}")
-        if self._typed_program:
+        of_every = "" if program is not None or total == len(self._names) else f" of {every}"
+        self._count.update(f"{grouped(total)}{of_every}")
+        if note:
+            self._about.update(safe_content(note))
+        elif self._typed_program and program is None:
             self._about.update(
                 "a program: Enter takes it into the specification, where its functions and marks are offered"
             )
@@ -316,8 +343,16 @@ class FunctionList(Vertical):
             self.action_pick()
             return
         name = self.current
-        if name is not None:
+        if name is not None and kind_of_place(name) is PlaceKind.PROGRAM:
+            self._open_program(name)
+        elif name is not None:
             self.post_message(self.Picked(self, name))
+
+    def _open_program(self, path: str) -> None:
+        """Search among the places of a program, or the files of a folder."""
+        self.screen.set_focus(self._input)
+        self._input.value = f"{path}:"
+        self._input.cursor_position = len(self._input.value)
 
     @on(Input.Submitted)
     def action_pick(self, event: Message | None = None) -> None:
@@ -330,10 +365,12 @@ class FunctionList(Vertical):
                 self.post_message(self.SpecificationWanted(rows.text))
         elif is_typed_probe(text):
             self.post_message(self.SpecificationWanted(text))
-        elif program := self._typed_program:
+        elif (program := self._typed_program) and self.current is None and not self._unread:
             self.post_message(self.SpecificationWanted(f"p {program}"))
         elif self._marks.names:
             self._pick_marked()
+        elif self._names_program:
+            self._open_program(text)
         elif self._takes_place:
             self.post_message(self.Picked(self, text))
         elif self.current is None or self._moved or has_words(self.current, text):
@@ -349,29 +386,43 @@ class FunctionList(Vertical):
         return (text if ":" in text else f"{text}:") if is_path and " " not in text else ""
 
     @property
+    def _names_program(self) -> bool:
+        """True if the text is the whole path of a program or folder, of which the places are listed."""
+        text = self._input.value.strip()
+        is_path = text.startswith("/") and not self._moved
+        return is_path and (self.current or "").startswith((f"{text}:", f"{text}/"))
+
+    @property
     def _takes_place(self) -> bool:
         """True if Enter takes all functions that the text stands for."""
         is_all = not (self._moved or self._lists_marks or self._marks.names) and self.current is not None
         return is_all and self._marks.places.is_place(self._input.value)
 
     def _pick_marked(self) -> None:
-        if place := self._marks.place:
+        if others := self._marks.others:
+            place = self._marks.place
+            self.post_message(self.PickedTogether((*((place,) if place else ()), *others)))
+        elif place := self._marks.place:
             self.post_message(self.Picked(self, place))
             # The specification has them now: the next marks are those of another probe.
-            self._marks.clear()
-            self._show_marks()
+            self.clear_marks()
         elif self._describe is not None:
             self._about.update(safe_content(self._marks.summary(self._describe)))
 
+    def clear_marks(self) -> None:
+        """Unmark all."""
+        self._marks.clear()
+        self._show_marks()
+
     def action_mark(self) -> None:
-        """Mark the current function, or unmark it, and go to the next one; of an object the current program."""
+        """Mark the current place, or unmark it, and go to the next one; of an object the current program."""
         rows = self._list.rows
         if isinstance(rows, ObjectRows):
             if rows.next:
                 rows.toggle(self._list.cursor)
                 self._show_object_marks(rows)
                 self.action_list("move", 1)
-        elif self.current is not None:
+        elif self.current is not None and kind_of_place(self.current) is not PlaceKind.PROGRAM:
             self._marks.toggle(self.current)
             self._show_marks()
             self.action_list("move", 1)
@@ -383,7 +434,8 @@ class FunctionList(Vertical):
             self._show_object_marks(self._list.rows)
         elif self._describe is not None and self._marks.toggle_all(self._input.value):
             self._show_marks()
-            takes = "; Enter takes them into one probe" if self._marks.place else ""
+            takes = "; Enter takes them into one probe" if self._marks.place and not self._marks.others else ""
+            takes = takes or ("; Enter arms them together" if self._marks.others else "")
             self._about.update(safe_content(self._marks.summary(self._describe) + takes))
 
     def action_marked(self) -> None:
@@ -402,6 +454,12 @@ class FunctionList(Vertical):
     def _kind_word(self) -> str:
         return self._marks.places.kind or ("name" if self._marks.places.kinds else "function")
 
+    def _keep_kind(self) -> None:
+        """List all kinds again where none of the one that is listed alone can be found."""
+        if self._marks.places.kind not in (None, *self._marks.places.kinds):
+            self._marks.places.kind = None
+            self._show_kind()
+
     def _show_kind(self) -> None:
         kind, has_others = self._marks.places.kind, bool(self._marks.places.kinds)
         self.border_title = f"{kind}s alone" if kind else "functions and events" if has_others else "functions"
@@ -414,7 +472,8 @@ class FunctionList(Vertical):
             self._list.rows.marked = self._marks.names
             self._list.rows_changed()
         self.refresh_bindings()
-        self.post_message(self.Marked(len(self._marks.names)))
+        noun = "place" if self._marks.others else "function"
+        self.post_message(self.Marked(len(self._marks.names), noun))
 
     def _show_object_marks(self, rows: ObjectRows) -> None:
         self._list.rows_changed()
@@ -428,6 +487,7 @@ class FunctionList(Vertical):
             return True
         text = self._input.value.strip()
         takes_row = has_words(self.current or "", text) and not self._marks.places.is_place(text)
+        takes_row = takes_row and kind_of_place(self.current or "") is not PlaceKind.PROGRAM
         return self._input.has_focus and self.current is not None and not (takes_row and not self._marks.names)
 
     def action_list(self, what: str, step: int) -> None:

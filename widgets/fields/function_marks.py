@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from events.names.function_marks import FunctionMarks, marks_summary
-from events.names.place_kinds import PlaceKind
+from events.names.place_kinds import PlaceKind, kind_of_place
 from widgets.fields.function_rows import Describe
 from widgets.fields.object_rows import ObjectRows
 from widgets.number_format import grouped
@@ -32,10 +32,26 @@ class MarkedPlaces(Protocol):
         """Return a place for all functions that a text fits, empty where there is none, and their names."""
 
     def traceable(self, name: str) -> bool:
-        """Return whether a probe on several functions can be on a function."""
+        """Return whether a probe can be on a place, on a function as one of several."""
 
     def object_rows(self, query: str) -> ObjectRows | str | None:
         """Return the rows of the compiled object that a text names, or why there are none; None: it names none."""
+
+    def program_rows(self, query: str) -> ProgramRows | None:
+        """Return the places of the program that a text names, with other places of that name; None: it names none."""
+
+
+class ProgramRows(NamedTuple):
+    """Places of a program, or files of a folder, that a text finds."""
+
+    names: Sequence[str]
+    total: int
+    part: str
+    """The part of the text that the names are like."""
+    note: str = ""
+    """Why there are none, or not yet."""
+    unread: bool = False
+    """True while they are being read."""
 
 
 class NoPlaces:
@@ -63,6 +79,9 @@ class NoPlaces:
     def object_rows(self, query: str) -> None:
         """Return None: no object can be attached yet."""
 
+    def program_rows(self, query: str) -> None:
+        """Return None: no file can be read yet."""
+
 
 class MarkedFunctions:
     """The marks of a list of functions."""
@@ -78,7 +97,7 @@ class MarkedFunctions:
         return self._marks.names
 
     def toggle(self, name: str) -> None:
-        """Mark a function, or unmark it."""
+        """Mark a place, or unmark it."""
         self._marks = self._marks.toggled(name)
 
     def toggle_all(self, query: str) -> int:
@@ -94,7 +113,12 @@ class MarkedFunctions:
     @property
     def place(self) -> str:
         """The place that stands for all marked functions that can be armed; empty: there is none."""
-        return self._marks.place(self.places.traceable)
+        return self._marks.place(lambda name: _is_function(name) and self.places.traceable(name))
+
+    @property
+    def others(self) -> tuple[str, ...]:
+        """Marked places that are no functions of the kernel, and can be armed, in order."""
+        return tuple(sorted(name for name in self.names if not _is_function(name) and self.places.traceable(name)))
 
     @property
     def title(self) -> str:
@@ -108,7 +132,11 @@ class MarkedFunctions:
         """Return the number of marks, and of those without probes with the reasons."""
         return marks_summary(self.names, self.places.traceable, lambda name: describe(name).word)
 
-    def rows(self, names: Sequence[str]) -> list[int]:
-        """Return the indices of the marked functions among all names, those that can't be armed first."""
-        marked = [index for index, name in enumerate(names) if name in self.names]
-        return sorted(marked, key=lambda index: self.places.traceable(names[index]))
+    @property
+    def rows(self) -> list[str]:
+        """Names of all that is marked, in order, those that can't be armed first."""
+        return sorted(self.names, key=lambda name: (self.places.traceable(name), name))
+
+
+def _is_function(name: str) -> bool:
+    return kind_of_place(name) is PlaceKind.FUNCTION

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Final, Protocol
 
-from events.names.place_kinds import PlaceKind, kind_of_place
+from events.names.event_names import exported_name
+from events.names.place_kinds import IN_PROGRAMS, PlaceKind, kind_of_place, place_label
 from widgets.highlight import highlighted, matched
 from widgets.number_format import rate
 from widgets.rows import Piece
 from widgets.safe_text import ELLIPSIS, cut, fit, safe, width
 
-KIND_NAMES = {"f": "fprobe", "p": "kprobe", "t": "tracepoint", "e": "event", "s": "source"}
+KIND_NAMES = {"f": "fprobe", "p": "kprobe", "t": "tracepoint", "e": "event", "s": "source", "u": "uprobe"}
 """Names of the letters of the kinds."""
+_ON_FILES: Final = {*IN_PROGRAMS, PlaceKind.PROGRAM}
 _MARK: Final = "✓ "
 _NOTE = 12
 """Columns for a reason or a module beside the name."""
@@ -83,10 +85,13 @@ class FunctionRows:
         about = self._describe(name)
         letters = shown_kinds(about.kinds)
         note = self._note(name, about, min(_NOTE, columns // 3))
+        kind = kind_of_place(name)
+        if kind in _ON_FILES or exported_name(name) != name:
+            name = place_label(name)  # the line below shows its path, or the group that a session had
         room = columns - _KINDS - 1 - (width(note.text) + 1 if note.text else 0)
         if note.look == "dim" and width(safe(name)) > room:  # the name is worth more; the line below shows the reason
             room, note = columns - _KINDS - 1, Piece("")
-        if width(safe(name)) > room and kind_of_place(name) is not PlaceKind.FUNCTION:
+        if width(safe(name)) > room and kind is not PlaceKind.FUNCTION:
             name = name.rpartition("/")[2]  # the line below shows its group
         shown = cut(safe(name), room)
         runs = matched(shown.removesuffix(ELLIPSIS), self._query)
@@ -104,6 +109,10 @@ class FunctionRows:
         if not about.kinds:
             return Piece(cut(safe(about.word), columns), "dim")
         kind = kind_of_place(name)
+        if kind is PlaceKind.SYMBOL:
+            return Piece("")
+        if kind is PlaceKind.PROGRAM:
+            return Piece(cut(f"[{safe(name.rpartition('/')[0]) or '/'}]", columns), "dim")
         if kind is not PlaceKind.FUNCTION:  # its letter says it, too
             return Piece(f"[{kind}]" if len(kind) + 2 <= columns else "", "dim")
         where = about.module

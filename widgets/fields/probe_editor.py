@@ -12,8 +12,8 @@ from textual.message import Message
 
 from probes.completion.type_choice import sensible_types
 from probes.facts.dialect import MAX_ARGS
-from probes.fetcharg import FetchArg, ReturnValue, Variable
-from probes.probe import Probe, ProbeEnds
+from probes.fetcharg import Argument, FetchArg, ReturnValue, Variable
+from probes.probe import CALL_ENDS, Probe, ProbeEnds, ProbeKind
 from widgets.fields import probe_edits
 from widgets.fields.field_list import FieldList, Tick
 from widgets.fields.field_pane import FieldPane
@@ -119,9 +119,11 @@ class ProbeEditor(Vertical):
         """Put the keyboard into the tree, or into the list in its place."""
         self.screen.set_focus(self.signature.fields)
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 - Textual's
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Disable actions on fields if nothing can attach; leaving and taking an alternative stay possible."""
-        if action in ("when", "instead") and not self.signature.has_ends:
+        if action == "when" and all(end.value not in parameters for end in self.signature.ends):
+            return False
+        if action == "instead" and self.signature.ends != CALL_ENDS:
             return False
         return action in ("leave", "instead") or not self.signature.nothing_attaches
 
@@ -191,7 +193,11 @@ class ProbeEditor(Vertical):
 
     def action_everything(self) -> None:
         """Tick all arguments, or none."""
-        if self.probe is not None:
+        if self.probe is not None and self.probe.kind is ProbeKind.UPROBE:  # by number: it has no types
+            roots = [root.node for root in self.signature.field_tree.roots]
+            every = [one.fetcharg for one in roots if one.fetcharg and isinstance(one.fetcharg.expression, Argument)]
+            self._edit(probe_edits.toggle_each(self.probe, every, [one.label for one in roots]))
+        elif self.probe is not None:
             self._edit(probe_edits.toggle(self.probe, EVERYTHING, ()))
 
     def action_numbers(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from probes.fetcharg import AllArguments, FetchArg, ReturnValue, Variable
+from probes.fetcharg import AllArguments, Argument, FetchArg, ReturnValue, Variable, innermost
 from probes.probe import Probe, ProbeEnds, ProbeKind
 
 EVERYTHING = FetchArg(AllArguments(best=True))
@@ -21,6 +21,9 @@ def at(probe: Probe, when: ProbeEnds, retval: FetchArg | None) -> Probe:
     fetchargs = probe.fetchargs
     if when is ProbeEnds.ENTRY:
         fetchargs = tuple(arg for arg in fetchargs if not isinstance(arg.expression, ReturnValue))
+    elif probe.kind is ProbeKind.UPROBE:  # its registers hold arguments no more
+        fetchargs = tuple(arg for arg in fetchargs if not isinstance(innermost(arg.expression), Argument))
+        fetchargs = fetchargs or ((retval,) if retval is not None else ())
     elif when is not ProbeEnds.TRACK and retval is not None and not fetchargs:
         fetchargs = (retval,)
     kind = ProbeKind.KPROBE if probe.kind is ProbeKind.KRETPROBE and when is not ProbeEnds.EXIT else probe.kind

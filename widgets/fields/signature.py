@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from probes.attaching.values import Attachability
+from probes.probe import CALL_ENDS, ProbeEnds
 from widgets.fields.field_tree import FieldNode
 
 
@@ -25,6 +26,8 @@ class SignatureText:
     """Reason why the signature is unknown, or nothing can attach; empty: neither."""
     has_ends: bool = True
     """True for functions, whose calls have an entry and an exit."""
+    ends: tuple[ProbeEnds, ...] = CALL_ENDS
+    """Ends of a call that a probe can record."""
     about: Attachability | None = None
     """Kinds that can attach, and alternatives; None: not known yet."""
 

@@ -75,6 +75,7 @@ class SignaturePane(Vertical):
         self.nothing_attaches = False
         self._has_function(True)
         self._when.display = signature.has_ends
+        self._when.ends = signature.ends
         roots = signature.in_order()
         self.field_tree = FieldTree(roots)
         self._prototype.function, self._prototype.where = signature.name, signature.where
@@ -113,6 +114,11 @@ class SignaturePane(Vertical):
     def has_ends(self) -> bool:
         """True while a function is shown, whose calls have an entry and an exit."""
         return self._signature is None or self._signature.has_ends
+
+    @property
+    def ends(self) -> tuple[ProbeEnds, ...]:
+        """Ends of a call that a probe on what is shown can record."""
+        return self._when.ends if self.has_ends else ()
 
     @property
     def fields(self) -> LineList:

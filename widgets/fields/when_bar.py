@@ -4,18 +4,13 @@ click.
 
 from __future__ import annotations
 
-from typing import Final
-
 from textual import events
 from textual.content import Content
 from textual.message import Message
 from textual.reactive import reactive
 from textual.widget import Widget
 
-from probes.probe import INSTRUCTION_ENDS, ProbeEnds
-
-CALL_ENDS: Final = tuple(when for when in ProbeEnds if when not in INSTRUCTION_ENDS)
-"""Ends whose values are ticked; probes on instructions that are found in the code are specified as text."""
+from probes.probe import CALL_ENDS, ProbeEnds
 
 
 class WhenBar(Widget):
@@ -27,6 +22,8 @@ class WhenBar(Widget):
 
     when: reactive[ProbeEnds] = reactive(ProbeEnds.ENTRY)
     """Chosen end."""
+    ends: reactive[tuple[ProbeEnds, ...]] = reactive(CALL_ENDS)
+    """Ends to choose from."""
 
     class Chosen(Message):
         """Sent when an end was clicked."""
@@ -38,7 +35,7 @@ class WhenBar(Widget):
     def render(self) -> Content:
         """Return the line; brackets mark the choice, as colour alone is not enough."""
         parts: list[tuple[str, str]] = [("when ", "dim")]
-        for when in CALL_ENDS:
+        for when in self.ends:
             is_chosen = when is self.when
             parts.append(
                 (f"[{when.value}]" if is_chosen else f" {when.value} ", "bold $text-accent" if is_chosen else "")
@@ -48,7 +45,7 @@ class WhenBar(Widget):
     def on_click(self, event: events.Click) -> None:
         """Choose the end under the mouse."""
         column = 5
-        for when in CALL_ENDS:
+        for when in self.ends:
             if column <= event.x < column + len(when.value) + 2:
                 self.post_message(self.Chosen(when))
             column += len(when.value) + 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from textual import events
 from textual.widgets import OptionList
 
 
@@ -12,6 +13,16 @@ class OptionRows(OptionList):
 
     def __init__(self) -> None:
         super().__init__(markup=False)
+
+    async def on_click(self, event: events.Click) -> None:
+        """Move the cursor on a click; take the option at a second one, as the rows of other lists do."""
+        event.prevent_default()  # a list of Textual takes it at the first
+        option = event.style.meta.get("option")
+        if option is None or self.get_option_at_index(option).disabled:
+            return
+        self.highlighted = option
+        if event.chain == 2:
+            self.action_select()
 
     def _move_page(self, direction: Literal[-1, 1]) -> None:
         """Move the cursor a page; not before a row is drawn, as `OptionList` does not know its lines then."""

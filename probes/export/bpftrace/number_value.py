@@ -122,7 +122,7 @@ def _pointer(expression: Expression, place: ValuePlace) -> str:
     if isinstance(expression, Register):
         if not re.fullmatch(r"[a-z0-9_]+", expression.name):
             raise CannotExport(f"{expression}: no register")
-        return f'reg("{expression.name}")'
+        return f'reg("{_register(expression.name)}")'
     if isinstance(expression, SymbolAddress):
         match = re.fullmatch(r"([A-Za-z_][A-Za-z0-9_]*)([+-]\d+)?", expression.text)
         if match is None or place.user:
@@ -148,3 +148,8 @@ def _offset(expression: Dereference) -> int:
 
 def _plus(base: str, offset: int) -> str:
     return f"{base} {'-' if offset < 0 else '+'} {abs(offset)}" if offset else base
+
+
+def _register(name: str) -> str:
+    """Return bpftrace's name of a register: of arm64 `x0` to `x29` and `lr` are `r0` to `r30` there."""
+    return "r30" if name == "lr" else re.sub(r"^x(?=\d+$)", "r", name)

@@ -105,6 +105,12 @@ def test_every_kernel_has_an_entry_and_an_exit(dialect: str, kernel_name: str) -
         assert text.startswith("kprobe_event=p:pw_x/vfs_read__entry,vfs_read,") and line in text
 
 
+def test_bpftrace_has_its_own_names_of_the_registers_of_arm64() -> None:
+    text = text_of("bpftrace", "p vfs_read %x0 %x19 %sp %lr", "arm64")
+    assert re.findall(r'reg\("(\w+)"\)', text) == ["r0", "r19", "sp", "r30"]
+    assert re.findall(r'reg\("(\w+)"\)', text_of("bpftrace", "p vfs_read %di %r8")) == ["di", "r8"]
+
+
 def test_shell_scripts_choose_their_group_when_they_run() -> None:
     for name in SCRIPTS:
         text = text_of(name, "f vfs_read%both count $retval")

@@ -264,19 +264,24 @@ def _commands() -> argparse.ArgumentParser:
 
 
 def _about_the_kernel(printing: Callable[[str, str], argparse.ArgumentParser]) -> None:
-    sub = printing("list", "List functions, tracepoints and events, and the kinds of probes that can attach to them.")
+    sub = printing(
+        "list",
+        "List functions, tracepoints, events and places in programs, and the kinds of probes that attach there.",
+    )
     sub.add_argument(
         "pattern",
         nargs="?",
         default="",
-        help="words that the name must hold, in any order; user_events/ lists events that programs registered",
+        help="words that the name must hold, in any order; user_events/ lists events that programs registered; "
+        "/usr/bin/bash:read or libc:mall lists functions and static probes of a program, by path or name",
     )
     sub.add_argument(
         "--kind",
         action="append",
         choices=[kind.value for kind in PlaceKind],
         default=[],
-        help="of this kind only; more than once: of these; syscall: the events of system calls",
+        help="of this kind only; more than once: of these; syscall: the events of system calls; usdt: the static "
+        "probes of a program",
     )
     sub.add_argument("--limit", type=types.natural, default=0, metavar="N", help="at most N (0: all)")
     sub = printing(

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from functools import cache
 
+from events.names.function_choice import is_typed_place
 from events.names.place_kinds import PlaceKind, kind_of_place
 from kernel.attach.explain import AttachExplainer
 from kernel.connection.kernel_info import KernelInfo
@@ -29,7 +30,7 @@ def run(arguments: argparse.Namespace) -> int:
         if is_about_programs(arguments.pattern):
             return _list_program_events(info, arguments)
         with waiting("reading functions and types"):
-            wanted = _matching(info, arguments)
+            wanted = _in_programs(info, arguments) or _matching(info, arguments)
         if not wanted:
             print(f"probewright: {_nothing(arguments, info)}", file=sys.stderr)
         functions = [name for name in wanted if kind_of_place(name) is PlaceKind.FUNCTION]
@@ -37,7 +38,7 @@ def run(arguments: argparse.Namespace) -> int:
         if functions and attaching.near:
             with waiting("reading symbols"):
                 attaching.attachability(functions[0])  # from here on the reasons are exact
-        sys.stdout.writelines(_lines(wanted, info.catalog.survey(functions), json=arguments.json))
+        sys.stdout.writelines(_lines(info, wanted, info.catalog.survey(functions), json=arguments.json))
         require_connection(info)
         return DONE if wanted else REFUSED
     finally:
@@ -55,7 +56,23 @@ def _matching(info: KernelInfo, arguments: argparse.Namespace) -> list[str]:
     return list(names[: arguments.limit or len(names)])
 
 
-def _lines(names: Sequence[str], survey: AttachabilitySurvey, *, json: bool) -> Iterator[str]:
+def _in_programs(info: KernelInfo, arguments: argparse.Namespace) -> list[str]:
+    """Return the places of the program that the pattern names, `/usr/bin/bash:read`, or the programs of that name."""
+    programs, text = info.programs, arguments.pattern.strip()
+    if programs is None or not text or is_typed_place(text):
+        return []
+    if text.startswith("/") or ":" in text or not arguments.kind or PlaceKind.PROGRAM in arguments.kind:
+        programs.learn(text)
+    found = programs.search(text, sys.maxsize)
+    if found is None:
+        return []
+    names = list(found.names) if found.of_program else [*_matching(info, arguments), *found.names]
+    if arguments.kind:
+        names = [name for name in names if kind_of_place(name) in arguments.kind]
+    return names[: arguments.limit or len(names)]
+
+
+def _lines(info: KernelInfo, names: Sequence[str], survey: AttachabilitySurvey, *, json: bool) -> Iterator[str]:
     """Yield the lines of places; `survey`: of the functions among them."""
     # Most functions take every probe and need no reason.
     usual, alike = frozenset[str]() if json else survey.traced, f" {_letters(ALL)}\n"
@@ -65,7 +82,7 @@ def _lines(names: Sequence[str], survey: AttachabilitySurvey, *, json: bool) -> 
         elif kind_of_place(name) is PlaceKind.FUNCTION:
             yield (_json if json else _text)(survey.attachability(name))
         else:
-            yield (_place_json if json else _place_text)(name)
+            yield (_place_json if json else _place_text)(name, _about(info, name))
 
 
 def _list_program_events(info: KernelInfo, arguments: argparse.Namespace) -> int:
@@ -103,20 +120,30 @@ def _text(about: Attachability) -> str:
     return plain(f"{about.name:<48} {_letters(about.kinds):<6}{where}  {about.text}".rstrip()) + "\n"
 
 
-def _place_json(name: str) -> str:
-    """Return the line of a tracepoint or event as JSON."""
-    kinds = sorted(map(str, place_row(name).kinds))
-    value = {"name": name, "place": kind_of_place(name), "module": None, "kinds": kinds, "reason": None}
+def _about(info: KernelInfo, name: str) -> str:
+    """Return the number of arguments of a static probe of a program, with their types; empty: it is none."""
+    return info.programs.arguments_text(name) if info.programs is not None else ""
+
+
+def _place_json(name: str, about: str) -> str:
+    """Return the line of a place that is no function of the kernel as JSON."""
+    kind, kinds = kind_of_place(name), sorted(map(str, place_row(name).kinds))
+    value: dict[str, object] = {"name": name, "place": kind, "module": None, "kinds": kinds, "reason": None}
+    if kind is PlaceKind.USDT:
+        value["arguments"] = about.partition(": ")[2].split()
     return f"{json_line(value)}\n"
 
 
-def _place_text(name: str) -> str:
-    """Return the line of a tracepoint or event for people."""
-    return plain(f"{name:<48} {_letters(place_row(name).kinds):<6}  {kind_of_place(name)}") + "\n"
+def _place_text(name: str, about: str) -> str:
+    """Return the line of a place that is no function of the kernel for people."""
+    line = f"{name:<48} {_letters(place_row(name).kinds):<6}  {kind_of_place(name)}  {about}"
+    return plain(line.rstrip()) + "\n"
 
 
 def _nothing(arguments: argparse.Namespace, info: KernelInfo) -> str:
     """Return the message for an empty list; without a function none can be read at all."""
+    if (found := info.programs and info.programs.search(arguments.pattern.strip(), 1)) and found.note:
+        return found.note
     if not info.places.names:
         return "no functions can be read here; `doctor` says why"
     *others, last = arguments.kind or [kind for kind, indices in info.places.ranges.items() if indices]
