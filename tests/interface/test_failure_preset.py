@@ -107,3 +107,23 @@ async def test_on_a_kernel_its_calls_are_traced(kernel_only, monkeypatch):
         assert planner is app.planner
         assert (plan.roots, plan.returns, plan.irqs) == (("__x64_sys_openat", "vfs_open"), True, False)
         await until(lambda: isinstance(app.places.live.views.current, FailuresView), pilot)
+
+
+async def test_another_target_has_all_its_failures(failures, tmp_path):
+    """What was asked for of one recording is not asked for of the next."""
+    other = tmp_path / "other.pwr"
+    other.write_bytes(failures.read_bytes())
+    app = application(failures)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await open_events(app, pilot)
+        await choose(app, pilot, error="ENXIO")
+        await until(lambda: isinstance(app.places.live.views.current, FailuresView), pilot)
+        view = app.places.live.views.current
+        await until(lambda: read(view) and len(view._groups) == 1, pilot)
+        await pilot.press("e")
+        before = app.planner
+        app.open_target(str(other))
+        await until(lambda: app.planner is not None and app.planner is not before, pilot)
+        await open_events(app, pilot)
+        await pilot.press("E")
+        await until(lambda: read(view) and len(view._groups) > 10, pilot)

@@ -299,7 +299,8 @@ class LiveScreen(Screen[None]):
         from probes.presets.failure_request import failure_request
 
         view = cast("FailuresView", await self.views.made("failures"))
-        view.choose(failure_request(picked.preset, picked.given)._replace(calls=picked.functions))
+        request = failure_request(picked.preset, picked.given)._replace(calls=picked.functions)
+        view.choose(request, self.bench.planner)
         await self.action_view("failures")
         if told := view.choice:
 

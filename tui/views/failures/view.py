@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from events.search.filtered_rows import FilteredRows
     from events.store.store import Store
+    from kernel.connection.planner import Planner
     from kernel.watch.watch import Watch
     from probes.plans.plan import Plan
     from probes.presets.failure_request import FailureRequest
@@ -52,11 +53,16 @@ class FailuresView(TableView):
         self._groups: list[FailureGroup] = []
         """Groups of the rows on the screen."""
         self._request: FailureRequest | None = None
+        self._planner: Planner | None = None
+        """The connection that the request is for."""
 
-    def choose(self, request: FailureRequest | None) -> None:
-        """Show only failures of some functions with some errors; None: all of the graph."""
-        self._request = request
+    def choose(self, request: FailureRequest | None, planner: Planner | None = None) -> None:
+        """Show only failures of some functions with some errors, on a target; None: all of the graph."""
+        self._request, self._planner = request, planner
         self.forget()
+
+    def _request_for(self, watch: Watch) -> FailureRequest | None:
+        return self._request if watch.planner is self._planner else None
 
     @property
     def choice(self) -> str:
@@ -84,7 +90,7 @@ class FailuresView(TableView):
         calls = CallTexts(watch, store)
         calls.learn()
         self._watch = watch
-        request = wanted_failures(watch, self._request)
+        request = wanted_failures(watch, self._request_for(watch))
         chosen = chooser(request.calls, watch.info)
         self._model = FailureModel(watch, store, self._names, calls, chosen, request.errnos, passing=passing)
         self._show(self._model)
@@ -154,14 +160,14 @@ class FailuresView(TableView):
         if state := note_of_recording(watch):
             return state
         left_out = "" if watch.live else note_of(watch)
-        errors = error_words(wanted_failures(watch, self._request).errnos)
+        errors = error_words(wanted_failures(watch, self._request_for(watch)).errnos)
         return ", ".join(filter(None, (summary_line(self._model), errors, note_of_gap(watch), left_out)))
 
     def export_table(self, watch: Watch, store: Store) -> ViewTable:
         """Return the table of the failures that are chosen."""
         from tui.output.view_tables import FailuresTable
 
-        return FailuresTable(watch, store, self.filter, self._request)
+        return FailuresTable(watch, store, self.filter, self._request_for(watch))
 
     def chain(self, row: int) -> tuple[str, Sequence[TableLine]] | None:
         """Return the calls of an example, the first failure marked; None: there is no such row."""
