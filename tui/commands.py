@@ -171,7 +171,7 @@ COMMANDS = (
         "view('timeline')",
         "l",
         "Time line",
-        "Show all events on a line of time, by event, CPU or task, with the cursor on the event that it was on.",
+        "Show all events on a line of time, by event, CPU, task or function, with the cursor on its event.",
         "live",
     ),
     Command(

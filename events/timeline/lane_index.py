@@ -1,4 +1,4 @@
-"""Find the rows of each kind of event, CPU or task without a search: 8 bytes a row, added as they arrive.
+"""Find the rows of each kind of event, CPU, task or function without a search: 8 bytes a row, added as they arrive.
 
 The number of rows of a lane in any interval is then two binary searches, however many rows there are.
 """
@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from events.clocks.boots import task_key
-from events.store.columns import PIECE, Columns, Ints, Mask
+from events.format import EventFormat, Field
+from events.store.columns import PIECE, Columns, Ints, Mask, is_number
 from events.store.outage_mark import is_mark
 
 if TYPE_CHECKING:
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
 
 _FEW: Final = 8
 """Lanes in a piece up to which each is searched for by itself, which costs less than to sort the rows."""
+_TRACER: Final = ("ftrace/funcgraph_", "ftrace/fgraph_")
+"""Beginnings of the paths of the function_graph tracer's calls."""
+_BOOT_SHIFT: Final = 48
+_ADDRESS: Final = (1 << 64) - 1
 _LEAST: Final = 64
 """Numbers that a new array has room for."""
 
@@ -32,6 +37,8 @@ class LaneKind(enum.StrEnum):
     EVENT = "event"
     CPU = "CPU"
     TASK = "task"
+    FUNCTION = "function"
+    """Function whose address an event has (probes on several functions, the tracer's calls); else the event."""
 
     @property
     def after(self) -> LaneKind:
@@ -85,7 +92,9 @@ class LaneIndex:
         self.kind = kind
         self.passing = passing
         self.lanes: dict[int, RisingNumbers] = {}
-        """Rows by format id, CPU or `events.clocks.boots.task_key`."""
+        """Rows by format id, CPU, `events.clocks.boots.task_key`, or a key of `functions`."""
+        self.functions: dict[int, tuple[int, int]] = {}
+        """Address of each function and the boot that it is of, by key."""
         self.marks: list[int] = []
         """Rows of the marks of outages."""
         self.text_names: dict[int, str] = {}
@@ -144,6 +153,8 @@ class LaneIndex:
             keys = columns.cpus.take(columns.slabs).astype(np.int64)
         else:
             keys = columns.run.ids.astype(np.int64)
+            if self.kind is LaneKind.FUNCTION:
+                self._set_functions(columns, keys)
         for place in np.flatnonzero(columns.is_text).tolist():
             record = self.store.record(columns.first + place)
             if is_mark(record):
@@ -155,6 +166,20 @@ class LaneIndex:
                 keys[place] = task_key(record.pid, self.store.boots.of(record.seq))
                 self.text_names[int(keys[place])] = record.comm
         return keys
+
+    def _set_functions(self, columns: Columns, keys: Ints) -> None:
+        """Replace the format ids of rows that have the address of a function by its key."""
+        for table in columns.tables.values():
+            if (field := _function_field(table.layout.format)) is None:
+                continue
+            boot = table.layout.format.boot
+            values, missing = table.column(field)
+            # Addresses of kernels have their upper bits alike: those of boots differ, and from format ids, too.
+            found = values.astype(np.int64) ^ (boot << _BOOT_SHIFT)
+            there = np.ones(len(found), np.bool_) if missing is None else ~missing
+            keys[table.places[there]] = found[there]
+            for key in np.unique(found[there]).tolist():
+                self.functions.setdefault(key, ((key ^ boot << _BOOT_SHIFT) & _ADDRESS, boot))
 
     # -- what is between rows ----------------------------------------------------------------------------------------
 
@@ -206,6 +231,13 @@ class LaneIndex:
             return seq if seq >= self.store.first_seq else None
         found = [self._all] if keys is None else [self.lanes.get(key) for key in keys]
         return _extreme(max, (_before(one.view, start) for one in found if one is not None), lambda _: True)
+
+
+def _function_field(fmt: EventFormat) -> Field | None:
+    """Return the field with the function's address; None: the event is on one function, or on none."""
+    if fmt.function is not None or not fmt.path.startswith(_TRACER):
+        return fmt.function
+    return next((field for field in fmt.fields if field.name == "func" and is_number(field)), None)
 
 
 def _next(view: Ints, start: int) -> int | None:

@@ -12,10 +12,11 @@ from typing import ClassVar, NamedTuple
 
 from events.format import EventFormat
 from kernel.connection.planner import Planner
-from kernel.errors import KernelError, TargetUnusable
-from kernel.graph.exit_probes import ExitProbes, exit_probe_support
-from kernel.graph.function_graph import GraphTracing, open_graph, support
-from kernel.graph.program_tracer import ProgramSource, tracing_obstacle
+from kernel.errors import KernelError
+from kernel.graph.exit_probes import ExitProbes
+from kernel.graph.failure_means import ReturnMeans, return_means
+from kernel.graph.function_graph import GraphTracing, open_graph
+from kernel.graph.program_tracer import ProgramSource
 from kernel.guards.row_bounds import SCREEN, RowBounds
 from kernel.session.session import Session
 from kernel.target import Target
@@ -78,23 +79,14 @@ def failure_watch(planner: Planner, plan: GraphPlan, bounds: RowBounds = SCREEN)
 
     Raises TargetUnusable: none of them does on this kernel; TargetLost.
     """
-    info = planner.info
-    if not getattr(info.target, "gives_pages", True):
-        raise TargetUnusable(
-            f"{info.target.name}: return values need ring-buffer pages; without Python there they come as text",
-            "install python3 there",
-        )
-    tracer = support(info.target)
-    if tracer.usable and tracer.retval:
+    means = return_means(planner.info)
+    if means is ReturnMeans.TRACER:
         watch = graph_watch(planner, plan, bounds)
         return FailureWatch(watch, watch.begin, lambda: "")
-    if not tracing_obstacle(info):
-        source = ProgramSource(info, plan)
+    if means is ReturnMeans.PROGRAMS:
+        source = ProgramSource(planner.info, plan)
         watch = Watch(planner, bounds, source=source)
         return FailureWatch(watch, watch.begin, lambda: source.note)
-    if reason := exit_probe_support(info):
-        why = tracer.why_not or f"its call graph has no return values ({tracer.missing.get('retval', '')})"
-        raise TargetUnusable(f"{info.target.name}: {why}, {tracing_obstacle(info)}, and {reason}")
     watch = Watch(planner, bounds)
     probes = ExitProbes(watch, plan)
     return FailureWatch(watch, probes.begin, lambda: probes.note, lambda name: name in probes.callers_of_pointers)

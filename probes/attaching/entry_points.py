@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fnmatch
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from events.names.glob import Glob
@@ -40,6 +42,15 @@ def entry_names(call: str) -> tuple[str, ...]:
     """Return the names that the function of a system call may have, by architecture."""
     bare = call.removeprefix("sys_")
     return tuple(f"{prefix}{_ENTRY_NAMES.get(bare, bare)}" for prefix in SYSTEM_CALLS)
+
+
+def name_test(words: Iterable[str], facts: TargetFacts) -> Callable[[str], bool]:
+    """Return a test whether a function is meant by one of some words (see `entry_points`), by its name; also of
+    functions that can't be traced any more.
+    """
+    texts = tuple(words)
+    names = {name for word in texts for name in (*entry_points(word, facts), *entry_names(word))}
+    return lambda name: name in names or any(fnmatch.fnmatchcase(name, word) for word in texts)
 
 
 def nearest_entry_points(word: str, facts: TargetFacts) -> list[str]:

@@ -32,6 +32,8 @@ def _changes(before: Preset, after: Preset) -> Iterator[Change]:
     yield Change("view", before.view, after.view)
     yield Change("columns", ", ".join(before.columns), ", ".join(after.columns))
     yield Change("min_latency", before.min_latency, after.min_latency)
+    yield Change("calls", ", ".join(before.calls), ", ".join(after.calls))
+    yield Change("errno", before.errno, after.errno)
     yield from _probe_changes(before, after)
     names = dict.fromkeys(parameter.name for preset in (before, after) for parameter in preset.parameters)
     for name in names:

@@ -8,7 +8,9 @@ from typing import NamedTuple
 from probes.check import CheckResult
 from probes.command import Armable, parse_armable
 from probes.plans.plan import Plan
-from probes.presets.schema import Preset
+from probes.presets.errors import PresetError
+from probes.presets.failure_request import only_traces
+from probes.presets.schema import Preset, PresetView
 from probes.presets.substitute import substitute
 from probes.verdict import Verdict
 
@@ -55,7 +57,9 @@ class PresetJudgement(NamedTuple):
 def judge(
     preset: Preset, given: Mapping[str, str], check: Callable[[Armable], CheckResult], machine: str = ""
 ) -> PresetJudgement:
-    """Judge each probe of a preset on a target. Raises PresetError where a value is missing or invalid.
+    """Judge each probe of a preset on a target.
+
+    Raises PresetError where a value is missing or invalid, or the preset traces calls and so has no probes.
 
     Args:
         preset: the preset to arm.
@@ -63,6 +67,8 @@ def judge(
         check: checks a probe on the target, as `kernel.connection.planner.Planner.check` does.
         machine: `uname -m` of the target, which determines system call numbers; empty: unknown.
     """
+    if preset.view is PresetView.FAILURES:
+        raise PresetError(only_traces(preset))
     return PresetJudgement(tuple(_judge_alternatives(texts, check) for texts in substitute(preset, given, machine)))
 
 

@@ -23,7 +23,7 @@ from probes.syntax.text import collapsed
 
 _KEYS = (
     *("version", "name", "title", "question", "tags", "description"),
-    *("parameters", "probes", "view", "columns", "min_latency"),
+    *("parameters", "probes", "view", "columns", "min_latency", "calls", "errno"),
 )
 _PARAMETER_KEYS = ("type", "default", "help")
 
@@ -60,6 +60,8 @@ class _Reader:
         return Preset(
             name=name,
             title=self._line(plain, "title"),
+            calls=self._calls(plain, parameters),
+            errno=self._errno(plain, parameters),
             probes=self._probes(plain, parameters),
             question=self._line(plain, "question", ""),
             tags=self._words(plain, "tags"),
@@ -130,6 +132,37 @@ class _Reader:
                 raise self._error(str(error), "min_latency") from None
         return text
 
+    def _calls(self, plain: Mapping[str, Any], parameters: Sequence[Parameter]) -> tuple[str, ...]:
+        calls, view = self._words(plain, "calls"), self._view(plain)
+        if view is not PresetView.FAILURES:
+            if calls:
+                raise self._error('calls are for view = "failures"', "calls")
+            return ()
+        if not calls:
+            raise self._error('view = "failures" needs the calls that may fail: calls = ["openat"]', "view")
+        for word in calls:
+            self._check_word(word, ParameterType.CALL, "calls", parameters)
+        return calls
+
+    def _errno(self, plain: Mapping[str, Any], parameters: Sequence[Parameter]) -> str:
+        text = self._word(plain, "errno", "").strip()
+        if text and self._view(plain) is not PresetView.FAILURES:
+            raise self._error('errno is for view = "failures"', "errno")
+        if text:
+            self._check_word(text, ParameterType.ERRNO, "errno", parameters)
+        return text
+
+    def _check_word(self, text: str, kind: ParameterType, key: str, parameters: Sequence[Parameter]) -> None:
+        """Check a value of a type, or a parameter of that type in its place. Raises PresetError."""
+        match = PLACEHOLDER.fullmatch(text)
+        if match is None:
+            try:
+                check_value(Parameter(key, kind), text)
+            except PresetError as error:
+                raise self._error(str(error), key) from None
+        elif match[1] not in [parameter.name for parameter in parameters if parameter.type is kind]:
+            raise self._error(f"no parameter of type {kind} is named {ascii(match[1])[1:-1]}", key)
+
     def _parameters(self, table: Any) -> tuple[Parameter, ...]:  # noqa: ANN401 - as the file has it
         if not isinstance(table, Mapping):
             raise self._error("parameters are tables: [parameters.NAME]", "parameters")
@@ -159,6 +192,10 @@ class _Reader:
 
     def _probes(self, plain: Mapping[str, Any], parameters: Iterable[Parameter]) -> tuple[tuple[str, ...], ...]:
         probes_value = plain.get("probes")
+        if self._view(plain) is PresetView.FAILURES:
+            if probes_value is not None:
+                raise self._error('view = "failures" traces calls: it takes no probes', "probes")
+            return ()
         if not isinstance(probes_value, list) or not probes_value:
             raise self._error('probes is a list of specifications: ["f vfs_read count"]', "probes")
         names = [parameter.name for parameter in parameters]

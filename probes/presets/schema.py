@@ -23,6 +23,8 @@ class PresetView(enum.StrEnum):
     EVENTS = "events"
     CALLS = "calls"
     SUMMARY = "summary"
+    FAILURES = "failures"
+    """First failures of traced calls: such a preset has no probes."""
 
 
 class ParameterType(enum.StrEnum):
@@ -38,6 +40,8 @@ class ParameterType(enum.StrEnum):
     """Name of a task: at most 15 bytes."""
     SYSCALL = "syscall"
     """System call, as `openat` or its number; in a specification the number on the target's architecture."""
+    CALL = "call"
+    """System calls or functions whose calls are traced, as `openat`, `vfs_open` or `vfs_*`; several with commas."""
     ERRNO = "errno"
     """Error, as `EACCES` or 13, with or without a minus; in a specification negative, as functions return it."""
 
@@ -55,13 +59,14 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """Preset: probes that answer a question, with parameters and a view."""
+    """Preset: probes, or traced calls, that answer a question, with parameters and a view."""
 
     name: str
     title: str
     """Title, a single line."""
     probes: tuple[tuple[str, ...], ...]
-    """Specifications with parameters, alternatives for each probe; the first that the kernel accepts is armed."""
+    """Specifications with parameters, alternatives for each probe; the first that the kernel accepts is armed. None
+    with the view of failures."""
     question: str = ""
     """Question that the preset answers."""
     tags: tuple[str, ...] = ()
@@ -72,6 +77,10 @@ class Preset:
     """Fields to show; none: all."""
     min_latency: str = ""
     """Shortest latency of the calls shown: a duration, or `${name}`; empty: all calls are shown."""
+    calls: tuple[str, ...] = ()
+    """System calls and functions that are traced, with the view of failures: names, patterns or `${name}`."""
+    errno: str = ""
+    """Error of the failures shown: a name, or `${name}`; empty: every error."""
 
     def parameter(self, name: str) -> Parameter | None:
         """Return the parameter of a name; None: there is none."""

@@ -84,4 +84,6 @@ def _text_of(name: str, preset: Preset | None) -> str:
     if preset is None:
         return name.lower()
     probes = (text for texts in preset.probes for text in texts)
-    return " ".join((name, preset.title, preset.question, preset.description, *preset.tags, *probes)).lower()
+    return " ".join(
+        (name, preset.title, preset.question, preset.description, *preset.tags, *probes, *preset.calls)
+    ).lower()

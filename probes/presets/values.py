@@ -27,6 +27,8 @@ MAX_TEXT = 255
 _UNITS = {"": 1, "ns": 1, "us": 1_000, "µs": 1_000, "ms": 1_000_000, "s": 1_000_000_000, "m": 60_000_000_000}
 _DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*(ns|us|µs|ms|s|m)?")
 _NUMBER = re.compile(r"[+-]?(?:0x[0-9a-fA-F]+|[0-9]+)")
+_CALLS = re.compile(r"[A-Za-z0-9_.*?,\[\]-]+")
+"""Names and patterns of functions with commas between them."""
 _BARE = re.compile(r"[A-Za-z0-9_./@+,=~-]+")
 
 
@@ -68,6 +70,8 @@ def value_text(parameter: Parameter, typed: str, *, quoted: bool, machine: str =
         return str(_call(parameter, typed, machine))
     if parameter.type is ParameterType.ERRNO:
         return str(_error(parameter, typed))
+    if parameter.type is ParameterType.CALL:
+        return f'"{_calls_text(parameter, typed)}"' if quoted else _calls_text(parameter, typed)
     if parameter.type in (ParameterType.INT, ParameterType.DURATION, ParameterType.PID):
         return str(number_of(parameter, typed))
     _check_text(parameter, typed)
@@ -95,6 +99,16 @@ def _call(parameter: Parameter, typed: str, machine: str) -> int:
             else "say its number: names are not known for this machine"
         )
     raise _invalid(parameter, typed, reason)
+
+
+def _calls_text(parameter: Parameter, typed: str) -> str:
+    """Return names of calls without blanks. Raises PresetError."""
+    names = [name.strip() for name in typed.split(",") if name.strip()]
+    text = ",".join(names)
+    if not _CALLS.fullmatch(text):
+        raise _invalid(parameter, typed, "say a system call or a function, as openat, vfs_open or vfs_*")
+    _check_text(parameter, text)
+    return text
 
 
 def _error(parameter: Parameter, typed: str) -> int:

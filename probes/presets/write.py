@@ -68,6 +68,8 @@ def _plain(preset: Preset) -> dict[str, Any]:
         "view": str(preset.view) if preset.view is not PresetView.EVENTS else "",
         "columns": list(preset.columns),
         "min_latency": preset.min_latency,
+        "calls": list(preset.calls),
+        "errno": preset.errno,
         "probes": [texts[0] if len(texts) == 1 else list(texts) for texts in preset.probes],
         "parameters": {parameter.name: _parameter(parameter) for parameter in preset.parameters},
     }

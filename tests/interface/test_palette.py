@@ -10,6 +10,8 @@ from tests.interface.test_app import application, recording
 from tests.interface.test_typing import at_events
 from tests.interface.widget_host import Host, screen_text, until
 from tui.app.palette import Palette
+from tui.dialogs.preset_screen import PresetScreen
+from widgets.dialogs.preset_chooser import PresetChooser
 from widgets.lists.option_rows import OptionRows
 
 __all__ = ["recording"]
@@ -106,3 +108,31 @@ async def test_the_palette_has_keys_and_the_commands_of_this_place_first(recordi
 def names(app) -> list[str]:
     """The commands of the list."""
     return [str(option.hit.text) for option in app.screen.query_one(OptionList).options]
+
+
+@pytest.mark.parametrize("words", ["returned this error", "which function returned this error first?"])
+async def test_a_question_of_a_preset_leads_to_it(recording, words):
+    app = application(recording)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await at_events(app, pilot)
+        await pilot.press("ctrl+p")
+        await until(lambda: isinstance(app.focused, Input), pilot)
+        await pilot.press(*words)
+        await until(lambda: any("error first?  f5" in line for line in screen_text(app)), pilot)
+        await until(lambda: app.screen.query_one(CommandList).option_count == 1, pilot)
+        await pilot.press("enter")
+        await until(lambda: isinstance(app.screen, PresetScreen), pilot)
+        chooser = app.screen.query_one(PresetChooser)
+        await until(lambda: chooser.current is not None and chooser.current.name == "first-failure", pilot)
+
+
+async def test_a_command_stands_before_presets_with_the_same_word(recording):
+    app = application(recording)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await at_events(app, pilot)
+        await pilot.press("ctrl+p")
+        await until(lambda: isinstance(app.focused, Input), pilot)
+        await pilot.press(*"fail")
+        await until(lambda: any("fail, and with which error?" in line for line in screen_text(app)), pilot)
+        rows = [line for line in screen_text(app) if "Failures" in line or "which error?" in line]
+        assert "Failures" in rows[0] and "which error?" in rows[1]

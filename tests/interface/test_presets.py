@@ -294,7 +294,7 @@ async def test_one_that_comes_along_is_copied_before_it_is_edited_and_read_again
 
 async def test_those_that_the_target_cannot_answer_say_so_in_the_list(recording):
     app = application(recording)
-    async with app.run_test(size=(120, 40)) as pilot:
+    async with app.run_test(size=(120, 50)) as pilot:
         chooser = await open_presets(app, pilot)
         rows = len(decisions.listed())
         await until(lambda: sum("✗" in line for line in screen_text(app)) >= rows - 1, pilot)

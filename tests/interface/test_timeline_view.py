@@ -11,8 +11,10 @@ from events.names.event_names import event_name
 from events.store.outage_mark import task_text
 from kernel.connection.open_target import shipped_recording
 from tests.export_recordings import recording
+from tests.graph_recordings import graph_recording
 from tests.interface.test_app import application
 from tests.interface.widget_host import screen_text, until
+from tests.pattern_recording import FUNCTIONS, pattern_recording
 from tui.views.timeline.view import TimelineView
 
 SIZES = [(80, 24), (120, 40), (200, 60)]
@@ -60,11 +62,14 @@ async def test_each_lane_has_its_events_in_their_cells(size):
             "event": lambda record: event_name(record.event),
             "CPU": lambda record: f"CPU {record.cpu}",
             "task": lambda record: task_text(record.comm, record.pid, ""),
+            "function": lambda record: event_name(record.event).rpartition("__")[0],
         }
         for kind in names:
             assert view.model.kind == view.shot.lanes[0].kind == kind
             shown_kinds = dict.fromkeys(lane.kind for lane in view.shot.lanes)
-            assert kind == "task" or size == SIZES[0] or len(shown_kinds) == len(names), "all that has room is shown"
+            assert "function" not in shown_kinds or kind == "function", "it is much the same as by event"
+            others = len(names) - (kind != "function")
+            assert kind == "task" or size == SIZES[0] or len(shown_kinds) == others, "all that has room is shown"
             for one in shown_kinds:
                 check_lanes(view, every, one, names[one])
             text = "\n".join(screen_text(app))
@@ -273,3 +278,30 @@ async def test_a_name_is_clicked_for_its_lane_alone():
         await settled(view, pilot)
         assert view.row == 2
         assert view.navigation.cursor == place
+
+
+async def test_functions_of_one_probe_have_a_lane_each(tmp_path):
+    """The probes of the recording, as if they had been on several functions: it is their addresses that are named."""
+    app = application(pattern_recording(tmp_path / "patterns.pwr"))
+    async with app.run_test(size=(120, 40)) as pilot:
+        view = await shown(app, pilot)
+        await until(lambda: app.planner.info.loaded_symbols is not None, pilot)
+        await press(view, pilot, "v", "v", "v")
+        assert view.model.kind == "function" and "by function" in "\n".join(screen_text(app))
+        await until(
+            lambda: {lane.name for lane in view.shot.lanes if lane.kind == "function"} == set(FUNCTIONS), pilot
+        )
+        assert view.model.index.functions
+        totals = Counter(event_name(record.event).rpartition("__")[0] for record in records(app))
+        assert {lane.name: lane.total for lane in view.shot.lanes if lane.kind == "function"} == totals
+
+
+async def test_calls_of_the_tracer_are_in_the_lanes_of_their_functions(tmp_path):
+    app = application(graph_recording(tmp_path / "graph.pwr", "failures"))
+    async with app.run_test(size=(120, 40)) as pilot:
+        view = await shown(app, pilot)
+        await until(lambda: app.planner.info.loaded_symbols is not None, pilot)
+        await press(view, pilot, "v", "v", "v")
+        await until(lambda: any(lane.name == "__x64_sys_openat" for lane in view.shot.lanes), pilot)
+        names = {lane.name for lane in view.shot.lanes if lane.kind == "function"}
+        assert not {name for name in names if name.startswith(("0x", "funcgraph"))}

@@ -214,6 +214,47 @@ def test_on_the_screen_the_errors_of_a_function_are_counted(guest: Guest, tmp_pa
 
 
 @on("7.2")
+def test_the_preset_says_which_function_returned_the_error_first(guest: Guest, tmp_path: Path) -> None:
+    """As a command, and in keys: F5, its question, a call, an error; `u` shows the other errors, too."""
+    env, file = ssh_to(guest, tmp_path), f"{tmp_path}/nowhere"
+    words = ("run", "first-failure", "openat", "-p", "error=ENOENT", "--json", "-t", address(guest))
+    done = run(*words, "--", "cat", file, env=env)
+    failed = [one for one in map(json.loads, done.out.splitlines()) if one["kind"] == "failure"]
+    assert done.status == 0, done.err
+    assert failed and all(failed_as(one, "ENOENT") for one in failed)
+    assert {plain(one["origin"]) for one in failed} <= PLANTED["ENOENT"][1]
+    with Tmux(screen_on(guest, tmp_path), 120, 40) as terminal:
+        terminal.wait(lambda screen: "functions" in screen and "armed 0" in screen)
+        terminal.press("F5")
+        terminal.wait(lambda screen: "presets" in screen and "first-failure" in screen)
+        terminal.press(*(key.replace(" ", "Space") for key in "which function returned this error first"))
+        terminal.wait(lambda screen: "calls of __x64_sys_openat with their return values, by" in screen)
+        terminal.press("Enter")
+        terminal.wait(lambda screen: "System call or function that fails" in screen)
+        terminal.press("Down")
+        terminal.press(*"ENOTDIR")
+        terminal.press("Enter")
+        terminal.wait(lambda screen: "[failures]" in screen and "tracing" in screen)
+
+        def failed_both(screen: str) -> bool:
+            guest.run("cat /nonexistent/file /etc/passwd/x 2>/dev/null || true")
+            return "link_path_walk" in screen
+
+        shown = terminal.wait(failed_both)
+        assert "ENOTDIR" in shown
+        assert "ENOENT" not in shown
+        assert "with ENOTDIR" in shown
+        terminal.press("u")
+        terminal.wait(lambda screen: "ENOENT" in screen and "step_into" in screen)
+        terminal.press("C-q")
+        terminal.wait(lambda screen: "[ended " in screen or "?" in screen)
+        if "[ended " not in terminal.screen():
+            terminal.press("Enter")
+        assert terminal.status() == 0
+    assert is_clean(guest), left(guest)
+
+
+@on("7.2")
 def test_what_can_not_be_asked_is_refused(guest: Guest, tmp_path: Path) -> None:
     env = ssh_to(guest, tmp_path)
     done = run("errors", "openta", "-t", address(guest), env=env)

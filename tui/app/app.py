@@ -62,6 +62,12 @@ def _commands_by_name() -> type[Provider]:
     return CommandsByName
 
 
+def _presets_by_question() -> type[Provider]:
+    from tui.app.palette import PresetsByQuestion
+
+    return PresetsByQuestion
+
+
 class Probewright(App[None]):
     """See the module. Keys and pasted text reach a widget through `keyboard` alone."""
 
@@ -69,7 +75,7 @@ class Probewright(App[None]):
     CSS = "Screen { layers: base; & VerticalScroll { scrollbar-size-vertical: 1; } }"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("app"), *why_not_bindings()]
     DEFAULT_MODE = "compose"
-    COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {_commands_by_name}
+    COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {_commands_by_name, _presets_by_question}
 
     notice_lines: var[tuple[Notice, ...]] = var(())
     """Notices that the footers (`widgets.footer`) show, the oldest first."""
@@ -380,17 +386,21 @@ class Probewright(App[None]):
         else:
             self.open_target(spec)
 
-    def action_presets(self) -> None:
+    def action_presets(self, name: str = "") -> None:
         def now_open() -> Planner | None:
             hosts = self.hosts.planner if self.hosts is not None and self.current_mode == "hosts" else None
             return hosts or self.planner
 
-        dialogs.choose_preset(self, now_open, self._arm_preset)
+        dialogs.choose_preset(self, now_open, self._arm_preset, name)
 
     def _arm_preset(self, picked: PickedPreset) -> None:
         """Arm all probes of a preset, and go to the view that it asks for; from the hosts' place on all of them."""
         if self.hosts is not None and self.current_mode == "hosts":
             self.hosts.arm_preset(picked)
+        elif picked.functions and self.planner is not None:
+            self.places.show_failures(picked)
+            if not self.planner.info.holds_events:
+                self.tracing.begin_failures(self.planner, picked.functions)
         else:
             self.places.show_preset(picked, partial(self.arming.arm_all, picked.probes))
 

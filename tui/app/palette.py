@@ -1,10 +1,14 @@
-"""Commands that the palette offers, with their keys: those whose names have the typed words, of this place first."""
+"""Commands that the palette offers, with their keys: those whose names have the typed words, of this place first.
+
+Behind them stand presets, by the words of their questions.
+"""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 from functools import partial
-from typing import Any, ClassVar, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 
 from textual import actions
 from textual.app import App, ComposeResult, SystemCommand
@@ -17,9 +21,15 @@ from tui.commands import COMMANDS
 from widgets.dialogs.help import shown_key
 from widgets.footer import KeyFooter
 from widgets.highlight import has_words
+from widgets.safe_text import safe
+
+if TYPE_CHECKING:
+    from widgets.dialogs.preset_chooser import ListedPreset
 
 _NAME: Final = 14
 """Columns of a name, before its key."""
+_LEAST: Final = 3
+"""Letters before presets are offered beside the commands."""
 
 
 class PaletteRow(NamedTuple):
@@ -103,3 +113,25 @@ class CommandsByName(Provider):
             if has_words(row.name, query.strip()):
                 shown = row.shown(matcher.highlight(row.name))
                 yield Hit((row.is_here + 1 / len(row.name)) / 2, shown, row.run, text=row.name, help=row.help)
+
+
+class PresetsByQuestion(Provider):
+    """Offers presets whose questions or names have all words of the query, behind the commands."""
+
+    _presets: tuple[ListedPreset, ...] = ()
+
+    async def startup(self) -> None:
+        """Read the presets."""
+        from tui.dialogs.preset_model import listed
+
+        self._presets = await asyncio.to_thread(listed)
+
+    async def search(self, query: str) -> Hits:
+        """Offer to look at a preset, and to choose it."""
+        matcher, key = self.matcher(query), next(command.keys for command in COMMANDS if command.action == "presets")
+        for one in self._presets if len(query.strip()) >= _LEAST else ():
+            question = safe(one.preset.question or one.preset.title) if one.preset is not None else ""
+            if question and has_words(f"{question} {one.name}", query.strip()):
+                shown = Content.assemble(matcher.highlight(question), "  ", (key, "bold $text-accent"))
+                run = partial(self.app.run_action, f"app.presets({one.name!r})")
+                yield Hit(1 / (2 + len(question)), shown, run, text=question, help=f"preset {one.name}")

@@ -131,6 +131,11 @@ class Places:
         arm()
         self._app.call_after_refresh(place.show_preset, picked)
 
+    def show_failures(self, picked: PickedPreset) -> None:
+        """Go to the failures that a preset asks for."""
+        place = self._go_live()
+        self._app.call_after_refresh(place.show_failures, picked)
+
     def _go_live(self) -> LiveScreen:
         place = self.make_live()
         self._app.switch_mode("live")

@@ -91,13 +91,19 @@ class TraceControl:
 
         def trace(depth: int | None) -> None:
             if depth is None:
-                self.begin(planner, GraphPlan((name,), irqs=False, returns=True))
+                self.begin_failures(planner, (name,))
                 return
             # Interrupts without a handler show by the functions in which they enter.
             plan = GraphPlan((name,), max_depth=depth, switches=True, interrupts=True, vectors=False)
             self.begin(planner, plan)
 
         dialogs.ask_depth(self._app, name, trace)
+
+    def begin_failures(self, planner: Planner, functions: tuple[str, ...]) -> None:
+        """Begin to trace the calls of functions with their return values, for the view of failures."""
+        from probes.plans.graph_plan import GraphPlan
+
+        self.begin(planner, GraphPlan(functions, irqs=False, returns=True))
 
     def begin(self, planner: Planner, plan: GraphPlan) -> None:
         """Begin to trace, and notify of how long that takes; on a recording say why not."""

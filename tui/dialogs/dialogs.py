@@ -74,16 +74,16 @@ def choose_recording(app: App[None], opened: str, chosen: Callable[[str], object
 
 
 def choose_preset(
-    app: App[None], planner: Callable[[], Planner | None], chosen: Callable[[PickedPreset], object]
+    app: App[None], planner: Callable[[], Planner | None], chosen: Callable[[PickedPreset], object], name: str = ""
 ) -> None:
-    """Ask for a preset for the target that `connection` returns; `chosen` gets its probes."""
+    """Ask for a preset for the target that `planner` returns; `chosen` gets its probes, `name` is searched first."""
     from tui.dialogs.preset_screen import PresetScreen
 
     def done(picked: PickedPreset | None) -> None:
         if picked is not None:
             chosen(picked)
 
-    app.push_screen(PresetScreen(planner), done)
+    app.push_screen(PresetScreen(planner, name), done)
 
 
 def save_preset(app: App[None], probe: Armable) -> None:

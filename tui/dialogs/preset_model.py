@@ -7,15 +7,17 @@ import shlex
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kernel.connection.kernel_info import KernelInfo
 from kernel.connection.planner import Planner
-from kernel.errors import KernelError
+from kernel.errors import KernelError, TargetUnusable
 from kernel.preset_files import Origin, PresetFile, Presets, read_text
 from kernel.recording.plans import readable_plans
 from kernel.recording.replay import is_recorded
 from probes.command import Armable
 from probes.presets.errors import PresetError
+from probes.presets.failure_request import failure_request
 from probes.presets.judge import PresetJudgement, judge
 from probes.presets.schema import NAME, Preset, PresetView
 from probes.presets.substitute import values_of
@@ -23,6 +25,9 @@ from probes.presets.write import new_text
 from tui.present.option_keys import BEHIND_DIALOG
 from widgets.dialogs.form import FormField
 from widgets.dialogs.preset_chooser import ListedPreset, PresetCheck
+
+if TYPE_CHECKING:
+    from kernel.graph.failure_means import FailureSource
 
 
 def listed() -> tuple[ListedPreset, ...]:
@@ -39,8 +44,12 @@ def passed_over() -> tuple[str, ...]:
     return Presets().passed_over
 
 
-def look(planner: Planner, preset: Preset, given: Mapping[str, str]) -> tuple[PresetCheck, PresetJudgement | None]:
+def look(
+    planner: Planner, preset: Preset, given: Mapping[str, str]
+) -> tuple[PresetCheck, PresetJudgement | FailureSource | None]:
     """Judge a preset on a target; asks the target, which may take long."""
+    if preset.view is PresetView.FAILURES:
+        return _look_at_calls(planner.info, preset, given)
     try:
         judgement = judge(preset, given, planner.check, planner.info.facts.machine)
     except PresetError as error:
@@ -59,6 +68,24 @@ def look(planner: Planner, preset: Preset, given: Mapping[str, str]) -> tuple[Pr
             return PresetCheck(False, f"{title}: {why}{hint}", (one.text,)), judgement
     lines = tuple(line for one in judgement.probes if one.plan for line in one.plan.lines or (one.text,))
     return PresetCheck(True, f"accepted by {title}", lines, judgement.losses), judgement
+
+
+def _look_at_calls(
+    info: KernelInfo, preset: Preset, given: Mapping[str, str]
+) -> tuple[PresetCheck, FailureSource | None]:
+    """Look whether a target can tell the first failures of a preset's calls."""
+    from kernel.graph.failure_means import failure_source
+
+    in_list = "not in this recording" if info.holds_events else ""
+    try:
+        request = failure_request(preset, given)
+        source = failure_source(info, request.calls)
+    except (PresetError, TargetUnusable) as error:
+        remedy = f"; {error.remedy}" if isinstance(error, TargetUnusable) and error.remedy else ""
+        return PresetCheck(False, f"{error}{remedy}", in_list=in_list), None
+    except KernelError as error:
+        return PresetCheck(False, f"the target can't be asked: {error}"), None
+    return PresetCheck(True, f"accepted by {info.facts.title}", (source.words,), source.losses), source
 
 
 def _not_recorded(info: KernelInfo, judgement: PresetJudgement) -> str:

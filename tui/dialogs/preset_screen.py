@@ -16,6 +16,7 @@ from textual.worker import get_current_worker
 from kernel.connection.planner import Planner
 from probes.command import Armable
 from probes.presets.errors import PresetError
+from probes.presets.judge import PresetJudgement
 from probes.presets.schema import Preset
 from tui.dialogs import preset_model
 from tui.present.ways_out import LEAVE_FOR_TARGET
@@ -37,6 +38,8 @@ class PickedPreset(NamedTuple):
     probes: tuple[Armable, ...]
     given: Mapping[str, str]
     """Values of its parameters."""
+    functions: tuple[str, ...] = ()
+    """Functions whose calls are traced, where the preset is of failures."""
 
 
 class PresetScreen(ModalScreen[PickedPreset | None]):
@@ -58,12 +61,12 @@ class PresetScreen(ModalScreen[PickedPreset | None]):
     WAITS_FOR_TARGET: ClassVar[bool] = True
     """Marks a dialog that stays when a target is opened: it asks the new target."""
 
-    def __init__(self, planner: Callable[[], Planner | None]) -> None:
-        """Take what gives the target that is open; None: none is yet."""
+    def __init__(self, planner: Callable[[], Planner | None], name: str = "") -> None:
+        """Take what gives the target that is open; None: none is yet. `name`: the preset that is searched first."""
         super().__init__()
         self._now_open = planner
         self._planner = planner()
-        self._chooser = PresetChooser()
+        self._chooser = PresetChooser(name)
         self._looked: dict[ListedPreset, PresetCheck] = {}
         self._one_at_a_time = threading.Lock()
         """Held while the target is asked: the preset under the cursor is not asked about twice."""
@@ -178,7 +181,10 @@ class PresetScreen(ModalScreen[PickedPreset | None]):
         if judgement is None or not looked.accepted:
             self.app.call_from_thread(self._refused, looked.verdict)
         else:
-            picked = PickedPreset(preset, tuple(one.probe for one in judgement.probes), values)
+            if isinstance(judgement, PresetJudgement):
+                picked = PickedPreset(preset, tuple(one.probe for one in judgement.probes), values)
+            else:
+                picked = PickedPreset(preset, (), values, judgement.functions)
             self.app.call_from_thread(self.dismiss, picked)
 
     def _refused(self, why: str) -> None:

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from tui.present.first_row import FirstRows, Preview
     from tui.views.compare.pane import ComparisonPane
     from tui.views.events.pane import EventsPane
+    from tui.views.failures.view import FailuresView
     from tui.views.summary.pane import SummaryPane
     from tui.views.summary.view import SummaryView
 
@@ -297,6 +298,22 @@ class LiveScreen(Screen[None]):
         """Show the rows of one event alone."""
         await self.action_view("events")
         self.filtering.replace(of_event(path))
+
+    async def show_failures(self, picked: PickedPreset) -> None:
+        """Show the first failures of the calls, and with the error, that a preset asks for."""
+        from probes.presets.failure_request import failure_request
+
+        view = cast("FailuresView", await self.views.made("failures"))
+        request = failure_request(picked.preset, picked.given)._replace(calls=picked.functions)
+        view.choose(request, self.bench.planner)
+        await self.action_view("failures")
+        if told := view.choice:
+
+            def take_back() -> None:
+                view.choose(None)
+                self.tick()
+
+            self.bench.undo.add(told, take_back)
 
     async def show_newest_of(self, events: Collection[str]) -> None:
         """Put the cursor on the newest event of some, by their paths, among the events."""

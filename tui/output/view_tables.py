@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from events.summary.summary import Summary
     from events.summary.values import FieldValues
     from kernel.watch.watch import Watch
+    from probes.presets.failure_request import FailureRequest
 
 
 class CallsTable(EventsTable):
@@ -182,16 +183,19 @@ class FailuresTable(EventsTable):
     name = "failures"
     _HEADS: Final = ("origin", "error", "count", "ambiguous", "calls", "comms", "example")
 
-    def __init__(self, watch: Watch, store: Store, chosen: Filter) -> None:
-        from tui.views.failures.model import FailureModel, chooser
+    def __init__(self, watch: Watch, store: Store, chosen: Filter, request: FailureRequest | None = None) -> None:
+        from tui.views.failures.model import FailureModel, chooser, wanted_failures
         from tui.views.graph.names import GraphNames
 
         super().__init__(watch, store, chosen)
-        plan = watch.graph_plan
-        passing = chosen.of(watch, store)
-        is_chosen = chooser(plan.roots if plan is not None and plan.returns else (), watch.info)
+        wanted = wanted_failures(watch, request)
         self._failures = FailureModel(
-            watch, store, GraphNames(watch.info, whole=True), is_chosen=is_chosen, passing=passing
+            watch,
+            store,
+            GraphNames(watch.info, whole=True),
+            is_chosen=chooser(wanted.calls, watch.info),
+            errnos=wanted.errnos,
+            passing=chosen.of(watch, store),
         )
 
     @property

@@ -121,13 +121,15 @@ class PresetChooser(Vertical):
     class EditRequested(Highlighted):
         """Request to edit the preset's file."""
 
-    def __init__(self) -> None:
+    def __init__(self, searched: str = "") -> None:
+        """Set the text that is searched first."""
         super().__init__()
         self.border_title = "presets"
         self._all: tuple[ListedPreset, ...] = ()
         self._moved = False
         """True if a key chose a row since the text was typed."""
         self._search = _Search("words, #tag")
+        self._search.value = searched
         self._checks: dict[ListedPreset, PresetCheck] = {}
         self._list = LineList(_Rows((), self._checks))
         self._list.can_focus = False

@@ -52,7 +52,7 @@ class TimelineChart(Widget, can_focus=True):
                 tooltip="Show half of the time around the cursor, or the selected interval"),
         Binding("minus", "act('out')", "Out", key_display="-", id="timeline.out", tooltip="Show twice the time"),
         Binding("0", "act('all')", "All", id="timeline.all", tooltip="Show all of the time, and follow what is new"),
-        Binding("v", "act('lanes')", "Lanes", id="timeline.lanes", tooltip="Lanes by event, by CPU, by task"),
+        Binding("v", "act('lanes')", "Lanes", id="timeline.lanes", tooltip="Lanes by event, CPU, task, function"),
         Binding("full_stop", "act('only')", "Only this", key_display=".", id="timeline.only",
                 tooltip="Only events of the selected interval, or of this cell, in all views"),
         Binding("space", "act('follow')", "Pause/follow", show=False, id="timeline.follow",

@@ -24,6 +24,7 @@ from events.timeline.lane_index import LaneIndex, LaneKind, RisingNumbers
 from events.timeline.time_window import TimeWindow
 from tests.events_data import entry, event, page
 from tests.pure.events.test_store import FORMAT
+from tui.views.timeline.lanes import FunctionNames, LaneGroup
 
 HEADER = HeaderPage()
 FORMATS = {number: parse_format(FORMAT.replace("ID: 700", f"ID: {number}").replace("ev", f"ev{number}", 1), "grp")
@@ -84,7 +85,9 @@ def lane_of(store: Store, kind: LaneKind, seq: int) -> int:
     record = store.record(seq)
     if kind is LaneKind.CPU:
         return record.cpu
-    return store.row(seq).id if kind is LaneKind.EVENT else record.pid | store.boots.of(seq) << 32
+    return (
+        store.row(seq).id if kind in (LaneKind.EVENT, LaneKind.FUNCTION) else record.pid | store.boots.of(seq) << 32
+    )
 
 
 @settings(max_examples=150)
@@ -235,3 +238,56 @@ def test_cells_of_spans_are_those_that_they_reach_into(window, spans, data):
         any(start < window.edge(cell + 1) and max(end, start + 1) > window.edge(cell) for start, end in spans)
         for cell in range(window.cells)
     ]
+
+
+PROBE_FORMAT = """name: reads
+ID: 710
+format:
+\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;
+\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;
+\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;
+\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;
+
+\tfield:unsigned long __probe_ip;\toffset:8;\tsize:8;\tsigned:0;
+
+print fmt: "(%lx)", REC->__probe_ip
+"""
+READ, WRITE = 0xFFFFFFFF81234560, 0xFFFFFFFF81239990
+IN_USER = 0x401000
+"""An address as a 32-bit kernel has it: its upper bits are 0."""
+
+
+def test_each_function_of_a_probe_on_several_has_a_lane():
+    fmt = parse_format(PROBE_FORMAT, "grp").with_function("func")
+    one = parse_format(PROBE_FORMAT.replace("710", "711"), "grp")
+    store = Store(Decoder({710: fmt, 711: one}, HEADER))
+    calls = [(710, READ), (710, WRITE), (711, READ), (710, READ), (710, IN_USER)], [(710, READ), (710, WRITE)]
+    for boot in calls:
+        data = b"".join(
+            event(entry(number, 1, address.to_bytes(8, "little")), int(n > 0))
+            for n, (number, address) in enumerate(boot)
+        )
+        store.feed(Batch((Chunk(0, page(100, data, HEADER)),), True))
+        store.begin_anew()
+        store.use({710: fmt, 711: one})
+    index = index_of(store, LaneKind.FUNCTION)
+    found = {index.functions.get(key, key): rows.view.tolist() for key, rows in index.lanes.items()}
+    assert found == {
+        (READ, 0): [0, 3],
+        (WRITE, 0): [1],
+        711: [2],
+        (IN_USER, 0): [4],
+        (READ, 1): [5],
+        (WRITE, 1): [6],
+    }
+    assert set(index.functions) < set(index.lanes)
+    names = FunctionNames(lambda address, boot: f"{address:x}/{boot}", lambda path: "" if path else "none")
+    group = LaneGroup(store, LaneKind.FUNCTION, None, names)
+    while group.index.backlog:
+        group.index.tick(0.0)
+    lanes = group.lanes(np.array([0, store.next_seq]), 9)
+    told = {(lane.name, lane.total) for lane in lanes}
+    assert told == {(f"{READ:x}/0", 2), (f"{WRITE:x}/0", 1), ("reads", 1), (f"{IN_USER:x}/0", 1)} | {
+        (f"{READ:x}/1", 1),
+        (f"{WRITE:x}/1", 1),
+    }

@@ -131,3 +131,45 @@ def test_a_recording_and_another_target_are_too_many(failures, capsys):
         parse([failures, "-t", "other.pwr", "--by", "event"])
     assert ended.value.code == 2
     assert f"two targets, {failures} and other.pwr" in capsys.readouterr().err
+
+
+def test_a_preset_of_failures_prints_what_errors_prints(failures, capsys):
+    words = objects(capsys, "openat", "--errno", "ENXIO", "-t", failures)
+    assert words
+    for asked in (("openat", "-p", "error=ENXIO"), ("-p", "call=openat", "-p", "error=enxio"), ("-p", "error=6")):
+        assert main(["run", "first-failure", *asked, "--json", "-t", failures]) == 0
+        assert [read_line(line) for line in capsys.readouterr().out.splitlines()] == words
+    assert main(["run", "first-failure", "rmdir", "unlinkat", "-t", failures]) == 0
+    assert "shmem_rmdir" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("run", "first-failure", "openat", "--by", "comm"), "not --by; `probewright errors` has more options"),
+        (("run", "first-failure", "openat", "-o", "x.csv"), "not --output"),
+        (("run", "first-failure", "open at"), "is no call"),
+        (("run", "first-failure", "-p", "error=ENONE"), "is no errno"),
+        (("run", "first-failure", "-p", "erorr=2"), "did you mean error"),
+        (("run", "first-failure", "-t", "local", "-t", "lab"), "traces calls on one --target"),
+        (("run", "f vfs_read count", "first-failure"), "traces calls, and has no probes"),
+        (("record", "first-failure", "-o", "x.pwr"), "`probewright errors openat -o FILE.pwr` records it"),
+        (("export", "--as", "sh", "first-failure"), "traces calls, and has no probes"),
+        (("boot", "first-failure"), "traces calls, and has no probes"),
+    ],
+)
+def test_what_a_preset_of_failures_can_not_do_is_said_before_a_target_is_opened(words, said, capsys, tmp_path):
+    nowhere = () if "-t" in words else ("-t", str(tmp_path / "nowhere.pwr"))
+    assert main([*words, *nowhere]) == 2
+    told = capsys.readouterr()
+    assert said in told.err
+    assert "nowhere" not in told.err
+
+
+def test_a_preset_of_failures_is_checked_against_a_target(failures, capsys):
+    assert main(["preset", "check", "first-failure", "-t", failures]) == 0
+    assert "calls of __x64_sys_openat with their return values, by the tracer" in capsys.readouterr().out
+    assert main(["preset", "check", "first-failure", "-p", "call=opnat", "--json", "-t", failures]) == 1
+    (told,) = [read_line(line) for line in capsys.readouterr().out.splitlines()]
+    assert (told["ok"], told["spec"], told["lowered"]) == (False, "opnat", [])
+    assert told["error"]["hint"].startswith("did you mean openat")

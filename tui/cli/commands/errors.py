@@ -74,6 +74,7 @@ def _usage_error(info: KernelInfo, arguments: argparse.Namespace) -> str:
 
 def _watch(planner: Planner, arguments: argparse.Namespace, command: CommandRun | None) -> FailureWatch:
     """Return the watch of the calls. Raises TargetUnusable, TargetLost."""
+    from kernel.graph.failure_means import functions_of
     from kernel.graph.watch import FailureWatch, failure_watch
 
     info = planner.info
@@ -83,24 +84,10 @@ def _watch(planner: Planner, arguments: argparse.Namespace, command: CommandRun 
     from kernel.guards.row_bounds import HEADLESS_GRAPH
     from probes.plans.graph_plan import GraphPlan
 
-    roots = tuple(name for word in arguments.functions for name in _functions(info, word))
+    roots = functions_of(info, arguments.functions)
     pids = (command.pid,) if command is not None else tuple(_threads(info, arguments.pids))
     plan = GraphPlan(roots, max_depth=arguments.depth, pids=pids, irqs=False, returns=True)
     return failure_watch(planner, plan, HEADLESS_GRAPH)
-
-
-def _functions(info: KernelInfo, word: str) -> tuple[str, ...]:
-    """Return the functions that a word means. Raises TargetUnusable."""
-    from probes.attaching.entry_points import entry_points, nearest_entry_points
-
-    found = entry_points(word, info.facts)
-    if not found:
-        nearest = nearest_entry_points(word, info.facts)
-        hint = f"did you mean {', '.join(nearest)}?" if nearest else "probewright list has the functions"
-        raise TargetUnusable(
-            f"{word}: {info.target.name} has no such system call or function that can be traced", hint
-        )
-    return found
 
 
 def _threads(info: KernelInfo, pids: list[int]) -> Iterator[int]:

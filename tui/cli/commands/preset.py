@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, replace
 
+from kernel.connection.kernel_info import KernelInfo
 from kernel.connection.planner import Planner
+from kernel.errors import TargetUnusable
 from kernel.preset_files import Origin, PresetFile, Presets, read_text
 from probes.presets.diff import difference
+from probes.presets.failure_request import failure_request
 from probes.presets.judge import ProbeJudgement, judge
-from probes.presets.schema import Preset
+from probes.presets.schema import Preset, PresetView
 from probes.presets.search import ranked
 from probes.presets.write import new_text
 from probes.syntax.text import collapsed
@@ -80,6 +83,9 @@ def _check(arguments: argparse.Namespace) -> int:
     try:
         all_accepted = True
         for preset in presets:
+            if preset.view is PresetView.FAILURES:
+                all_accepted &= _check_calls(planner.info, preset, values, as_json=arguments.json)
+                continue
             judgement = judge(preset, values, planner.check, planner.info.facts.machine)
             all_accepted &= judgement.ok
             if not arguments.json:
@@ -94,6 +100,31 @@ def _check(arguments: argparse.Namespace) -> int:
         return DONE if all_accepted else REFUSED
     finally:
         planner.info.close()
+
+
+def _check_calls(info: KernelInfo, preset: Preset, values: Mapping[str, str], *, as_json: bool) -> bool:
+    """Print whether a target can tell the first failures of a preset's calls; return that."""
+    from kernel.graph.failure_means import failure_source
+
+    request = failure_request(preset, values)
+    why = remedy = words = ""
+    losses: tuple[str, ...] = ()
+    try:
+        source = failure_source(info, request.calls)
+        words, losses = source.words, source.losses
+    except TargetUnusable as error:
+        why, remedy = str(error), error.remedy
+    if as_json:
+        error_object = {"code": "no_failures", "message": why, "hint": remedy} if why else None
+        emit(
+            {"preset": preset.name, "spec": ",".join(request.calls), "ok": not why, "error": error_object}
+            | {"lowered": [words] if words else [], "losses": list(losses)}
+        )
+        return not why
+    print(plain(f"{preset.name}: {'refused' if why else 'accepted'} by {info.facts.title}"))
+    for text in filter(None, (words, *losses, why, remedy)):
+        print(plain(f"  {text}"))
+    return not why
 
 
 def _written_lines(one: ProbeJudgement) -> Iterator[str]:

@@ -55,6 +55,7 @@ from tui.cli.follow.follow import (
 )
 from tui.cli.follow.reconnect import retry_after_reconnect
 from tui.cli.follow.signals import stoppable
+from tui.cli.specs.failure_presets import errors_arguments
 from tui.cli.specs.preset_specs import ArmPlan, any_duration_note, expand, requested_probes
 from tui.cli.status import DONE, REFUSED, USAGE
 from tui.cli.tables.aggregate_printer import count_events, request_of, write_aggregate
@@ -75,6 +76,11 @@ if TYPE_CHECKING:
 
 def run(arguments: argparse.Namespace) -> int:
     give_back_memory()
+    if (of_failures := errors_arguments(arguments)) is not None:
+        from tui.cli.commands import errors
+
+        arguments.command = "errors"  # whose exit status this is
+        return errors.run(of_failures)
     if len(arguments.targets) > 1 or arguments.groups:
         from tui.cli.commands import hosts
 

@@ -15,6 +15,7 @@ from kernel.preset_files import Origin, Presets
 from probes.command import parse_armable
 from probes.objects.request import is_object, object_text
 from probes.presets.errors import PresetError
+from probes.presets.failure_request import only_traces
 from probes.presets.judge import judge
 from probes.presets.schema import Preset, PresetChoice, PresetView
 from probes.presets.substitute import least_latency
@@ -64,6 +65,8 @@ def requested_probes(arguments: argparse.Namespace) -> tuple[PresetChoice | str,
     wanted = tuple(PresetChoice(_preset_for(word), values) if is_name(word) else word for word in words)
     for one in wanted:
         if isinstance(one, PresetChoice):
+            if one.preset.view is PresetView.FAILURES:
+                raise PresetError(only_traces(one.preset))
             checked_values(one.preset, one.values)
     return wanted
 

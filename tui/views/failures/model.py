@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fnmatch
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +14,8 @@ from events.graph.live_tree import LiveTree
 from events.graph.record_ends import lacks_returns
 from events.graph.tree import LIMIT
 from events.names.errnos import errno_name
-from probes.attaching.entry_points import entry_names, entry_points
+from probes.attaching.entry_points import name_test
+from probes.presets.failure_request import FailureRequest
 from tui.present.call_ends import ends_of
 from tui.views.graph.row_text import GraphRowText
 
@@ -226,9 +226,21 @@ class FailureModel:
         return error_return(self._btf, self._name(function))
 
 
+def wanted_failures(watch: Watch, request: FailureRequest | None) -> FailureRequest:
+    """Return the functions and errors whose failures are wanted of a watch.
+
+    A request is for a recording, or for the tracer that it began; another tracer tells the failures of its own
+    functions.
+    """
+    plan = watch.graph_plan
+    roots = plan.roots if plan is not None and plan.returns else ()
+    if request is not None and not (watch.info.target.is_kernel and roots and roots != request.calls):
+        return request
+    return FailureRequest(roots)
+
+
 def chooser(words: Sequence[str], info: KernelInfo) -> Callable[[str], bool] | None:
     """Return a test whether a function's failures are wanted, by its name; None: of all outermost calls."""
     if not words:
         return None
-    names = {name for word in words for name in (*entry_points(word, info.facts), *entry_names(word))}
-    return lambda name: name in names or any(fnmatch.fnmatchcase(name, word) for word in words)
+    return name_test(words, info.facts)

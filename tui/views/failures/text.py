@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
+from events.names.errnos import errno_name
 from foreign.count_text import counted
 from widgets.number_format import grouped
 
 if TYPE_CHECKING:
+    from probes.presets.failure_request import FailureRequest
     from tui.views.failures.model import ChainCall, Failure, FailureGroup, FailureModel
 
 _MOST_NAMES: Final = 3
@@ -83,6 +85,19 @@ def object_of_group(model: FailureModel, group: FailureGroup) -> dict[str, Any]:
         "comms": dict(model.comms(group).most_common()),
         "example": object_of_failure(model, group.example),
     }
+
+
+def error_words(errnos: Collection[int]) -> str:
+    """Return the errors that failures are limited to: `with ENOENT`; empty: every error."""
+    names = sorted(str(errno_name(number) or number).removeprefix("-") for number in errnos)
+    return f"with {' or '.join(names)}" if names else ""
+
+
+def chosen_words(request: FailureRequest) -> str:
+    """Return the failures that are chosen: `failures of __x64_sys_openat with ENOENT`."""
+    more = f" and {len(request.calls) - _MOST_NAMES} more" if len(request.calls) > _MOST_NAMES else ""
+    words = f"failures of {', '.join(request.calls[:_MOST_NAMES])}{more}"
+    return " ".join(filter(None, (words, error_words(request.errnos))))
 
 
 def summary_line(model: FailureModel) -> str:

@@ -10,8 +10,8 @@ from tui.present.hist_tables import TableLine
 from tui.present.status import note_of, note_of_gap, note_of_recording
 from tui.present.ways_out import RUNNING_KERNEL, TRACE_CALLS
 from tui.views.calls.call_text import CallTexts
-from tui.views.failures.model import FailureGroup, FailureModel, chooser
-from tui.views.failures.text import chain_lines, most_frequent, summary_line
+from tui.views.failures.model import FailureGroup, FailureModel, chooser, wanted_failures
+from tui.views.failures.text import chain_lines, chosen_words, error_words, most_frequent, summary_line
 from tui.views.graph.names import GraphNames
 from tui.views.view import TableView, ViewPlace
 from widgets.lists.text_rows import TextRows, TextTablePane
@@ -22,8 +22,11 @@ if TYPE_CHECKING:
 
     from events.search.filtered_rows import FilteredRows
     from events.store.store import Store
+    from kernel.connection.planner import Planner
     from kernel.watch.watch import Watch
     from probes.plans.plan import Plan
+    from probes.presets.failure_request import FailureRequest
+    from tui.output.view_table import ViewTable
 
 _TITLES: Final = ("failed", "error", "first failure", "calls", "processes")
 _LOOKS: Final = {1: "bad", 2: "name"}
@@ -49,6 +52,22 @@ class FailuresView(TableView):
         self._watch: Watch | None = None
         self._groups: list[FailureGroup] = []
         """Groups of the rows on the screen."""
+        self._request: FailureRequest | None = None
+        self._planner: Planner | None = None
+        """The connection that the request is for."""
+
+    def choose(self, request: FailureRequest | None, planner: Planner | None = None) -> None:
+        """Show only failures of some functions with some errors, on a target; None: all of the graph."""
+        self._request, self._planner = request, planner
+        self.forget()
+
+    def _request_for(self, watch: Watch) -> FailureRequest | None:
+        return self._request if watch.planner is self._planner else None
+
+    @property
+    def choice(self) -> str:
+        """Words for what `choose` has chosen; empty: all failures."""
+        return chosen_words(self._request) if self._request is not None else ""
 
     def tick(self, watch: Watch, store: Store, fields: tuple[str, ...]) -> bool:  # noqa: ARG002 - of every view
         """Process new events; work that takes longer goes on in later ticks."""
@@ -71,9 +90,9 @@ class FailuresView(TableView):
         calls = CallTexts(watch, store)
         calls.learn()
         self._watch = watch
-        plan = watch.graph_plan
-        chosen = chooser(plan.roots if plan is not None and plan.returns else (), watch.info)
-        self._model = FailureModel(watch, store, self._names, calls, chosen, passing=passing)
+        request = wanted_failures(watch, self._request_for(watch))
+        chosen = chooser(request.calls, watch.info)
+        self._model = FailureModel(watch, store, self._names, calls, chosen, request.errnos, passing=passing)
         self._show(self._model)
 
     def _show(self, model: FailureModel) -> None:
@@ -141,7 +160,14 @@ class FailuresView(TableView):
         if state := note_of_recording(watch):
             return state
         left_out = "" if watch.live else note_of(watch)
-        return ", ".join(filter(None, (summary_line(self._model), note_of_gap(watch), left_out)))
+        errors = error_words(wanted_failures(watch, self._request_for(watch)).errnos)
+        return ", ".join(filter(None, (summary_line(self._model), errors, note_of_gap(watch), left_out)))
+
+    def export_table(self, watch: Watch, store: Store) -> ViewTable:
+        """Return the table of the failures that are chosen."""
+        from tui.output.view_tables import FailuresTable
+
+        return FailuresTable(watch, store, self.filter, self._request_for(watch))
 
     def chain(self, row: int) -> tuple[str, Sequence[TableLine]] | None:
         """Return the calls of an example, the first failure marked; None: there is no such row."""

@@ -14,6 +14,8 @@ from events.timeline.lane_index import LaneIndex, LaneKind
 from foreign.count_text import counted
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from events.search.filtered_rows import FilteredRows
     from events.store.columns import Ints
     from events.store.store import Store
@@ -32,11 +34,23 @@ class LaneRow(NamedTuple):
     total: int
 
 
+class FunctionNames(NamedTuple):
+    """Names of functions in lanes."""
+
+    of_address: Callable[[int, int], str] = lambda address, _: f"0x{address:x}"
+    """Returns the name of the function at an address, in a boot."""
+    of_event: Callable[[str], str] = lambda _: ""
+    """Returns the function of an event by its path; empty: the event is on none, or on several."""
+
+
 class LaneGroup:
     """All lanes of one kind."""
 
-    def __init__(self, store: Store, kind: LaneKind, passing: FilteredRows | None) -> None:
+    def __init__(
+        self, store: Store, kind: LaneKind, passing: FilteredRows | None, names: FunctionNames | None = None
+    ) -> None:
         self.kind = kind
+        self._names = names or FunctionNames()
         self.index = LaneIndex(store, kind, passing)
         self._store = store
 
@@ -62,7 +76,9 @@ class LaneGroup:
         return lanes
 
     def _named(self) -> dict[str, tuple[int, ...]]:
-        """Return the keys of each lane by its name: an event that was armed again has several."""
+        """Return the keys of each lane by its name: an event that was armed again has several, and so has a function
+        with probes at both of its ends.
+        """
         found: dict[str, tuple[int, ...]] = {}
         for key in self.index.lanes:
             name = self._name(key)
@@ -70,8 +86,11 @@ class LaneGroup:
         return found
 
     def _name(self, key: int) -> str:
-        if self.kind is LaneKind.EVENT:
-            return event_name(self._store.event(key))
+        if self.kind is LaneKind.FUNCTION and (place := self.index.functions.get(key)) is not None:
+            return self._names.of_address(*place)
+        if self.kind in (LaneKind.EVENT, LaneKind.FUNCTION):
+            path = self._store.event(key)
+            return (self._names.of_event(path) if self.kind is LaneKind.FUNCTION else "") or event_name(path)
         if self.kind is LaneKind.CPU:
             return f"CPU {key}"
         if key < 0:

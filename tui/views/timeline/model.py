@@ -11,7 +11,7 @@ from events.names.event_names import event_name
 from events.timeline.axis import TimeAxis
 from events.timeline.gap_cells import GapCells
 from events.timeline.lane_index import LaneIndex, LaneKind
-from tui.views.timeline.lanes import LaneGroup, LaneRow
+from tui.views.timeline.lanes import FunctionNames, LaneGroup, LaneRow
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,9 +43,16 @@ class TimelineShot(NamedTuple):
 class TimelineModel:
     """Events of a store that pass a filter, by lane, as they come."""
 
-    def __init__(self, store: Store, kind: LaneKind, passing: FilteredRows | None = None) -> None:
-        """Take the property by which events are in the first lanes."""
+    def __init__(
+        self,
+        store: Store,
+        kind: LaneKind,
+        passing: FilteredRows | None = None,
+        names: FunctionNames | None = None,
+    ) -> None:
+        """Take the property by which events are in the first lanes, and names for those by function."""
         self.store = store
+        self._names = names
         self.kind = kind
         self.passing = passing
         self._groups: dict[LaneKind, LaneGroup] = {}
@@ -54,7 +61,7 @@ class TimelineModel:
     def group(self, kind: LaneKind) -> LaneGroup:
         """Return the lanes of a kind, which are filled by later ticks where nobody wanted them before."""
         if kind not in self._groups:
-            self._groups[kind] = LaneGroup(self.store, kind, self.passing)
+            self._groups[kind] = LaneGroup(self.store, kind, self.passing, self._names)
         return self._groups[kind]
 
     @property
@@ -82,7 +89,8 @@ class TimelineModel:
     def shot(self, axis: TimeAxis, window: TimeWindow, room: int, gaps: GapCells) -> TimelineShot:
         """Return the counts in the cells of a window, in lanes for so many lines, and its gaps.
 
-        Lanes of other kinds are below those of the first, each kind below a heading, as long as there is room.
+        Lanes of other kinds are below those of the first, each kind below a heading, as long as there is room; those
+        of functions, which are much like those of events, only where they come first.
         """
         rows = axis.rows(window.edges)
         totals = self.index.totals(rows)
@@ -90,7 +98,7 @@ class TimelineModel:
         lanes = self.group(self.kind).lanes(rows, room)
         left = room - len(lanes)
         for kind in LaneKind:  # tasks last, as they take all the room
-            if kind is not self.kind and left >= _LEAST:
+            if kind not in (self.kind, LaneKind.FUNCTION) and left >= _LEAST:
                 more = self.group(kind).lanes(rows, left - 1)
                 lanes += more
                 left -= 1 + len(more)

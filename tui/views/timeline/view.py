@@ -1,4 +1,4 @@
-"""View of all events on a line of time, in lanes by event, CPU or task."""
+"""View of all events on a line of time, in lanes by event, CPU, task or function."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 from foreign.count_text import counted
 from tui.filter.filter import Filter, PassCount
 from tui.present.status import note_of
+from tui.present.watched_events import function_source
 from tui.views.timeline.navigation import TimelineNavigation
 from tui.views.timeline.pane import TimelinePane
 from tui.views.timeline.steering import TimelineSteering
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from events.store.store import Store
     from events.timeline.lane_index import LaneKind
     from kernel.watch.watch import Watch
-    from tui.views.timeline.lanes import LaneRow
+    from tui.views.timeline.lanes import FunctionNames, LaneRow
     from tui.views.timeline.model import TimelineModel, TimelineShot
 
 _COUNTING: Final = 0.01
@@ -35,6 +36,14 @@ _SHARE: Final = 8
 """Greatest share of the time that making a picture takes: one part in so many."""
 _MANY: Final = 1 << 18
 """Events that are still to be counted from which on their number is told."""
+
+
+def _function_names(watch: Watch) -> FunctionNames:
+    """Return the names of functions that events of a watch are on."""
+    from tui.views.timeline.lanes import FunctionNames
+
+    fields, of_event = watch.event_fields, function_source(watch)
+    return FunctionNames(lambda address, boot: fields.namer(boot).function(address), of_event)
 
 
 class TimelineView(View):
@@ -80,7 +89,7 @@ class TimelineView(View):
             from tui.views.timeline.model import TimelineModel
 
             self._kind = self._kind or LaneKind.EVENT
-            model = self.model = TimelineModel(store, self._kind, passing)
+            model = self.model = TimelineModel(store, self._kind, passing, _function_names(watch))
             self._drawn = 0.0
         self.watch = watch
         model.tick(_COUNTING)
