@@ -18,7 +18,7 @@ from tui.filter.bar import FilterBar
 from tui.filter.filter import Filter, slower_than
 from tui.live.armed_control import ArmedControl
 from tui.live.clear_control import ClearControl
-from tui.live.command_area import CommandArea
+from tui.live.command.area import CommandArea
 from tui.live.compare_control import CompareControl
 from tui.live.details.control import DetailControl
 from tui.live.filter_control import FilterControl
@@ -62,10 +62,10 @@ class LiveScreen(Screen[None]):
         """Filter of all views, their search and the exports."""
         self.views = ViewSwitch(self, bench, self.filter)
         self.status = StatusLines(bench, self.views)
-        self.details = DetailControl(self, self.views)
         self.filtering = FilterControl(bench, self.filter, self.views, self.tick, self._show_line)
         self.armed = ArmedControl(self, bench, self.views)
-        self.command = CommandArea(bench, self._to_rows)
+        self.command = CommandArea(bench, self._to_rows, self._hold_rows)
+        self.details = DetailControl(self, self.views, lambda: self.command.rows)
         self.comparing = CompareControl(self, bench, self.views, self.filter, self._show_line)
         self._clearing = ClearControl(self, bench, self.views, self.on_screen_resume)
         self._more: Timer | None = None
@@ -82,7 +82,6 @@ class LiveScreen(Screen[None]):
         self.views.show_times()
 
     def on_resize(self) -> None:
-        self.details.arrange()
         self.command.take_share()
 
     def on_screen_resume(self) -> None:
@@ -161,6 +160,15 @@ class LiveScreen(Screen[None]):
 
     def _to_rows(self) -> None:
         self.set_focus(self.views.current.focus)
+
+    def _hold_rows(self) -> bool:
+        """Hold the picture of the current view with the newest events; return False if it was held, or can't be."""
+        self.tick()
+        table = self.views.current.focus
+        if not isinstance(table, TailTable) or not table.following:
+            return False
+        table.follower.stand()
+        return True
 
     @on(TailTable.DetailRequested)
     def _detail_requested(self, event: TailTable.DetailRequested) -> None:
