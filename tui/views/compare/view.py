@@ -91,11 +91,11 @@ class ComparisonView(TableView):
         return f"no recording to compare with was chosen: {COMPARE_WITH}"
 
     def note(self, watch: Watch) -> str:  # noqa: ARG002 - of every view
-        """Return the result, and the name of the other recording."""
+        """Return the name of the other recording, and the result."""
         if self._found is None:
             return ""
         found = self._found
-        return f"{grouped(len(found.changes))} of {grouped(len(found.differences))} changed, B is {self._other}"
+        return f"B is {self._other}, {grouped(len(found.changes))} of {grouped(len(found.differences))} changed"
 
     def chain(self, row: int) -> tuple[str, Sequence[TableLine]] | None:
         """Return both distributions of a comparison, and all numbers of its group; None: there is no such row."""
