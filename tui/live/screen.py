@@ -28,6 +28,7 @@ from tui.present.status import fields_of
 from tui.present.ways_out import CHOOSE_TARGET, NO_FILTER, SEARCH_EVENTS, SHOW_CALLS
 from tui.refresh import SLOWEST
 from tui.views.events.filtered_pane import FilteredPane
+from tui.views.late_picture import PictureChanged
 from tui.workbench import Workbench
 from widgets.events.event_detail import EventDetail
 from widgets.events.status_bar import LiveLine
@@ -205,6 +206,11 @@ class LiveScreen(Screen[None]):
     def _losses_clicked(self, event: LiveLine.LossesClicked) -> None:
         event.stop()
         self.action_losses()
+
+    @on(PictureChanged)
+    def _picture_changed(self, event: PictureChanged) -> None:
+        event.stop()
+        self._show_line()
 
     def on_summary_pane_came(self, event: SummaryPane.Came) -> None:
         event.stop()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar
 
 from foreign.count_text import counted
 from tui.filter.filter import Filter, PassCount
@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     from events.store.store import Store
     from kernel.watch.watch import Watch
     from tui.output.view_table import ViewTable
-
-_NUMBER: Final = 10
-"""Columns of a number, so that numbers stand below each other."""
 
 
 class ComparisonView(TableView):
@@ -107,5 +104,5 @@ class ComparisonView(TableView):
 
 
 def _cells(one: Difference) -> tuple[str, ...]:
-    a, b = (number_text(one.aspect, number).rjust(_NUMBER) for number in (one.a, one.b))
+    a, b = (number_text(one.aspect, number) for number in (one.a, one.b))
     return group_name(one.group), item_text(one), a, b, change_text(one.change)
