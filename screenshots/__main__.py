@@ -16,7 +16,14 @@ from kernel.connection.open_target import shipped_recording
 from screenshots.offered import fictitious_machine
 from screenshots.play import play
 from screenshots.play_graph import play_graph
-from screenshots.play_views import play_failures, play_latencies, play_numbers, play_stacks
+from screenshots.play_views import (
+    play_comparison,
+    play_failures,
+    play_latencies,
+    play_numbers,
+    play_references,
+    play_stacks,
+)
 from screenshots.stage import Stage
 from tests.graph_recordings import DATA, graph_recording
 from tests.stack_recordings import stack_recording
@@ -46,11 +53,14 @@ def pictures(size: tuple[int, int], folder: Path) -> list[Path]:
     """All of one size, each part on its recording."""
     saved = asyncio.run(take(size, folder, shipped_recording(), play))
     with tempfile.TemporaryDirectory() as temporary:
+        other = stack_recording(Path(temporary, "after.pwr"), DATA / "compare-b.pwr")
         for name, make, played in (
             ("graph", graph_recording, play_graph),
             ("failures", partial(graph_recording, kernel="failures"), play_failures),
             ("stacks", stack_recording, play_stacks),
             ("latencies", partial(stack_recording, data=DATA / "latencies.pwr"), play_latencies),
+            ("references", partial(stack_recording, data=DATA / "references-7.2.pwr"), play_references),
+            ("before", partial(stack_recording, data=DATA / "compare-a.pwr"), partial(play_comparison, other=other)),
             ("numbers", partial(stack_recording, data=DATA / "monitors-7.2.pwr"), play_numbers),
         ):
             recording = make(Path(temporary, f"{name}.pwr"))

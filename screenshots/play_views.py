@@ -1,9 +1,15 @@
-"""Views that need other recordings than the one that ships: first failures, stacks, monitored numbers."""
+"""Views that need other recordings than the one that ships: first failures, stacks, monitored numbers and others."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
+from textual.widgets import Input
+
 from screenshots.play import recorded_events
 from screenshots.stage import Stage
+from tui.app.app import Probewright
+from tui.dialogs.target_screen import TargetScreen
 
 
 async def play_failures(stage: Stage) -> None:
@@ -42,3 +48,42 @@ async def play_numbers(stage: Stage) -> None:
     await stage.press("I")
     await stage.sees("vm_event_states")
     stage.save("numbers")
+
+
+async def play_references(stage: Stage) -> None:
+    """References that were not put, and the gets and puts of an object."""
+    await recorded_events(stage)
+    app = stage.app
+    await stage.until(lambda: app.planner is not None and app.planner.info.loaded_symbols, "no symbols")
+    await stage.press("R")
+    await stage.until(lambda: _note(app).startswith("238 objects"), "not all objects")
+    await stage.press("home")
+    stage.save("references")
+    await stage.press("enter")
+    await stage.sees("get fget_raw")
+    stage.save("reference")
+
+
+async def play_comparison(stage: Stage, other: Path) -> None:
+    """What changed between two recordings, and how the values of one field are distributed in both."""
+    await recorded_events(stage)
+    await stage.press("U")
+    await stage.sees("no recording to compare with was chosen")
+    await stage.press("O")
+    await stage.until(lambda: isinstance(stage.app.screen, TargetScreen), "no choice of recordings")
+    await stage.press("slash")
+    await stage.until(lambda: isinstance(stage.app.focused, Input), "no line for a path")
+    await stage.paste(str(other))
+    await stage.press("enter")
+    await stage.sees(f"B is {other.name}")
+    stage.save("compare")
+    await stage.press("down", "enter")
+    await stage.sees("bars are logarithmic")
+    stage.save("distributions")
+
+
+def _note(app: Probewright) -> str:
+    """The text about the view that is shown, whole also where the line above it is too short."""
+    live = app.places.live
+    assert live is not None
+    return live.status.line.state.note

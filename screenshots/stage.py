@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from textual import events
 from textual.pilot import Pilot
 
 from tui.app.app import Probewright
@@ -25,10 +26,12 @@ _SIZE_OF_CELL = "font-size: 20.26px;"
 class Stage:
     """One run of the application at one size."""
 
-    def __init__(self, pilot: Pilot[None], app: Probewright, folder: Path) -> None:
+    def __init__(self, pilot: Pilot[None], app: Probewright, folder: Path, patience: float = PATIENCE) -> None:
+        """Take the folder of the pictures, and how many seconds a scene may take to come."""
         self.app = app
         self._pilot = pilot
         self._folder = folder
+        self._patience = patience
         self.saved: list[Path] = []
 
     async def press(self, *keys: str) -> None:
@@ -40,9 +43,16 @@ class Stage:
     async def type(self, text: str) -> None:
         await self.press(*("space" if letter == " " else letter for letter in text))
 
+    async def paste(self, text: str) -> None:
+        """Paste a text into the line that has the keyboard."""
+        focused = self.app.screen.focused
+        assert focused is not None
+        focused.post_message(events.Paste(text))
+        await self._pilot.pause()
+
     async def until(self, holds: Callable[[], object], what: str) -> None:
         """Wait for a condition. Raises TimeoutError."""
-        end = time.monotonic() + PATIENCE
+        end = time.monotonic() + self._patience
         while not holds():
             if time.monotonic() > end:
                 raise TimeoutError(what)

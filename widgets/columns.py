@@ -12,6 +12,7 @@ from widgets.safe_text import width
 
 _NUMBER: Final = re.compile(r"[-+]?(0x[0-9a-f]+|[\d,]+(\.\d+)?( [num]?s)?)$")
 _WIDEST: Final = 40
+"""Width that a text column asks for at most; a longer text gets what no column asks for."""
 _NARROWEST: Final = 8
 _READABLE: Final = 20
 """Width that a text keeps if a row is wider than the screen in any case."""
@@ -31,6 +32,8 @@ class Columns:
         self._least = {n: max(width(title), _NARROWEST) for n, title in enumerate(titles)} | dict(least or {})
         self.titles = tuple(titles)
         self._natural = [width(title) for title in titles]
+        self._longest = list(self._natural)
+        """Width of the widest cell of each column."""
         self._right = [True] * len(titles)
         """True for columns that only had numbers so far: they are right-aligned."""
         self._seen = [False] * len(titles)
@@ -59,7 +62,11 @@ class Columns:
         """Widen columns for the cells of a row; return True if the layout changed."""
         changed = False
         for n, cell in enumerate(cells):
-            size = min(width(cell), _WIDEST)
+            longest = width(cell)
+            size = min(longest, _WIDEST)
+            if longest > self._longest[n]:
+                self._longest[n] = longest
+                changed = True
             if size > self._natural[n]:
                 self._natural[n] = size
                 changed = True
@@ -108,6 +115,10 @@ class Columns:
                 break
             widths[max(wide, key=lambda n: widths[n])] -= 1
             excess -= 1
+        for n in texts if excess < 0 else ():
+            more = min(self._longest[n] - widths[n], -excess)
+            widths[n] += more
+            excess += more
         if excess > 0:  # the row scrolls sideways in any case: unreadably short texts gain nothing
             return [min(size, max(_READABLE, widths[n])) for n, size in enumerate(self._natural)]
         return widths

@@ -89,8 +89,7 @@ class ArmedSet:
             session = self._queue.open()
             if not isinstance(session, Session):
                 return
-            session.pump.settle()  # what was recorded of other tasks comes before the mark
-            self._queue.drain(session)
+            self._read_all(session)  # what was recorded of other tasks comes before the mark
             before = session.probes.armed
             if before:
                 # A call whose entry was recorded under the one limit has no exit under the other.
@@ -100,6 +99,17 @@ class ArmedSet:
             finally:  # programs that were exchanged have other ids, also where another one was refused
                 self._queue.entries += [one for one in session.probes.armed if one not in before]
         self._queue.on_data()
+
+    def read_all(self) -> None:
+        """Bring what is in the kernel's buffers now into the queue; waits up to 0.5 s."""
+        with self._queue.lock:
+            if self._queue.session is not None:
+                self._read_all(self._queue.session)
+        self._queue.on_data()
+
+    def _read_all(self, session: AnySession) -> None:
+        session.pump.settle()
+        self._queue.drain(session)
 
     def record_together(self) -> None:
         """Record all that is armed, from one time on; where that is so already do nothing. Raises TargetLost."""
@@ -264,8 +274,7 @@ class ArmedSet:
                 replace(one, filter=other.filter, programs=other.programs, frame_shift=other.frame_shift)
                 for one, other in zip(armed.plan.events, lowered.events, strict=True)
             ]
-            session.pump.settle()  # what passed the filter of before comes before the mark
-            self._queue.drain(session)
+            self._read_all(session)  # what passed the filter of before comes before the mark
             changed = session.probes.change_filters(armed, replace(armed.plan, probe=wanted, events=tuple(events)))
             if any(event.frame for event in changed.plan.events):
                 # An entry that passed one filter must not be paired with an exit that passed the other.

@@ -25,8 +25,11 @@ EVENTS = 1500
 META = ("byteorder", "stacks", "plans")
 
 
-def trim(path: Path, out: Path) -> None:
-    """Keep the first passes, the plans, and the symbols of the functions in stacks."""
+def trim(path: Path, out: Path, most_events: int = EVENTS) -> None:
+    """Keep the first passes, the plans, and the symbols of the functions in stacks.
+
+    `most_events`: number of events after which no further pass is kept.
+    """
     found = Recording.open(path)
     store = Store(Decoder({}, found.header))
     store.expect_stacks(frozenset(found.meta.get("stacks", ())))
@@ -36,7 +39,7 @@ def trim(path: Path, out: Path) -> None:
         if isinstance(entry, Batch):
             store.feed(entry)
             store.flush()
-            if len(store) >= EVENTS:
+            if len(store) >= most_events:
                 break
         else:
             store.use(entry)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from tests.graph_recordings import graph_recording
+import tui.views.references.view
+from tests.graph_recordings import DATA, graph_recording
 from tests.interface.test_app import application
 from tests.interface.test_failures_view import open_failures
 from tests.interface.widget_host import screen_text, until
 from tests.reference_recording import reference_recording
+from tests.stack_recordings import stack_recording
 from tui.live.chain_screen import ChainScreen
 
 
@@ -31,6 +33,16 @@ async def test_faults_stand_first_and_enter_shows_gets_and_puts(tmp_path):
         await pilot.press("escape", "down", "enter")
         await until(lambda: any("-1 put fput user-701" in line for line in screen_text(app)), pilot)
         assert any("after its end" in line for line in screen_text(app))
+
+
+async def test_the_line_above_has_the_last_numbers_when_nothing_arrives_any_more(tmp_path, monkeypatch):
+    monkeypatch.setattr(tui.views.references.view, "_BUDGET", 1e-9)  # many ticks, as for a recording of more events
+    app = application(stack_recording(tmp_path / "references.pwr", DATA / "references-7.2.pwr"))
+    async with app.run_test(size=(130, 30)) as pilot:
+        await open_references(app, pilot)
+        await until(lambda: "5 leaked, 6 open" in app.places.live.status.line.state.note, pilot)
+        rows = app.places.live.views.current.pane.text_table.text_rows.rows
+        assert [row[0] for row in rows] == ["leaked"] * 5 + ["open"] * 6
 
 
 async def test_without_such_events_it_says_so(tmp_path):

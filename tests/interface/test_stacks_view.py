@@ -48,7 +48,7 @@ async def shown(app, pilot) -> StacksView:
 
 async def settled(view, pilot) -> None:
     await until(lambda: view._model is not None and not view._model.backlog and view._weighed is not None, pilot)
-    await until(lambda: view._next_picture is None, pilot)
+    await until(lambda: not view._next_picture.is_due, pilot)
 
 
 def records(app) -> list[Record]:

@@ -34,7 +34,7 @@ async def shown(app, pilot, *before: str) -> TimelineView:
 
 async def settled(view, pilot) -> None:
     await until(lambda: view.shot is not None and not view.model.backlog, pilot)
-    await until(lambda: view._next_picture is None, pilot)
+    await until(lambda: not view._next_picture.is_due, pilot)
 
 
 async def press(view, pilot, *keys: str) -> None:

@@ -94,8 +94,13 @@ def test_only_the_command_is_recorded_while_it_runs(guest: Guest, tmp_path: Path
         terminal.wait(lambda screen: "got D" in screen)
         screen = terminal.wait(lambda screen: "ended with status 3" in screen)
         assert "armed 1" in screen
-        # All tasks are recorded again.
+        # Its last events stay, though all tasks are recorded again.
+        screen = terminal.wait(re.compile(r"paused \+\d\d+ new").search)
+        assert re.search(rf"▌.*-{command} +vfs_read__", screen), screen
+        assert [int(one) for one in reads(screen)][-4:] == [command] * 3 + [child], screen
         terminal.press("Escape")
+        time.sleep(2 * PAUSE)
+        terminal.press("Space")
         terminal.wait(lambda screen: len(reads(screen)) > 4 and str(command) not in reads(screen))
         begin(terminal, "sh -c 'exit 4'")
         terminal.wait(lambda screen: "ended with status 4" in screen)

@@ -18,7 +18,7 @@ from tui.filter.bar import FilterBar
 from tui.filter.filter import Filter, of_event, slower_than
 from tui.live.armed_control import ArmedControl
 from tui.live.clear_control import ClearControl
-from tui.live.command_area import CommandArea
+from tui.live.command.area import CommandArea
 from tui.live.compare_control import CompareControl
 from tui.live.details.control import DetailControl
 from tui.live.filter_control import FilterControl
@@ -28,6 +28,7 @@ from tui.present.status import fields_of
 from tui.present.ways_out import CHOOSE_TARGET, NO_FILTER, SEARCH_EVENTS, SHOW_CALLS
 from tui.refresh import SLOWEST
 from tui.views.events.filtered_pane import FilteredPane
+from tui.views.late_picture import PictureChanged
 from tui.workbench import Workbench
 from widgets.events.event_detail import EventDetail
 from widgets.events.status_bar import LiveLine
@@ -63,10 +64,10 @@ class LiveScreen(Screen[None]):
         """Filter of all views, their search and the exports."""
         self.views = ViewSwitch(self, bench, self.filter)
         self.status = StatusLines(bench, self.views)
-        self.details = DetailControl(self, self.views)
         self.filtering = FilterControl(bench, self.filter, self.views, self.tick, self._show_line)
         self.armed = ArmedControl(self, bench, self.views)
-        self.command = CommandArea(bench, self._to_rows)
+        self.command = CommandArea(bench, self._to_rows, self._hold_rows)
+        self.details = DetailControl(self, self.views, lambda: self.command.rows)
         self.comparing = CompareControl(self, bench, self.views, self.filter, self._show_line)
         self._clearing = ClearControl(self, bench, self.views, self.on_screen_resume)
         self._more: Timer | None = None
@@ -83,7 +84,6 @@ class LiveScreen(Screen[None]):
         self.views.show_times()
 
     def on_resize(self) -> None:
-        self.details.arrange()
         self.command.take_share()
 
     def on_screen_resume(self) -> None:
@@ -163,6 +163,15 @@ class LiveScreen(Screen[None]):
     def _to_rows(self) -> None:
         self.set_focus(self.views.current.focus)
 
+    def _hold_rows(self) -> bool:
+        """Hold the picture of the current view with the newest events; return False if it was held, or can't be."""
+        self.tick()
+        table = self.views.current.focus
+        if not isinstance(table, TailTable) or not table.following:
+            return False
+        table.follower.stand()
+        return True
+
     @on(TailTable.DetailRequested)
     def _detail_requested(self, event: TailTable.DetailRequested) -> None:
         from tui.live.detail import DetailScreen
@@ -198,6 +207,11 @@ class LiveScreen(Screen[None]):
     def _losses_clicked(self, event: LiveLine.LossesClicked) -> None:
         event.stop()
         self.action_losses()
+
+    @on(PictureChanged)
+    def _picture_changed(self, event: PictureChanged) -> None:
+        event.stop()
+        self._show_line()
 
     def on_summary_pane_came(self, event: SummaryPane.Came) -> None:
         event.stop()

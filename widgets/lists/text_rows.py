@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from widgets.columns import WHOLE, Columns
 from widgets.events.hot_rows import HotFound
@@ -34,6 +34,8 @@ class TextRows:
         self.columns = Columns(titles, dict.fromkeys(self._right, WHOLE) | dict(least))
         self.rows: Sequence[tuple[str | int, ...]] = ()
         self._looks = looks
+        self.look_of: Mapping[int, Callable[[str | int], str]] = {}
+        """Functions that return the look of a cell, by column, where it depends on the cell."""
 
     @property
     def next(self) -> int:
@@ -77,7 +79,7 @@ class TextRows:
         for n, (text, size) in enumerate(zip(self._cells(row), self.columns.widths(columns), strict=True)):
             cell = fit(text, size, self._is_right(n, self.rows[row][n])) + "  "
             at = cell.lower().find(pattern) if pattern else -1
-            look = self._looks.get(n, "")
+            look = self.look_of[n](self.rows[row][n]) if n in self.look_of else self._looks.get(n, "")
             yield from highlighted(cell, [(at, at + len(pattern))], look) if at >= 0 else (Piece(cell, look),)
 
     def _is_right(self, column: int, cell: str | int) -> bool:

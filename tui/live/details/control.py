@@ -7,11 +7,13 @@ kernel are followed there is no pane: each of them would take it from the one be
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Final
 
 from textual.containers import Container
 from textual.screen import Screen
 from textual.timer import Timer
+from textual.widget import Widget
 
 from tui.live.details.call_end import end_of
 from tui.live.details.place import LEAST_COLUMNS, PanePlace, place_of, size_of
@@ -50,17 +52,28 @@ class ViewArea(Container):
     }
     """
 
+    def __init__(self, *children: Widget, arrange: Callable[[], None]) -> None:
+        """Take what places the pane by the size of the area."""
+        super().__init__(*children)
+        self._arrange = arrange
+
+    def on_resize(self) -> None:
+        """Place the pane anew."""
+        self._arrange()
+
 
 class DetailControl:
     """The pane of details (`pane`) and the area that it shares with the views (`area`)."""
 
-    def __init__(self, screen: Screen[None], views: ViewSwitch) -> None:
+    def __init__(self, screen: Screen[None], views: ViewSwitch, rows_elsewhere: Callable[[], int]) -> None:
+        """Take what returns the number of rows of the screen that a terminal has."""
         self.pane = EventDetail(id="row-detail")
-        self.area = ViewArea(views.events.pane, self.pane)
+        self.area = ViewArea(views.events.pane, self.pane, arrange=self.arrange)
         self.wanted = True
         """False once the user has hidden the pane."""
         self._screen = screen
         self._views = views
+        self._rows_elsewhere = rows_elsewhere
         self._timer: Timer | None = None
         self._row: tuple[str, int | None] = ("", None)
         """View and row that the pane was last asked for."""
@@ -84,9 +97,15 @@ class DetailControl:
         """True if the pane is on the screen."""
         return self.area.has_class(PanePlace.BESIDE.value) or self.area.has_class(PanePlace.BELOW.value)
 
+    @property
+    def _room(self) -> tuple[int, int]:
+        """Columns and rows of the screen without the rows of a terminal."""
+        columns, rows = self._screen.size
+        return columns, rows - self._rows_elsewhere()
+
     def toggle(self) -> str:
         """Show or hide the pane for as long as the application runs; return why there is none yet."""
-        if place_of(*self._screen.size) is PanePlace.NONE:
+        if place_of(*self._room) is PanePlace.NONE:
             return f"details stand beside the rows from {LEAST_COLUMNS} columns on: {SHOW_DETAILS}"
         if self.is_streaming:
             self.wanted = True
@@ -96,8 +115,8 @@ class DetailControl:
         return ""
 
     def arrange(self) -> None:
-        """Place the pane by the size of the screen and the view that is shown."""
-        columns, rows = self._screen.size
+        """Place the pane by the room on the screen and the view that is shown."""
+        columns, rows = self._room
         self._streamed = self.is_streaming
         is_wanted = self.wanted and self._views.current.has_details and not self._streamed
         place = place_of(columns, rows) if is_wanted else PanePlace.NONE

@@ -10,6 +10,7 @@ from tui.filter.filter import Filter, PassCount
 from tui.present.call_ends import ends_of
 from tui.present.status import note_of
 from tui.views.aggregate.pane import AggregatePane
+from tui.views.late_picture import LatePicture
 from tui.views.view import TableView, ViewPlace
 from widgets.aggregates.group_table import GroupCells, GroupRows
 from widgets.lists.tail_table import TailTable
@@ -17,8 +18,6 @@ from widgets.number_format import duration, rate
 from widgets.safe_text import safe
 
 if TYPE_CHECKING:
-    from textual.timer import Timer
-
     from events.store.store import Store
     from kernel.watch.watch import Watch
     from tui.output.view_table import ViewTable
@@ -92,7 +91,7 @@ class AggregateView(TableView):
         self._drawn = 0.0
         self._cost = 0.0
         """Seconds that the last table took."""
-        self._next_picture: Timer | None = None
+        self._next_picture = LatePicture(self.pane, self._show)
 
     def tick(self, watch: Watch, store: Store, fields: tuple[str, ...]) -> bool:  # noqa: ARG002 - of every view
         """Count new events; work that takes longer goes on in later ticks."""
@@ -120,8 +119,8 @@ class AggregateView(TableView):
         wait = self._drawn + max(_DRAWING, _SHARE * self._cost) - time.monotonic()
         if wait <= 0:
             self._show()
-        elif not behind and self._next_picture is None:
-            self._next_picture = self.pane.set_timer(wait, self._show)
+        elif not behind:
+            self._next_picture.due(wait)
         return behind
 
     def _request(self, watch: Watch) -> AggregateRequest:
@@ -145,9 +144,7 @@ class AggregateView(TableView):
         return default_request(columns)
 
     def _show(self) -> None:
-        if self._next_picture is not None:
-            self._next_picture.stop()
-            self._next_picture = None
+        self._next_picture.drop()
         model = self._model
         if model is None:
             return

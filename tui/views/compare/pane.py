@@ -7,10 +7,12 @@ from typing import ClassVar, Final
 from textual.binding import Binding, BindingType
 from textual.message import Message
 
+from tui.views.compare.text import NO_CHANGES
 from widgets.lists.text_rows import TextRows, TextTablePane
 
 _TITLES: Final = ("event", "what", "A", "B", "change")
-_LOOKS: Final = {0: "name", 4: "bad"}
+_A, _B, _CHANGE = 2, 3, 4
+_LOOKS: Final = {0: "name"}
 
 
 class ComparisonPane(TextTablePane):
@@ -27,8 +29,13 @@ class ComparisonPane(TextTablePane):
         """Sent where the filter is no longer the one that was compared with."""
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
-        super().__init__(TextRows(_TITLES, _LOOKS, {}), id=id)
+        super().__init__(TextRows(_TITLES, _LOOKS, {}, (_A, _B)), id=id)
+        self.text_table.text_rows.look_of = {_CHANGE: _look_of_change}
 
     def action_other_recording(self) -> None:
         """Ask for the recording to compare with."""
         self.post_message(self.OtherWanted())
+
+
+def _look_of_change(text: str | int) -> str:
+    return "dim" if text in NO_CHANGES else "bad"

@@ -29,6 +29,8 @@ _WORDS: Final = {
     Verdict.TOO_FEW: "too few to tell",
     Verdict.LOSSES: "perhaps lost events",
 }
+NO_CHANGES: Final = frozenset(_WORDS.values())
+"""Texts of comparisons that show no change."""
 
 
 class Line(NamedTuple):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar
 
 from foreign.count_text import counted
 from tui.filter.filter import Filter, PassCount
@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     from events.store.store import Store
     from kernel.watch.watch import Watch
     from tui.output.view_table import ViewTable
-
-_NUMBER: Final = 10
-"""Columns of a number, so that numbers stand below each other."""
 
 
 class ComparisonView(TableView):
@@ -91,11 +88,11 @@ class ComparisonView(TableView):
         return f"no recording to compare with was chosen: {COMPARE_WITH}"
 
     def note(self, watch: Watch) -> str:  # noqa: ARG002 - of every view
-        """Return the result, and the name of the other recording."""
+        """Return the name of the other recording, and the result."""
         if self._found is None:
             return ""
         found = self._found
-        return f"{grouped(len(found.changes))} of {grouped(len(found.differences))} changed, B is {self._other}"
+        return f"B is {self._other}, {grouped(len(found.changes))} of {grouped(len(found.differences))} changed"
 
     def chain(self, row: int) -> tuple[str, Sequence[TableLine]] | None:
         """Return both distributions of a comparison, and all numbers of its group; None: there is no such row."""
@@ -107,5 +104,5 @@ class ComparisonView(TableView):
 
 
 def _cells(one: Difference) -> tuple[str, ...]:
-    a, b = (number_text(one.aspect, number).rjust(_NUMBER) for number in (one.a, one.b))
+    a, b = (number_text(one.aspect, number) for number in (one.a, one.b))
     return group_name(one.group), item_text(one), a, b, change_text(one.change)

@@ -130,7 +130,7 @@ class GraphRowText:
         first = None if row.flags & CallRowFlag.NO_ENTRY else self._record(row.seq)
         given = names.recorded_arguments(function, first).values if first else ()
         shown = [(one.name or f"register {n}", whole_text(one.text, one.value)) for n, one in enumerate(given)]
-        if (returned := names.returned(function, row)[0]) and row.flags & CallRowFlag.RETVAL:
+        if returned := names.returned(function, row)[0]:
             shown.append(("result", whole_text(returned, row.retval)))
         return tuple(DetailField(name, text, "", -1, 0, b"") for name, text in shown)
 

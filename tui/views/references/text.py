@@ -60,8 +60,8 @@ def object_text(tracked: TrackedObject, judgement: Judgement) -> ObjectText:
 
 
 def object_name(tracked: TrackedObject) -> str:
-    """Return kind, address and name of an object."""
-    return f"{tracked.kind} {tracked.address:#x}" + (f" {tracked.name}" if tracked.name else "")
+    """Return kind, name and address of an object."""
+    return " ".join((tracked.kind, *([tracked.name] if tracked.name else []), f"{tracked.address:#x}"))
 
 
 def place_text(reference: Reference) -> str:

@@ -10,6 +10,7 @@ from kernel.errors import KernelError
 from tui.filter.filter import Filter, PassCount
 from tui.present.hist_tables import TableLine
 from tui.present.status import note_of_gap, note_of_recording
+from tui.views.late_picture import LatePicture
 from tui.views.references.model import ReferenceModel
 from tui.views.references.text import TITLES, event_lines, object_name, object_text, summary_line
 from tui.views.view import TableView, ViewPlace
@@ -33,6 +34,7 @@ _EVERY: Final = 0.5
 _SHARE: Final = 8
 _LOOKS: Final = {7: "name"}
 _LEAST: Final = {7: 24, 8: 18}
+_RIGHT: Final = range(1, 7)
 _MOST: Final = 500
 """Rows on the screen."""
 
@@ -45,12 +47,13 @@ class ReferencesView(TableView):
 
     def __init__(self, chosen: Filter) -> None:
         super().__init__(chosen)
-        self.pane = TextTablePane(TextRows(TITLES, _LOOKS, _LEAST), id=self.name)
+        self.pane = TextTablePane(TextRows(TITLES, _LOOKS, _LEAST, _RIGHT), id=self.name)
         self._model: ReferenceModel | None = None
         self._rows: list[tuple[TrackedObject, Judgement]] = []
         """Objects of the rows on the screen."""
         self._summary = ""
         self._next_judgement = 0.0
+        self._next_picture = LatePicture(self.pane, self._show)
         self._reading: Worker[None] | None = None
         """Worker that reads the symbols of a running kernel."""
 
@@ -64,9 +67,9 @@ class ReferencesView(TableView):
             return True  # stacks get their names when their event is read
         more = model.tick(_BUDGET)
         if time.monotonic() >= self._next_judgement:
-            self._show(model)
+            self._show()
         elif not more:
-            self.pane.set_timer(_EVERY, self._show_last)
+            self._next_picture.due(self._next_judgement - time.monotonic())
         return more
 
     def _has_symbols(self, watch: Watch) -> bool:
@@ -82,12 +85,11 @@ class ReferencesView(TableView):
             self._reading = self.pane.run_worker(read, thread=True, group="symbols")
         return self._reading is not None and self._reading.is_finished
 
-    def _show_last(self) -> None:
-        if self._model is not None and time.monotonic() >= self._next_judgement:
-            self._show(self._model)
-
-    def _show(self, model: ReferenceModel) -> None:
-        began = time.monotonic()
+    def _show(self) -> None:
+        self._next_picture.drop()
+        began, model = time.monotonic(), self._model
+        if model is None:
+            return
         self._rows = list(model.judged())[:_MOST]
         self._summary = summary_line(model)
         self.pane.text_table.show_rows([tuple(object_text(*pair)) for pair in self._rows])

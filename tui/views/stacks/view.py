@@ -11,12 +11,12 @@ from tui.dialogs import dialogs
 from tui.filter.filter import Filter, PassCount
 from tui.present.status import note_of
 from tui.present.ways_out import GIVE_TRIGGER, RUNNING_KERNEL, WITH_STACKS_ELSEWHERE
+from tui.views.late_picture import LatePicture
 from tui.views.stacks.frame_texts import FrameTexts
 from tui.views.stacks.pane import StacksPane
 from tui.views.view import View, ViewPlace
 
 if TYPE_CHECKING:
-    from textual.timer import Timer
     from textual.widget import Widget
 
     from events.store.store import Store
@@ -55,7 +55,7 @@ class StacksView(View):
         self._text = ""
         """Text that is searched; empty: none."""
         self._drawn = self._cost = 0.0
-        self._next_picture: Timer | None = None
+        self._next_picture = LatePicture(self.pane, self._show)
 
     @property
     def focus(self) -> Widget:
@@ -82,8 +82,8 @@ class StacksView(View):
         wait = self._drawn + max(_DRAWING, _SHARE * self._cost) - time.monotonic()
         if wait <= 0:
             self._show()
-        elif not behind and self._next_picture is None:
-            self._next_picture = self.pane.set_timer(wait, self._show)
+        elif not behind:
+            self._next_picture.due(wait)
         return behind
 
     def _begin(self, watch: Watch, store: Store) -> None:
@@ -100,9 +100,7 @@ class StacksView(View):
         self._drawn = 0.0
 
     def _show(self, *, anew: bool = False) -> None:
-        if self._next_picture is not None:
-            self._next_picture.stop()
-            self._next_picture = None
+        self._next_picture.drop()
         model = self._model
         if model is None:
             return

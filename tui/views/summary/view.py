@@ -21,6 +21,7 @@ from tui.present.summary_values import (
     tasks_of,
     values_of,
 )
+from tui.views.late_picture import LatePicture
 from tui.views.summary.pane import SummaryPane
 from tui.views.summary.text import of_events, of_kernel
 from tui.views.view import View, ViewPlace
@@ -29,7 +30,6 @@ from widgets.events.summary_panel import SummaryText
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from textual.timer import Timer
     from textual.widget import Widget
 
     from events.search.filtered_rows import FilteredRows
@@ -77,7 +77,7 @@ class SummaryView(View):
         self._asked = False
         """True if counting in the kernel was requested last, even if a worker has not begun it."""
         self._drawn = 0.0
-        self._next_picture: Timer | None = None
+        self._next_picture = LatePicture(self.pane, self._show)
         self._values: list[SummaryValue] = []
         """Values on the screen."""
         self._tasks: list[SummaryValue] = []
@@ -120,8 +120,8 @@ class SummaryView(View):
         wait = self._drawn + _DRAWING - time.monotonic()
         if wait <= 0:
             self._show()
-        elif not behind and self._next_picture is None:
-            self._next_picture = self.pane.set_timer(wait, self._show)
+        elif not behind:
+            self._next_picture.due(wait)
         return behind
 
     def _open_on_values(self, watch: Watch) -> None:
@@ -257,9 +257,7 @@ class SummaryView(View):
 
     def _show(self) -> None:
         self._drawn = time.monotonic()
-        if self._next_picture is not None:
-            self._next_picture.stop()
-            self._next_picture = None
+        self._next_picture.drop()
         watch, store, summary = self._watch, self._store, self._summary
         if watch is None or store is None or summary is None:
             return

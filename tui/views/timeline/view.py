@@ -9,6 +9,7 @@ from foreign.count_text import counted
 from tui.filter.filter import Filter, PassCount
 from tui.present.status import note_of
 from tui.present.watched_events import function_source
+from tui.views.late_picture import LatePicture
 from tui.views.timeline.navigation import TimelineNavigation
 from tui.views.timeline.pane import TimelinePane
 from tui.views.timeline.steering import TimelineSteering
@@ -66,7 +67,7 @@ class TimelineView(View):
         self._kind: LaneKind | None = None
         self._stamp: Stamp = kernel_stamp
         self._drawn = self._cost = 0.0
-        self._next_picture: Timer | None = None
+        self._next_picture = LatePicture(self.pane, self.draw)
         self._next_count: Timer | None = None
         self._wanted: tuple[Store, int] | None = None
         """Store and row that the cursor goes to with the next picture; None: it stays."""
@@ -96,8 +97,8 @@ class TimelineView(View):
         wait = self._drawn + max(_DRAWING, _SHARE * self._cost) - time.monotonic()
         if wait <= 0:
             self.draw()
-        elif not model.backlog and self._next_picture is None:
-            self._next_picture = self.pane.set_timer(wait, self.draw)
+        elif not model.backlog:
+            self._next_picture.due(wait)
         return model.backlog > 0  # a picture may have wanted other lanes
 
     def go_on(self) -> None:
@@ -131,9 +132,7 @@ class TimelineView(View):
 
     def draw(self) -> None:
         """Show the counts as they are now."""
-        if self._next_picture is not None:
-            self._next_picture.stop()
-            self._next_picture = None
+        self._next_picture.drop()
         from events.timeline.axis import TimeAxis
         from tui.views.timeline.text import heads_of, picture_of
         from widgets.timeline.chart_lines import ChartLayout, ChartLines

@@ -1,14 +1,14 @@
 """The command that runs under the armed probes, in a terminal below the rows.
 
-It is held until its tasks alone are recorded, if that was chosen; when it ends, all tasks are recorded as before. It
-ends with the application, however that ends (`kernel.commands.held_program`).
+It is held until its tasks alone are recorded, if that was chosen; when it ends, the rows stand still at its last
+event, and all tasks are recorded as before. It ends with the application, however that ends
+(`kernel.commands.held_program`).
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
@@ -18,6 +18,7 @@ from textual.containers import Vertical
 from textual.message import Message
 from textual.timer import Timer
 
+from tui.live.command.output_feed import OutputFeed
 from tui.present.ways_out import ARM_ONE, END_COMMAND, RUNNING_KERNEL, TO_COMMAND
 from tui.workbench import Workbench
 from widgets.terminal.terminal_pane import TerminalPane
@@ -28,8 +29,8 @@ if TYPE_CHECKING:
     from widgets.terminal.command_dialog import CommandWanted
 
 _LOOK_EVERY: Final = 0.05
-_FEED: Final = 16 << 10
-"""Bytes of output that are put on the terminal at once: some 40 ms."""
+_LAST_TICK: Final = 0.2
+"""Seconds of CPU time that the last events of a command may take before the rows are held."""
 _TO_KILL: Final = 2.0
 """Seconds from SIGTERM to SIGKILL (`kernel.agent.command_runner`)."""
 _SHARE: Final = 0.4
@@ -64,15 +65,22 @@ class CommandArea(Vertical):
             self.attempt = attempt
             self.text = text
 
-    class Closed(Message):
-        """A command has ended for good; `text`: why the probes do not record all tasks again, empty: they do."""
+    class Collected(Message):
+        """A command has ended for good, and its events are in the queue of the watch."""
+
+        def __init__(self, watch: Watch) -> None:
+            super().__init__()
+            self.watch = watch
+
+    class Unlimited(Message):
+        """All tasks are recorded again; `text`: why they are not, empty: they are."""
 
         def __init__(self, text: str) -> None:
             super().__init__()
             self.text = text
 
-    def __init__(self, bench: Workbench, to_rows: Callable[[], None]) -> None:
-        """Take what gives the keyboard back to the rows."""
+    def __init__(self, bench: Workbench, to_rows: Callable[[], None], hold_rows: Callable[[], bool]) -> None:
+        """Take what gives the keyboard back to the rows, and what holds them (True: they were followed)."""
         super().__init__()
         self.pane = TerminalPane(id="command-terminal")
         self.program: HeldProgram | None = None
@@ -81,6 +89,7 @@ class CommandArea(Vertical):
         """True from the release of a command to its end."""
         self._bench = bench
         self._to_rows = to_rows
+        self._hold_rows = hold_rows
         self._watch: Watch | None = None
         """Watch under which the command runs."""
         self._attempt: object | None = None
@@ -89,8 +98,7 @@ class CommandArea(Vertical):
         """Number of commands that are being started or ended: each changes the tasks that are recorded."""
         self._limits_tasks = True
         self._history: list[str] = []
-        self._waiting: deque[bytes] = deque()
-        """Output that is not on the terminal yet."""
+        self._feed = OutputFeed(self.pane)
         self._timer: Timer | None = None
         self._kills_at = 0.0
         """Time by time.monotonic() at which a command that is being ended gets SIGKILL; 0: it is not, or got it."""
@@ -104,6 +112,11 @@ class CommandArea(Vertical):
         self.styles.height = self._terminal_size[0] + _BORDER
 
     @property
+    def rows(self) -> int:
+        """Number of rows of the screen that it takes."""
+        return self._terminal_size[0] + _BORDER if self.display else 0
+
+    @property
     def _terminal_size(self) -> tuple[int, int]:
         """Rows and columns of the terminal, as soon as it is shown."""
         columns, rows = self.screen.size
@@ -113,7 +126,7 @@ class CommandArea(Vertical):
 
     def ask(self) -> None:
         """Ask for a command, and run it; where one runs give it the keyboard."""
-        from kernel.commands.command_line import read_command_line
+        from tui.live.command.command_start import judge_line
         from widgets.terminal.command_dialog import CommandDialog
 
         watch = self._bench.current_watch
@@ -130,15 +143,8 @@ class CommandArea(Vertical):
             self._notify(f"a command runs under armed probes, and none is armed: {ARM_ONE}")
             return
 
-        def judge(text: str) -> tuple[bool, str]:
-            try:
-                line = read_command_line(text)
-            except ValueError as error:
-                return not text.strip(), "" if not text.strip() else str(error)
-            return True, "it has signs of a shell: sh runs it" if line.by_shell else ""
-
         machine = watch.info.target.name
-        dialog = CommandDialog(machine, judge, self._history, limits_tasks=self._limits_tasks)
+        dialog = CommandDialog(machine, judge_line, self._history, limits_tasks=self._limits_tasks)
         self.app.push_screen(dialog, self._chosen)
 
     def _chosen(self, wanted: CommandWanted | None) -> None:
@@ -155,7 +161,7 @@ class CommandArea(Vertical):
             self._give_up()
             return
         self.pane.begin(wanted.line, "starting", f"{TO_COMMAND}, {END_COMMAND}", self._terminal_size)
-        self._waiting.clear()
+        self._feed.clear()
         self.refresh_bindings()
         self._workers += 1
         self._hold(watch, wanted, self._terminal_size, self._attempt)
@@ -163,18 +169,12 @@ class CommandArea(Vertical):
     @work(thread=True, group="command")
     def _hold(self, watch: Watch, wanted: CommandWanted, size: tuple[int, int], attempt: object) -> None:
         """Start the process of a command, and limit the probes to it."""
-        from kernel.commands.command_line import read_command_line
-        from kernel.commands.held_program import HeldProgram, TerminalSize
         from kernel.errors import KernelError
+        from tui.live.command.command_start import hold_command
 
-        program = None
         try:
-            words = read_command_line(wanted.line).words
-            program = HeldProgram(watch.info.target, words, size=TerminalSize(*size))
-            watch.armed.limit_tasks((program.pid,) if wanted.limits_tasks else ())
+            program = hold_command(watch, wanted, size)
         except KernelError as error:
-            if program is not None:
-                program.close()
             self.post_message(self.NotHeld(attempt, error.with_remedy))
         else:
             if not self.post_message(self.Held(attempt, program, watch)):
@@ -183,6 +183,8 @@ class CommandArea(Vertical):
     @on(Held)
     def _held(self, event: Held) -> None:
         """Let the command run; one that was given up meanwhile ends."""
+        from tui.live.command.command_start import notes_on_limits
+
         event.stop()
         self._workers -= 1
         if event.attempt is not self._attempt:
@@ -190,7 +192,8 @@ class CommandArea(Vertical):
             return
         self._attempt, self.program, self._watch, self._kills_at = None, event.program, event.watch, 0.0
         self.runs = True
-        self._note_limits(event.watch)
+        for note in notes_on_limits(event.watch) if self._limits_tasks else ():
+            self._notify(note)
         event.program.release()
         self.pane.say("running" if event.program.has_terminal else "running without a terminal")
         self._focus_pane()
@@ -201,17 +204,6 @@ class CommandArea(Vertical):
         if self.screen.is_current:
             self.pane.focus()
         self._bench.keyboard.ends("command")
-
-    def _note_limits(self, watch: Watch) -> None:
-        """Say what of the probes is of all tasks all the same."""
-        from kernel.watch.tasks.limit_notes import command_notes
-
-        if not self._limits_tasks or watch.session is None:
-            return
-        for armed in watch.armed.probes:
-            triggers = [text for _, text in watch.session.probes.triggers(armed)]
-            for note in command_notes(armed.plan, triggers):
-                self._notify(note)
 
     @on(NotHeld)
     def _not_held(self, event: NotHeld) -> None:
@@ -237,16 +229,7 @@ class CommandArea(Vertical):
         if program is None:
             return
         has_ended = program.has_ended
-        if not self._waiting:
-            for one in program.take_output():
-                ends = b"" if one.goes_on else b"\r\n"
-                data = one.data + ends
-                self._waiting.extend(data[at : at + _FEED] for at in range(0, len(data), _FEED))
-        fed = 0
-        while self._waiting and fed < _FEED:
-            data = self._waiting.popleft()
-            fed += len(data)
-            self.pane.feed(data)
+        fed = self._feed.show_some(program)
         if self._kills_at and time.monotonic() >= self._kills_at and not has_ended:
             self._kills_at = 0.0
             self.pane.say("SIGKILL was sent")
@@ -273,23 +256,40 @@ class CommandArea(Vertical):
     def _close(self, program: HeldProgram, watch: Watch) -> None:
         """End a command, and record all tasks again."""
         self._workers += 1
-        self._end_limits(program, watch)
+        self._collect(program, watch)
 
     @work(thread=True, group="command")
-    def _end_limits(self, program: HeldProgram, watch: Watch) -> None:
+    def _collect(self, program: HeldProgram, watch: Watch) -> None:
+        """End a command, and bring what was recorded of it into the queue."""
+        program.close()
+        if not watch.queue.closed and watch.live:
+            watch.armed.read_all()
+        self.post_message(self.Collected(watch))
+
+    @on(Collected)
+    def _collected(self, event: Collected) -> None:
+        """Keep the last events of the command on the screen, before those of all tasks come."""
+        event.stop()
+        if self._limits_tasks and event.watch is self._bench.current_watch:
+            event.watch.tick(_LAST_TICK)
+            if self._hold_rows():
+                self._notify("the rows stand still at its last event")
+        self._record_all_tasks(event.watch)
+
+    @work(thread=True, group="command")
+    def _record_all_tasks(self, watch: Watch) -> None:
         from kernel.errors import KernelError
 
         text = ""
-        program.close()
         try:
             if not watch.queue.closed and watch.live:
                 watch.armed.limit_tasks(())
         except KernelError as error:
             text = str(error)
-        self.post_message(self.Closed(text))
+        self.post_message(self.Unlimited(text))
 
-    @on(Closed)
-    def _closed_for_good(self, event: Closed) -> None:
+    @on(Unlimited)
+    def _unlimited(self, event: Unlimited) -> None:
         event.stop()
         self._workers -= 1
         if event.text:

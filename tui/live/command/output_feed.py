@@ -1,0 +1,38 @@
+"""Put the output of a command on its terminal, in portions that do not hold the screen up."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from kernel.commands.held_program import HeldProgram
+    from widgets.terminal.terminal_pane import TerminalPane
+
+_PORTION: Final = 16 << 10
+"""Bytes of output that are put on the terminal at once: some 40 ms."""
+
+
+class OutputFeed:
+    """Output that is not on the terminal yet."""
+
+    def __init__(self, pane: TerminalPane) -> None:
+        self._pane = pane
+        self._waiting: deque[bytes] = deque()
+
+    def clear(self) -> None:
+        """Drop what waits: another command begins."""
+        self._waiting.clear()
+
+    def show_some(self, program: HeldProgram) -> int:
+        """Put a portion on the terminal, and return its number of bytes; 0: all that came is there."""
+        if not self._waiting:
+            for one in program.take_output():
+                data = one.data if one.goes_on else one.data + b"\r\n"
+                self._waiting.extend(data[at : at + _PORTION] for at in range(0, len(data), _PORTION))
+        shown = 0
+        while self._waiting and shown < _PORTION:
+            data = self._waiting.popleft()
+            shown += len(data)
+            self._pane.feed(data)
+        return shown
