@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import lzma
 import struct
 from pathlib import Path
@@ -12,6 +13,7 @@ from btf.kinds import Kind
 DATA = Path(__file__).parent / "data"
 
 
+@functools.cache
 def stored(name: str) -> bytes:
     """A file of tests/data, unpacked: `btf-7.2` is the whole BTF of Debian's cloud kernel 7.2.13."""
     return lzma.decompress((DATA / f"{name}.xz").read_bytes())

@@ -20,6 +20,7 @@ LONGEST: tuple[str, ...] = (
     "test_commands",
     "test_ssh_connections",
     "test_killed",
+    "test_program_events",
     "test_hosts",
     "test_fault_drill",
     "test_session_guest",
@@ -37,7 +38,7 @@ LONGEST: tuple[str, ...] = (
     "test_presets",
 )
 """Files of tests/real whose groups begin first, so that no worker is alone with one of them at the end."""
-LONG_ELSEWHERE = ("test_headless_memory", "test_export_everything", "test_app")
+LONG_ELSEWHERE = ("test_monkey", "test_headless_memory", "test_graph_view", "test_export_everything", "test_app_keys")
 """Files of other folders that begin before the rest of those, by the same reason."""
 _KERNEL = re.compile(r"(?<![\w.:])((?:arm64:)?(?:\d+\.\d+|full))(?![\w.])(-sh|-64k)?")
 

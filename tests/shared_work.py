@@ -68,16 +68,13 @@ def collections_without_modules() -> Iterator[None]:
 
     An application freezes its names and offsets and unfreezes all; in a test they end with it.
     """
-    before = gc.get_threshold()
     gc.collect()
-    gc.freeze()
+    gc.freeze()  # to the end: pytest collects five times then
     gc.set_threshold(20_000, 5, 2)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(gc, "freeze", lambda: None)
         patch.setattr(gc, "unfreeze", lambda: None)
         yield
-    gc.set_threshold(*before)
-    gc.unfreeze()
 
 
 @pytest.fixture(autouse=True)

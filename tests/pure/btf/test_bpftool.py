@@ -22,6 +22,7 @@ def test_a_whole_kernel():
     assert oracle_btf.compare(KERNEL()) == []
 
 
+@pytest.mark.matrix  # as a whole kernel, which is in each run
 @pytest.mark.skipif(not os.path.exists(HERE), reason="this kernel has no BTF")
 def test_this_machine():
     with open(HERE, "rb") as file:

@@ -29,8 +29,8 @@ from tui.cli.follow.filter import export_filter_of
 from tui.filter.filter import Filter
 from tui.output.event_source import load_symbols, source_of_rows
 
-KINDS = {"web1": "calls", "web2": "cut", "db": "graph"}
-"""Kind of recording by the name of the host that gives its events."""
+KINDS = {"web1": "calls", "web2": "cut", "db": "graph-overrun"}
+"""Kind of recording by the name of the host that gives its events; the graph is a third of one."""
 OFFSETS = {"web1": 10**18, "web2": 10**18 + 5 * 10**9, "db": 10**18 - 3 * 10**9}
 """Nanoseconds since 1970 at which each host's clock began."""
 MERGED = [form.name for form in FORMATS if form.of_events and not form.one_host]
