@@ -80,7 +80,7 @@ _started = set[str]()
 
 
 def run(*words: str, env: dict[str, str] | None = None, stdin: bytes = b"") -> Done:
-    """A command from begin to end, as a process; it is forked where one like it was started before."""
+    """A command from begin to end: a process of its own, which is forked where a command like it was started before."""
     if words[0] in _started:
         return Done(*run_forked(words, env, stdin, PATIENCE))
     _started.add(words[0])

@@ -1,4 +1,4 @@
-"""Commands without their start, 0.2 to 0.6 s of CPU: each is forked from a process that has the application."""
+"""Commands without their start: each is forked from a process that has imported the application (half a second of CPU)."""
 
 from __future__ import annotations
 
