@@ -12,7 +12,6 @@ from typing import Any
 
 from kernel.lab.guest import Guest
 from tests.json_reader import read_line
-from tests.real.forked import run_forked
 from tests.real.processes import PATIENCE
 
 TOP = Path(__file__).parents[2]
@@ -75,15 +74,8 @@ def finish(process: subprocess.Popen[bytes]) -> Done:
     return Done(process.returncode, out, err)
 
 
-_started = set[str]()
-"""First words of commands that were started as a person starts them."""
-
-
 def run(*words: str, env: dict[str, str] | None = None, stdin: bytes = b"") -> Done:
-    """A command from begin to end: a process of its own, which is forked where a command like it was started before."""
-    if words[0] in _started:
-        return Done(*run_forked(words, env, stdin, PATIENCE))
-    _started.add(words[0])
+    """A command from begin to end."""
     command = [sys.executable, "-m", "tui", *words]
     done = subprocess.run(command, cwd=TOP, env=env, input=stdin, capture_output=True, timeout=PATIENCE)
     return Done(done.returncode, done.stdout, done.stderr)
