@@ -186,9 +186,9 @@ def _at_beginning(scope: Scope, end: int, nested: str, bare: bool) -> Completion
 def _item(node: CaptureNode) -> Completion:
     """Return a node as an item; a node without a value of its own ends with the operator to its children."""
     root = node.label[:1] not in "-.["
-    kind = ItemKind.FIELD if not root else ItemKind.VARIABLE if node.label[0] == "$" else ItemKind.ARGUMENT
+    kind = ItemKind.FIELD if not root else ItemKind.VARIABLE if node.label.startswith("$") else ItemKind.ARGUMENT
     operator = node.step if node.step == "->" or node.fetcharg is None else ""
-    label = node.label if root or node.label[0] == "[" else _name(node.label)
+    label = node.label if root or node.label.startswith("[") else _name(node.label)
     return Completion(
         f"{node.label}{operator}",
         kind,
@@ -202,7 +202,7 @@ def _item(node: CaptureNode) -> Completion:
 def _after_step(scope: Scope, node: CaptureNode, path: _Path, depth: int) -> list[Completion]:
     """Return the items after a complete step: its types, and the operator to its children."""
     typed = node.label if path.step else ""
-    name = node.label if path.node is None or node.label[0] == "[" else _name(node.label)
+    name = node.label if path.node is None or node.label.startswith("[") else _name(node.label)
     operator_items: list[Completion] = []
     if node.step:
         operator_items.append(
@@ -247,7 +247,7 @@ def _variables(scope: Scope, typed: str, nested: str) -> list[Completion]:
     if scope.letter == "e":
         field_types = [(f"${field.name}", field.type) for field in scope.fields()]
         return [Completion(n, ItemKind.VARIABLE, n, kind) for n, kind in field_types if n.startswith(typed)]
-    count = len([root for root in scope.roots() if root.label[0] != "$"])
+    count = len([root for root in scope.roots() if not root.label.startswith("$")])
     if scope.in_program:
         count = len(scope.dialect.argument_registers)
     numbers = [f"$arg{n}" for n in range(1, count + 1)]

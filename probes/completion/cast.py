@@ -82,7 +82,7 @@ def _operands(scope: Scope, context: ExpressionContext, struct: str, typed: str)
         return Completions(context.end, context.end, (), Priority.NEEDED, "no structure of this name")
     operands = {field.name: field.type for field in scope.fields()}
     if scope.letter != "e":
-        operands = {root.label: root.c_type for root in scope.roots() if root.label[0] != "$"}
+        operands = {root.label: root.c_type for root in scope.roots() if not root.label.startswith("$")}
     names = [name for name, kind in operands.items() if "[" not in kind and "struct" not in kind.partition("*")[0]]
     names = names if scope.letter == "e" else list(operands)
     items = tuple(

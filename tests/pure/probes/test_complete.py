@@ -541,3 +541,16 @@ def test_no_key_asks_for_much_work() -> None:
         complete(line, end, whole)
         with at_most(80_000):
             complete(line, end, whole)
+
+
+def test_a_parameter_of_damaged_types_may_have_no_name():
+    types = kernel("7.2")[0]
+    data = bytearray(types._data)
+    at = types.offset(types.function("vfs_read").type_id) + 12  # behind the header of the prototype
+    data[at : at + 4] = bytes(4)
+    damaged = Btf.load(bytes(data))
+    sources = replace(known("7.2"), btf=lambda _: damaged)
+    for text in ("f vfs_read count=", "f vfs_read -", "f vfs_read (struct file *)", "f vfs_read count if "):
+        complete(text, len(text), sources)
+    found = complete("f vfs_read ", 11, sources)
+    assert [one.label for one in found.items if one.kind is ItemKind.ARGUMENT] == ["buf", "count", "pos"]
