@@ -108,17 +108,17 @@ class Places:
     def show_newest_of(self, events: Collection[str]) -> None:
         """Go to the newest event of some, by their paths."""
         place = self._go_live()
-        self._app.call_after_refresh(place.show_newest_of, events)
+        self._app.call_after_refresh(place.requested.show_newest_of, events)
 
     def show_armed(self, probe: Armable) -> None:
         """Go to the events of a probe that was armed just now."""
         place = self._go_live()
-        self._app.call_after_refresh(place.show_armed, probe)
+        self._app.call_after_refresh(place.requested.show_armed, probe)
 
     def show_event(self, path: str) -> None:
         """Go to the rows of one event of a recording."""
         place = self._go_live()
-        self._app.call_after_refresh(place.show_event, path)
+        self._app.call_after_refresh(place.requested.show_event, path)
 
     def show_graph(self, view: str = "graph") -> None:
         """Go to the tree of calls, or to another view of them."""
@@ -129,12 +129,12 @@ class Places:
         """Go to the view that a preset asks for, and arm the preset on the way."""
         place = self._go_live()
         arm()
-        self._app.call_after_refresh(place.show_preset, picked)
+        self._app.call_after_refresh(place.requested.show_preset, picked)
 
     def show_failures(self, picked: PickedPreset) -> None:
         """Go to the failures that a preset asks for."""
         place = self._go_live()
-        self._app.call_after_refresh(place.show_failures, picked)
+        self._app.call_after_refresh(place.requested.show_failures, picked)
 
     def _go_live(self) -> LiveScreen:
         place = self.make_live()

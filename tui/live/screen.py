@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection
-from typing import TYPE_CHECKING, ClassVar, Final, cast
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from textual import on
 from textual.app import ComposeResult
@@ -15,13 +14,14 @@ from textual.timer import Timer
 from tui.commands import bindings
 from tui.dialogs import dialogs
 from tui.filter.bar import FilterBar
-from tui.filter.filter import Filter, of_event, slower_than
+from tui.filter.filter import Filter
 from tui.live.armed_control import ArmedControl
 from tui.live.clear_control import ClearControl
 from tui.live.command.area import CommandArea
 from tui.live.compare_control import CompareControl
 from tui.live.details.control import DetailControl
 from tui.live.filter_control import FilterControl
+from tui.live.requested_views import RequestedViews
 from tui.live.status_lines import StatusLines
 from tui.live.view_switch import ViewSwitch
 from tui.present.status import fields_of
@@ -37,15 +37,11 @@ from widgets.lists.line_list import LineList
 from widgets.lists.tail_table import TailTable
 
 if TYPE_CHECKING:
-    from probes.command import Armable
-    from tui.dialogs.preset_screen import PickedPreset
     from tui.messages import EventShown, EventsWanted
     from tui.present.first_row import FirstRows, Preview
     from tui.views.compare.pane import ComparisonPane
     from tui.views.events.pane import EventsPane
-    from tui.views.failures.view import FailuresView
     from tui.views.summary.pane import SummaryPane
-    from tui.views.summary.view import SummaryView
 
 _SOON: Final = 0.01
 """Seconds to the next tick of a view that has more to do."""
@@ -69,6 +65,7 @@ class LiveScreen(Screen[None]):
         self.command = CommandArea(bench, self._to_rows, self._hold_rows)
         self.details = DetailControl(self, self.views, lambda: self.command.rows)
         self.comparing = CompareControl(self, bench, self.views, self.filter, self._show_line)
+        self.requested = RequestedViews(bench, self.views, self.filtering, self.action_view, self.tick)
         self._clearing = ClearControl(self, bench, self.views, self.on_screen_resume)
         self._more: Timer | None = None
 
@@ -273,67 +270,6 @@ class LiveScreen(Screen[None]):
         await self.views.show(view)
         self.details.arrange()
         self.tick()
-
-    async def show_armed(self, probe: Armable) -> None:
-        """Show the events of a probe that was armed just now; a view that can't gives way to the events.
-
-        One that was armed with a hist trigger is shown by its table.
-        """
-        watching = self.bench.current_watch
-        armed = watching.armed.probes if watching is not None else ()
-        plan = next((one.plan for one in armed if one.plan.probe == probe), None)
-        if plan is None or watching is None:
-            return
-        if plan.has_hist_trigger:
-            await self.action_view("histograms")
-        elif plan.counts_only:
-            await self.action_view("maps")
-        elif not self.views.current.shows(plan):
-            await self.action_view("events")
-        if watching.store is not None:
-            recorded = watching.info.holds_events  # before it was asked for
-            self.filtering.wait_for(plan, watching.store.first_seq if recorded else watching.store.next_seq)
-            self.tick()
-            self.views.events.show_kind_of(plan)
-
-    async def show_preset(self, picked: PickedPreset) -> None:
-        """Show the view that a preset asks for, with its columns, and of its calls those that are long enough."""
-        from probes.presets.substitute import least_latency
-
-        preset = picked.preset
-        cast("SummaryView", await self.views.made("summary")).prefer(picked.probes, preset.columns)
-        await self.action_view(str(preset.view))
-        if preset.columns:
-            self.views.events.prefer(picked.probes, preset.columns)
-        if least := least_latency(preset, picked.given):
-            self.filtering.choose(slower_than(least))
-
-    async def show_event(self, path: str) -> None:
-        """Show the rows of one event alone."""
-        await self.action_view("events")
-        self.filtering.replace(of_event(path))
-
-    async def show_failures(self, picked: PickedPreset) -> None:
-        """Show the first failures of the calls, and with the error, that a preset asks for."""
-        from probes.presets.failure_request import failure_request
-
-        view = cast("FailuresView", await self.views.made("failures"))
-        request = failure_request(picked.preset, picked.given)._replace(calls=picked.functions)
-        view.choose(request, self.bench.planner)
-        await self.action_view("failures")
-        if told := view.choice:
-
-            def take_back() -> None:
-                view.choose(None)
-                self.tick()
-
-            self.bench.undo.add(told, take_back)
-
-    async def show_newest_of(self, events: Collection[str]) -> None:
-        """Put the cursor on the newest event of some, by their paths, among the events."""
-        await self.action_view("events")
-        if not self.views.events.pane.go_to_newest(events):
-            self.notify("no event of it is on the list yet", markup=False)
 
     def action_pane(self) -> None:
         """Hide the details beside the rows, or show them again."""

@@ -1,0 +1,97 @@
+"""Go to the view that shows what was asked for elsewhere: a probe that was armed, a preset, an event."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Coroutine
+from typing import TYPE_CHECKING, Any, cast
+
+from tui.filter.filter import of_event, slower_than
+from tui.live.filter_control import FilterControl
+from tui.live.view_switch import ViewSwitch
+from tui.workbench import Workbench
+
+if TYPE_CHECKING:
+    from probes.command import Armable
+    from tui.dialogs.preset_screen import PickedPreset
+    from tui.views.failures.view import FailuresView
+    from tui.views.summary.view import SummaryView
+
+
+class RequestedViews:
+    """See the module; the screen has been gone to."""
+
+    def __init__(
+        self,
+        bench: Workbench,
+        views: ViewSwitch,
+        filtering: FilterControl,
+        go: Callable[[str], Coroutine[Any, Any, None]],
+        tick: Callable[[], None],
+    ) -> None:
+        """Take the functions that show a view by its name, and new events."""
+        self._bench = bench
+        self._views = views
+        self._filtering = filtering
+        self._go = go
+        self._tick = tick
+
+    async def show_armed(self, probe: Armable) -> None:
+        """Show the events of a probe that was armed just now; a view that can't gives way to the events.
+
+        One that was armed with a hist trigger is shown by its table.
+        """
+        watching = self._bench.current_watch
+        armed = watching.armed.probes if watching is not None else ()
+        plan = next((one.plan for one in armed if one.plan.probe == probe), None)
+        if plan is None or watching is None:
+            return
+        if plan.has_hist_trigger:
+            await self._go("histograms")
+        elif plan.counts_only:
+            await self._go("maps")
+        elif not self._views.current.shows(plan):
+            await self._go("events")
+        if watching.store is not None:
+            recorded = watching.info.holds_events  # before it was asked for
+            self._filtering.wait_for(plan, watching.store.first_seq if recorded else watching.store.next_seq)
+            self._tick()
+            self._views.events.show_kind_of(plan)
+
+    async def show_preset(self, picked: PickedPreset) -> None:
+        """Show the view that a preset asks for, with its columns, and of its calls those that are long enough."""
+        from probes.presets.substitute import least_latency
+
+        preset = picked.preset
+        cast("SummaryView", await self._views.made("summary")).prefer(picked.probes, preset.columns)
+        await self._go(str(preset.view))
+        if preset.columns:
+            self._views.events.prefer(picked.probes, preset.columns)
+        if least := least_latency(preset, picked.given):
+            self._filtering.choose(slower_than(least))
+
+    async def show_event(self, path: str) -> None:
+        """Show the rows of one event alone."""
+        await self._go("events")
+        self._filtering.replace(of_event(path))
+
+    async def show_failures(self, picked: PickedPreset) -> None:
+        """Show the first failures of the calls, and with the error, that a preset asks for."""
+        from probes.presets.failure_request import failure_request
+
+        view = cast("FailuresView", await self._views.made("failures"))
+        request = failure_request(picked.preset, picked.given)._replace(calls=picked.functions)
+        view.choose(request, self._bench.planner)
+        await self._go("failures")
+        if told := view.choice:
+
+            def take_back() -> None:
+                view.choose(None)
+                self._tick()
+
+            self._bench.undo.add(told, take_back)
+
+    async def show_newest_of(self, events: Collection[str]) -> None:
+        """Put the cursor on the newest event of some, by their paths, among the events."""
+        await self._go("events")
+        if not self._views.events.pane.go_to_newest(events):
+            self._bench.notices.notify("no event of it is on the list yet")
