@@ -116,7 +116,7 @@ class Columns:
             widths[max(wide, key=lambda n: widths[n])] -= 1
             excess -= 1
         for n in texts if excess < 0 else ():
-            more = min(self._longest[n] - widths[n], -excess)
+            more = max(0, min(self._longest[n] - widths[n], -excess))
             widths[n] += more
             excess += more
         if excess > 0:  # the row scrolls sideways in any case: unreadably short texts gain nothing

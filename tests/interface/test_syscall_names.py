@@ -38,4 +38,4 @@ async def test_a_call_has_its_name_in_the_list_its_details_the_search_and_the_su
         await until(lambda: seen("56 openat █"), pilot)
         await pilot.press("enter")
         await until(lambda: seen("event == sys_exit && id == 56") or seen("id == 56"), pilot)
-        assert not seen("57 close")
+        await until(lambda: not seen("57 close"), pilot)
