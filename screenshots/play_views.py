@@ -65,7 +65,7 @@ async def play_references(stage: Stage) -> None:
 
 
 async def play_comparison(stage: Stage, other: Path) -> None:
-    """What changed between two recordings, and how the values of one field are distributed in both."""
+    """Changes from one recording to another, and the values of one field in both."""
     await recorded_events(stage)
     await stage.press("U")
     await stage.sees("no recording to compare with was chosen")

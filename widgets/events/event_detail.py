@@ -28,8 +28,10 @@ _BYTES = 16
 _LEAST = {0: 20}
 """Minimum columns of a name, as `entry: __probe_ip`."""
 _READABLE = 20
-"""Minimum columns of a value: below, its bytes are hidden, which the line below shows in any case, then its place."""
-_COUNTS = (6, 5, 3)
+"""Minimum columns of a value: below, its bytes are hidden, which the line below shows in any case, then its place,
+then its type.
+"""
+_COUNTS = (6, 5, 3, 2)
 """Numbers of columns that are tried, the most first."""
 
 
@@ -55,8 +57,8 @@ class _DetailRows:
             yield Piece(("  " if n else "") + fit(cell, size, 3 <= n <= 4), _LOOKS.get(n, ""))
 
     def _widths(self, columns: int) -> list[int]:
-        """Return the widths of the visible columns: without bytes, and without offsets and sizes, where values would
-        be unreadably short.
+        """Return the widths of the visible columns: without bytes, offsets and sizes, and types, where values would be
+        unreadably short.
         """
         least = min(self._columns[-1].widths(columns)[1], _READABLE)
         widths = (one.widths(columns) for one in self._columns)

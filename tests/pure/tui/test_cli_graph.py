@@ -137,7 +137,7 @@ def test_what_was_read_before_the_line_was_cut_is_printed(capsys, monkeypatch):
 
 def test_calls_are_printed_though_other_events_came_alone_before_them(tmp_path, capsys):
     """A task is switched, and no call comes until after a look."""
-    main(["graph", "--target", str(recording("graph-without-results", tmp_path))])
+    main(["graph", "--target", str(graph_recording(tmp_path / "whole.pwr", "7.2"))])
     everything = capsys.readouterr()
     bounds = SCREEN._replace(at_once=1)
     watch = Watch(Planner(KernelInfo(open_target(str(late_graph(tmp_path / "late.pwr", "7.2"))))), bounds)

@@ -13,6 +13,8 @@ _BELOW: Final = 30
 """Rows from which on a table has enough of them with the pane below it."""
 _SHARE: Final = 0.34
 """Share of the screen's columns, or rows, that the pane takes."""
+_LEAST_WIDTH: Final = 46
+"""Columns of a pane beside the table: a name of 20 and an address need 44."""
 _MOST_COLUMNS: Final = 76
 _MOST_ROWS: Final = 14
 
@@ -35,5 +37,5 @@ def place_of(columns: int, rows: int) -> PanePlace:
 def size_of(place: PanePlace, columns: int, rows: int) -> int:
     """Return the columns of a pane beside the table, or the rows of one below."""
     if place is PanePlace.BESIDE:
-        return min(_MOST_COLUMNS, round(columns * _SHARE))
+        return min(_MOST_COLUMNS, max(_LEAST_WIDTH, round(columns * _SHARE)))
     return min(_MOST_ROWS, round(rows * _SHARE)) if place is PanePlace.BELOW else 0
