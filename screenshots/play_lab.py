@@ -19,7 +19,7 @@ from tui.opening import Opening
 
 GUEST = "lab:7.2"
 HOSTS = (GUEST, "lab:6.12")
-_BOOT: Final = 60.0
+_BOOT: Final = 120.0
 """Seconds for a boot on a busy machine."""
 _Play = Callable[[Stage], Coroutine[None, None, None]]
 

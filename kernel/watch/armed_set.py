@@ -100,15 +100,15 @@ class ArmedSet:
                 self._queue.entries += [one for one in session.probes.armed if one not in before]
         self._queue.on_data()
 
-    def read_all(self) -> None:
-        """Bring what is in the kernel's buffers now into the queue; waits up to 0.5 s."""
+    def read_all(self, patience: float) -> None:
+        """Bring what is in the kernel's buffers now into the queue; `patience`: as for `Pump.settle`."""
         with self._queue.lock:
             if self._queue.session is not None:
-                self._read_all(self._queue.session)
+                self._read_all(self._queue.session, patience)
         self._queue.on_data()
 
-    def _read_all(self, session: AnySession) -> None:
-        session.pump.settle()
+    def _read_all(self, session: AnySession, patience: float = 0.0) -> None:
+        session.pump.settle(patience=patience)
         self._queue.drain(session)
 
     def record_together(self) -> None:

@@ -160,9 +160,13 @@ class LiveScreen(Screen[None]):
     def _to_rows(self) -> None:
         self.set_focus(self.views.current.focus)
 
-    def _hold_rows(self) -> bool:
-        """Hold the picture of the current view with the newest events; return False if it was held, or can't be."""
+    def _hold_rows(self) -> bool | None:
+        """Hold the picture of the current view with the newest events; return False if it was held or can't be, None
+        if events are not shown yet.
+        """
         self.tick()
+        if self._more is not None:
+            return None
         table = self.views.current.focus
         if not isinstance(table, TailTable) or not table.following:
             return False

@@ -57,8 +57,8 @@ class _DetailRows:
             yield Piece(("  " if n else "") + fit(cell, size, 3 <= n <= 4), _LOOKS.get(n, ""))
 
     def _widths(self, columns: int) -> list[int]:
-        """Return the widths of the visible columns: without bytes, offsets and sizes, and types, where values would be
-        unreadably short.
+        """Return the widths of the visible columns: without bytes, offsets and sizes, and types, where values would
+        be unreadably short.
         """
         least = min(self._columns[-1].widths(columns)[1], _READABLE)
         widths = (one.widths(columns) for one in self._columns)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from textual import on, work
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
 _LOOK_EVERY: Final = 0.05
 _LAST_TICK: Final = 0.2
 """Seconds of CPU time that the last events of a command may take before the rows are held."""
+_LONGEST_READ: Final = 3.0
+"""Seconds for the last events of a command to come from a slow machine."""
+_MOST_LOOKS: Final = 40
 _TO_KILL: Final = 2.0
 """Seconds from SIGTERM to SIGKILL (`kernel.agent.command_runner`)."""
 _SHARE: Final = 0.4
@@ -79,8 +83,11 @@ class CommandArea(Vertical):
             super().__init__()
             self.text = text
 
-    def __init__(self, bench: Workbench, to_rows: Callable[[], None], hold_rows: Callable[[], bool]) -> None:
-        """Take what gives the keyboard back to the rows, and what holds them (True: they were followed)."""
+    def __init__(self, bench: Workbench, to_rows: Callable[[], None], hold_rows: Callable[[], bool | None]) -> None:
+        """Take what gives the keyboard back to the rows, and what holds them.
+
+        `hold_rows`: returns True if they were followed, None where rows are still to be shown.
+        """
         super().__init__()
         self.pane = TerminalPane(id="command-terminal")
         self.program: HeldProgram | None = None
@@ -263,18 +270,28 @@ class CommandArea(Vertical):
         """End a command, and bring what was recorded of it into the queue."""
         program.close()
         if not watch.queue.closed and watch.live:
-            watch.armed.read_all()
+            watch.armed.read_all(_LONGEST_READ)
         self.post_message(self.Collected(watch))
 
     @on(Collected)
     def _collected(self, event: Collected) -> None:
-        """Keep the last events of the command on the screen, before those of all tasks come."""
         event.stop()
-        if self._limits_tasks and event.watch is self._bench.current_watch:
-            event.watch.tick(_LAST_TICK)
-            if self._hold_rows():
+        self._hold_at_end(event.watch, _MOST_LOOKS)
+
+    def _hold_at_end(self, watch: Watch, looks: int) -> None:
+        """Keep the last events of the command on the screen, before those of all tasks come.
+
+        `looks`: number of times that it may still wait for events that have arrived and are not shown.
+        """
+        if self._limits_tasks and watch is self._bench.current_watch:
+            watch.tick(_LAST_TICK)
+            are_held = None if watch.intake.has_backlog or watch.queue.entries else self._hold_rows()
+            if are_held is None and looks:
+                self.set_timer(_LOOK_EVERY, partial(self._hold_at_end, watch, looks - 1))
+                return
+            if are_held:
                 self._notify("the rows stand still at its last event")
-        self._record_all_tasks(event.watch)
+        self._record_all_tasks(watch)
 
     @work(thread=True, group="command")
     def _record_all_tasks(self, watch: Watch) -> None:
