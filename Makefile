@@ -58,7 +58,7 @@ monkey: $(TOOLS)
 	$(BIN)/python -m tests.monkey $(ARGS)
 
 screenshots: $(TOOLS)
-	$(BIN)/python -m screenshots $(ARGS)
+	$(BIN)/python -m screenshots --lab $(ARGS)
 
 # The pages of docs/ that are made from the tables of the application: keys, errors, commands, the manual page.
 docs: $(STAMP)

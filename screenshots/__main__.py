@@ -16,6 +16,7 @@ from kernel.connection.open_target import shipped_recording
 from screenshots.offered import fictitious_machine
 from screenshots.play import play
 from screenshots.play_graph import play_graph
+from screenshots.play_lab import lab_pictures
 from screenshots.play_views import (
     play_comparison,
     play_failures,
@@ -81,10 +82,13 @@ def convert(saved: list[Path], folder: Path) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m screenshots")
+    parser.add_argument("--lab", action="store_true", help="boot guests for the views that no recording holds, too")
     parser.add_argument("--png", type=Path, metavar="FOLDER", help="write PNG there too")
     arguments = parser.parse_args()
     with fictitious_machine():
         saved = [path for size, folder in SIZES.items() for path in pictures(size, folder)]
+    if arguments.lab:
+        saved += [path for size, folder in SIZES.items() for path in asyncio.run(lab_pictures(size, folder / "lab"))]
     for path in saved:
         print(f"{path.stat().st_size >> 10:5} KiB  {path.relative_to(HERE.parent)}")
     if arguments.png:

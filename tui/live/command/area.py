@@ -285,7 +285,10 @@ class CommandArea(Vertical):
         """
         if self._limits_tasks and watch is self._bench.current_watch:
             watch.tick(_LAST_TICK)
-            are_held = None if watch.intake.has_backlog or watch.queue.entries else self._hold_rows()
+            is_complete = not (watch.intake.has_backlog or watch.queue.entries)
+            if is_complete and watch.store is not None:
+                watch.store.flush()  # of no CPU an older event is to come
+            are_held = self._hold_rows() if is_complete else None
             if are_held is None and looks:
                 self.set_timer(_LOOK_EVERY, partial(self._hold_at_end, watch, looks - 1))
                 return
