@@ -77,16 +77,21 @@ async def _arm(stage: Stage, spec: str) -> None:
     await stage.until(lambda: app.places.live is not None and app.screen is app.places.live, f"{spec} is not armed")
 
 
+async def _run(stage: Stage, line: str, *keys: str) -> None:
+    """Type a command, and press keys that run it to its end."""
+    await stage.press("r")
+    await stage.sees("Run a command on")
+    await stage.paste(line)
+    await stage.press(*keys)
+    await stage.sees("ended with status 0")
+
+
 async def play_guest(stage: Stage, objects: Path) -> None:
     """A table of a hist trigger, a command that was run under the probes, a map of a compiled object."""
     app = stage.app
     await stage.until(lambda: app.planner is not None, "no guest")
     await _arm(stage, "f vfs_read%both count $retval")
-    await stage.press("r")
-    await stage.sees("Run a command on")
-    await stage.paste("ls -l /etc")
-    await stage.press("enter")
-    await stage.sees("ended with status 0")
+    await _run(stage, "ls -l /etc", "enter")
     await stage.sees("paused")
     stage.save("command")
     await stage.press("X")
@@ -98,11 +103,8 @@ async def play_guest(stage: Stage, objects: Path) -> None:
     await stage.sees("hist:keys")
     stage.save("histograms")
     await _arm(stage, str(objects))
-    await stage.press("r")
-    await stage.sees("Run a command on")
-    await stage.paste("touch /tmp/a /tmp/b /tmp/c; rm /tmp/a; rm /tmp/b /tmp/c")
-    await stage.press("ctrl+t", "enter")  # a compiled object can't be limited to a command
-    await stage.sees("ended with status 0")
+    line = "touch /tmp/a /tmp/b /tmp/c; rm /tmp/a; rm /tmp/b /tmp/c"
+    await _run(stage, line, "ctrl+t", "enter")  # a compiled object can't be limited to a command
     await stage.press("X")
     await stage.press("M")
     await stage.sees("█")

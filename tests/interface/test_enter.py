@@ -210,9 +210,15 @@ async def test_of_several_presets_none_is_armed_that_was_not_named(kernel_only, 
         every = [one.name for one in chooser._all]
         await write(pilot, chooser, "sys")
         assert not chosen and says(app, "presets fit")
+        marked = chooser.current.name
+        assert says(app, f"↑ chooses {marked}, ↓ the next one")
+        await pilot.press("up", "enter")
+        await pilot.pause()
+        assert [one.name for one in chosen] == [marked]
+        await write(pilot, chooser, "sy")
         await pilot.press("down", "enter")
         await pilot.pause()
-        assert len(chosen) == 1
+        assert len(chosen) == 2 and chosen[1].name == chooser._shown[1].name
         named = every[-1]
         await write(pilot, chooser, named)
         assert chosen[-1].name == named

@@ -93,10 +93,12 @@ def _not_recorded(info: KernelInfo, judgement: PresetJudgement) -> str:
     recording = info.target.recording
     if recording is None or not info.holds_events:
         return ""
-    if all(one.plan is not None and is_recorded(recording, one.plan) for one in judgement.probes):
+    others = [one for one in judgement.probes if one.plan is None or not is_recorded(recording, one.plan)]
+    if not others:
         return ""
     names = sorted({plan.probe.subject for plan in readable_plans(recording)})
-    return f"this recording does not hold it: it has {', '.join(names) or 'no events'}"
+    wanted = ", ".join(one.probe.subject for one in others)
+    return f"this recording does not hold {wanted} with these fields: it has {', '.join(names) or 'no events'}"
 
 
 def form_of(preset: Preset) -> list[FormField]:

@@ -205,7 +205,8 @@ class PresetChooser(Vertical):
         if not text or self._moved or len(found) == 1 or one.name == text:
             self.post_message(self.Chosen(one))
         else:
-            self.notify(f"{len(found)} presets fit: ↓ chooses one, and Enter arms that", markup=False)
+            told = f"{len(found)} presets fit: ↑ chooses {one.name}, ↓ the next one, and Enter arms that"
+            self.notify(told, markup=False)
 
     def action_edit(self) -> None:
         """Request to edit the current preset's file."""
