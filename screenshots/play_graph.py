@@ -10,7 +10,7 @@ async def play_graph(stage: Stage) -> None:
     """The tree of calls around a slow read, and where the time went."""
     await recorded_events(stage)
     app = stage.app
-    await stage.until(lambda: app.planner is not None and app.planner.info.loaded_symbols, "no symbols")
+    await stage.until(lambda: app.planner is not None and app.planner.info.symbols.loaded, "no symbols")
     await stage.press("g")
     await stage.sees("calls")
     await stage.press("space", "home", "slash")

@@ -16,7 +16,7 @@ async def play_failures(stage: Stage) -> None:
     """Functions that returned an error first, by number of failed calls, and the chain of one of them."""
     await recorded_events(stage)
     app = stage.app
-    await stage.until(lambda: app.planner is not None and app.planner.info.loaded_symbols, "no symbols")
+    await stage.until(lambda: app.planner is not None and app.planner.info.symbols.loaded, "no symbols")
     await stage.press("E")
     await stage.sees("fifo_open")
     stage.save("failures")
@@ -54,7 +54,7 @@ async def play_references(stage: Stage) -> None:
     """References that were not put, and the gets and puts of an object."""
     await recorded_events(stage)
     app = stage.app
-    await stage.until(lambda: app.planner is not None and app.planner.info.loaded_symbols, "no symbols")
+    await stage.until(lambda: app.planner is not None and app.planner.info.symbols.loaded, "no symbols")
     await stage.press("R")
     await stage.until(lambda: _note(app).startswith("238 objects"), "not all objects")
     await stage.press("home")

@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 from events.names.kallsyms import Symbols
 from kernel.connection.kernel_info import KernelInfo
 from kernel.connection.planner import Planner
-from kernel.connection.symbol_addresses import symbol_environment
 from kernel.lab.guest import Guest
 from kernel.lab.target import connect
+from kernel.symbols.symbol_addresses import symbol_environment
 from probes.facts.errors_table import code_of
 from probes.facts.lookups import Environment
 from probes.functions.function_index import index_of

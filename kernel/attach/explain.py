@@ -84,14 +84,14 @@ class AttachExplainer:
     @cached_property
     def _lookups(self) -> SymbolLookups:
         info = self._info
-        return symbols.symbol_lookups(info.target, info.facts.release, info.symbols)
+        return symbols.symbol_lookups(info.target, info.facts.release, info.symbols.current)
 
     @cached_property
     def _search(self) -> CallerSearch:
         from kernel.attach.callers import CallerSearch
 
         info, machine = self._info, self._info.facts.machine
-        return CallerSearch(info.target, machine, info.symbols, info.catalog, self._debug)
+        return CallerSearch(info.target, machine, info.symbols.current, info.catalog, self._debug)
 
     @cached_property
     def _debug(self) -> DebugInfo:

@@ -13,8 +13,8 @@ from foreign.refusal import InputRefusal
 from kernel.attach.kcore import Kcore
 from kernel.attach.kernel_tables import KernelTables
 from kernel.connection.kernel_info import KernelInfo
-from kernel.connection.symbol_addresses import base_of
 from kernel.errors import FileRefused
+from kernel.symbols.symbol_addresses import base_of
 from kernel.target import TargetKind
 from probes.attaching.attach import COLD
 from probes.attaching.values import Attachability, ReasonKind
@@ -78,14 +78,19 @@ class BodyReader:
             raise InputRefusal("", f"the code of functions is decoded for x86-64 and arm64, not for {machine}")
         if self._info.target.recording is not None:
             raise InputRefusal("", _NOT_RECORDED)
-        symbols = info.symbols
+        symbols = info.symbols.current
         if symbols is None:
             raise InputRefusal(
                 "", "the code of functions is found by their addresses, which are hidden, or not known here"
             )
-        if self._kept is None or self._kept[:2] != (info.boot, symbols):
+        if self._kept is None or self._kept[:2] != (info.symbols.boot, symbols):
             kcore = Kcore(info.target)
-            self._kept = info.boot, symbols, kcore, KernelTables(info.target, kcore, symbols, info.btf, machine)
+            self._kept = (
+                info.symbols.boot,
+                symbols,
+                kcore,
+                KernelTables(info.target, kcore, symbols, info.btf, machine),
+            )
         return self._kept[1:]
 
     def _body(

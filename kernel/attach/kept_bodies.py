@@ -33,7 +33,7 @@ class FunctionBodies:
 
         Raises InputRefusal: it can't be read, or capstone is missing; TargetLost.
         """
-        key = self._info.boot, name
+        key = self._info.symbols.boot, name
         if key not in self._kept:
             try:
                 self._kept[key] = self._read(name)
@@ -51,7 +51,7 @@ class FunctionBodies:
 
         Raises InputRefusal: it was not, or can't be read.
         """
-        found = self._kept.get((self._info.boot, name))
+        found = self._kept.get((self._info.symbols.boot, name))
         if found is None or isinstance(found, InputRefusal):
             raise found or InputRefusal(name, "its code was not read yet")
         return found

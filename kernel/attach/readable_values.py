@@ -71,7 +71,7 @@ class ReadableValueReader:
     def judge(self, name: str) -> MeansJudge:
         """Return the judge of probes on a function. Raises TargetLost."""
         info, lookups = self._info, ProbeLookups(self._info)
-        info.load_symbols()
+        info.symbols.load()
         self._explainer.attachability(name)  # the catalog knows other names of its code from then on
         on_function = Probe(ProbePlace(name), kind=ProbeKind.KPROBE)
         btf = lookups.types_of(on_function)
@@ -80,7 +80,7 @@ class ReadableValueReader:
         return MeansJudge(btf, info.facts, around)
 
     def _kprobe_facts(self, name: str, about: Attachability) -> KprobeFacts:
-        symbols = self._info.symbols
+        symbols = self._info.symbols.current
         on_ftrace = symbols.address_of(_FTRACE_HANDLER) is not None if symbols is not None else None
         obstacles = {}
         if not about.has(ReasonKind.TWINS):  # what is said of them depends on the place, as verdicts do
@@ -125,7 +125,7 @@ class ReadableValueReader:
 
     def call_end(self, name: str) -> int | None:
         """Return the end of ftrace's call in a function, by the kernel's memory; None: unknown."""
-        symbols, info = self._info.symbols, self._info
+        symbols, info = self._info.symbols.current, self._info
         entries = [entry for entry in symbols.named(name) if entry.code] if symbols is not None else []
         if len(entries) != 1 or not info.target.is_kernel:
             return None

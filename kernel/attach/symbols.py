@@ -12,8 +12,8 @@ from collections.abc import Sequence, Set
 from events.names.kallsyms import Symbols
 from events.names.kallsyms_table import KallsymsEntry
 from kernel.attach.absent_modules import AbsentModules
-from kernel.connection.symbol_addresses import base_of
 from kernel.errors import KernelError
+from kernel.symbols.symbol_addresses import base_of
 from kernel.target import Target
 from probes.attaching.kernel_text import TextSection, TextSections
 from probes.attaching.values import AbsentModule, SymbolEntry, SymbolLookups

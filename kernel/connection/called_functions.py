@@ -31,14 +31,14 @@ class CalledFunctionSearch:
 
     def known(self, callers: Sequence[str], depth: int) -> CalledFunctions | None:
         """Return what was found before; None: it was not looked for. Never waits."""
-        return self._found.get((self._info.boot, tuple(callers), depth))
+        return self._found.get((self._info.symbols.boot, tuple(callers), depth))
 
     def find(self, callers: Sequence[str], depth: int) -> CalledFunctions:
         """Return the traceable functions that some functions call directly, so many levels down.
 
         Raises InputRefusal: the code can't be read, or a name is none of this kernel; TargetLost.
         """
-        key = self._info.boot, tuple(callers), depth
+        key = self._info.symbols.boot, tuple(callers), depth
         if key not in self._found:
             try:
                 self._found[key] = self._look(callers, depth)
@@ -47,7 +47,7 @@ class CalledFunctionSearch:
         return self._found[key]
 
     def _look(self, callers: Sequence[str], depth: int) -> CalledFunctions:
-        symbols, facts = self._info.symbols, self._info.facts
+        symbols, facts = self._info.symbols.current, self._info.facts
         if symbols is None:
             raise InputRefusal(_CODE, "the addresses of its functions are hidden, or not known here")
         if not can_read(facts.machine):
@@ -55,8 +55,8 @@ class CalledFunctionSearch:
         for name in callers:
             if not symbols.named(name):
                 raise InputRefusal(name, "no function of this kernel has this name")
-        if self._search is None or self._search[:2] != (self._info.boot, symbols):
-            self._search = self._info.boot, symbols, CalleeSearch(self._info.target, facts.machine, symbols)
+        if self._search is None or self._search[:2] != (self._info.symbols.boot, symbols):
+            self._search = self._info.symbols.boot, symbols, CalleeSearch(self._info.target, facts.machine, symbols)
         count = index_of(facts).count
         found = self._search[2].reached(callers, lambda _: True, lambda name: count(name) == 1, _MOST, depth + 1)
         notes = ["there are more, farther down"] if found.is_cut else []

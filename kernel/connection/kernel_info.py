@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING
 from btf.btf import Btf
 from btf.damage import Damage
 from btf.errors import BtfError
-from events.names.kallsyms import Symbols
 from events.names.value_names import Namer
 from events.recording.reader import RecordingError
 from foreign.refusal import InputRefusal
 from kernel.connection.shared_types import shared_btf
-from kernel.errors import FileRefused, KernelError, TargetLost, TargetUnusable
+from kernel.errors import FileRefused, KernelError, TargetUnusable
 from kernel.recording.target import holds_events
+from kernel.symbols.kernel_symbols import KernelSymbols
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -39,8 +39,6 @@ if TYPE_CHECKING:
 
 _OF_TRACER = "ftrace/"
 """Beginning of the paths of events that the tracer adds, such as stacks."""
-_OTHER_BOOTS = 4
-"""Most boots before or after `KernelInfo.boot` whose symbols are in memory, the latest: some 10 MB each."""
 
 
 class KernelInfo:
@@ -55,14 +53,7 @@ class KernelInfo:
         self._modules: dict[str, Btf | None] = {}
         self._reading_module = threading.Lock()
         self._places: Places | None = None
-        self._symbols_loaded = self._symbols_lost = self._symbols_wanted = False
-        self.symbols_read = False
-        """`load_symbols` has read them, or seen that the kernel hides them."""
-        self.boot = target.recording.boot if target.recording is not None else 0
-        """Number of the boot that `symbols` are of: how often the machine was seen to reboot; of a recording, its
-        first."""
-        self._other_boots: dict[int, Symbols] = {}
-        """Symbols of other boots, as far as they were read then, or recorded."""
+        self.symbols = KernelSymbols(target)
 
     @cached_property
     def facts(self) -> TargetFacts:
@@ -120,18 +111,6 @@ class KernelInfo:
                 found = {fmt.path: fmt for fmt in recording.formats.values()}
                 return {path: fmt for path, fmt in found.items() if not path.startswith(_OF_TRACER)}
         return {}
-
-    @cached_property
-    def symbols(self) -> Symbols | None:
-        """Names of kernel addresses; None where the kernel hides them."""
-        self._symbols_lost = False
-        try:
-            return Symbols.parse(self.kallsyms_of(self.boot)) or None
-        except TargetLost:
-            self._symbols_lost = True
-        except KernelError:
-            pass
-        return None
 
     @property
     def holds_events(self) -> bool:
@@ -258,81 +237,11 @@ class KernelInfo:
         support = self.program_support
         self.__dict__["program_support"] = replace(support, refused={**support.refused, **functions})
 
-    def load_symbols(self, *, by_name: bool = True) -> None:
-        """Read the symbols now, so that nobody has to wait for them later; for a worker.
-
-        `by_name`: with their index of names (10 MB), which who looks for addresses alone does without.
-        """
-        if self._symbols_lost:  # with an earlier connection
-            self.__dict__.pop("symbols", None)
-        if self.symbols is not None:
-            self.symbols.prepare()
-            if by_name:
-                self.symbols.named("_text")  # makes the index
-            self._symbols_loaded = True
-        for boot in self.recorded_boots:
-            if (symbols := self.symbols_of(boot)) is not None:
-                symbols.prepare()
-        self.symbols_read = True
-
-    def begin_boot(self, boot: int) -> None:
-        """Begin a boot, which moves functions: symbols are read again when asked for, and earlier ones name what was
-        recorded before.
-        """
-        if boot != self.boot and (earlier := self.loaded_symbols) is not None:
-            self._keep(self.boot, earlier)
-        self.boot, self._symbols_wanted = boot, self._symbols_wanted or self.symbols_read
-        self._symbols_loaded = self.symbols_read = False
-        self.__dict__.pop("symbols", None)
-
-    def renew_symbols(self) -> None:
-        """Read the symbols of a new boot if those of an earlier boot were read; for a worker."""
-        if self._symbols_wanted and not self._symbols_loaded:
-            self.load_symbols(by_name=False)
-
-    def symbols_of(self, boot: int | None) -> Symbols | None:
-        """Return the symbols of a boot, read where they were not yet; None: unknown, or of several boots."""
-        if boot is None or boot == self.boot:
-            return self.symbols if boot is not None else None
-        if boot not in self._other_boots and boot in self.recorded_boots:
-            self._keep(boot, Symbols.parse(self.kallsyms_of(boot)))
-        return self._other_boots.get(boot)
-
-    def loaded_symbols_of(self, boot: int | None) -> Symbols | None:
-        """Return the symbols of a boot, where they were read; for who must not wait."""
-        return self.loaded_symbols if boot == self.boot else self._other_boots.get(-1 if boot is None else boot)
-
-    def _keep(self, boot: int, symbols: Symbols) -> None:
-        self._other_boots[boot] = symbols
-        for oldest in sorted(self._other_boots)[:-_OTHER_BOOTS]:
-            del self._other_boots[oldest]
-
-    def kallsyms_of(self, boot: int) -> bytes:
-        """Return /proc/kallsyms of the present boot, or as recorded in another. Raises FileRefused, TargetLost."""
-        recording = self.target.recording
-        if boot == self.boot or recording is None:
-            return self.target.read("/proc/kallsyms")
-        with contextlib.suppress(RecordingError):
-            return recording.kallsyms(boot) or b""
-        return b""
-
-    @cached_property
-    def recorded_boots(self) -> tuple[int, ...]:
-        """Boots other than the first whose symbols a recording has, as many as memory may hold."""
-        recording = self.target.recording
-        boots = recording.boots_with_symbols if recording is not None else ()
-        return tuple(boot for boot in boots if boot != self.boot)[-_OTHER_BOOTS:]
-
-    @property
-    def loaded_symbols(self) -> Symbols | None:
-        """The symbols, where `load_symbols` was called already; for who must not wait."""
-        return self.symbols if self._symbols_loaded else None
-
     def namer(self, boot: int | None) -> Namer:
         """Return the namer of the values of a boot; addresses have names once its symbols are loaded. None: of
         several boots, in which an address has no name.
         """
-        return Namer(self.btf, lambda: self.loaded_symbols_of(boot), self.facts.machine)
+        return Namer(self.btf, lambda: self.symbols.loaded_of(boot), self.facts.machine)
 
     def warm(self) -> None:
         """Read what the first screen needs."""

@@ -76,14 +76,14 @@ class ObjectPlanner:
         """Return whether the kernel has a function, as far as that is known: of those that can't be traced only once
         its symbols were read.
         """
-        symbols = self._info.loaded_symbols
+        symbols = self._info.symbols.loaded
         return index_of(self._info.facts).count(name) > 0 or bool(symbols is not None and symbols.named(name))
 
     def _has_function(self, name: str) -> bool:
         """Return whether the kernel has a function: kprobes are on functions, too, that no tracer lists."""
         if index_of(self._info.facts).count(name):
             return True
-        symbols = self._info.symbols
+        symbols = self._info.symbols.current
         return symbols is not None and bool(symbols.named(name))
 
     def plan(self, probe: ObjectProbe, group: str, taken: Container[str] = ()) -> Plan:

@@ -16,9 +16,9 @@ from kernel.connection.object_plans import ObjectPlanner
 from kernel.connection.pattern_notes import with_pattern_notes
 from kernel.connection.probe_lookups import ProbeLookups
 from kernel.connection.probe_means import MeansChooser, ProbeMeans, has_means
-from kernel.connection.symbol_addresses import symbol_environment, with_function_name
 from kernel.errors import KernelError, ProbeRefused
 from kernel.recording.plans import readable_plans
+from kernel.symbols.symbol_addresses import symbol_environment, with_function_name
 from probes.command import Armable, CommandText, UserProbe, is_function
 from probes.facts.lookups import UNKNOWN
 from probes.names import MAX_EVENT_NAME, event_name, split_name
@@ -150,7 +150,7 @@ class Planner:
         from probes.facts.dialect import dialect_of
         from probes.lowering.lower import lower
 
-        probe = with_function_name(probe, lambda: self.info.symbols)
+        probe = with_function_name(probe, lambda: self.info.symbols.current)
         if (kept := self._recorded(probe)) is not None:
             return kept
         if isinstance(probe, ObjectProbe):
@@ -212,8 +212,8 @@ class Planner:
             asked = self._with_programs(around, means)
             return means.told(lower(probe, btf, facts, group, environment=asked, via=means.via)), asked
         except CannotLower as error:
-            if error.refusal.code == "not_traceable" and around is UNKNOWN and self.info.symbols is not None:
-                asked = self._with_programs(symbol_environment(self.info.symbols), means)
+            if error.refusal.code == "not_traceable" and around is UNKNOWN and self.info.symbols.current is not None:
+                asked = self._with_programs(symbol_environment(self.info.symbols.current), means)
                 with contextlib.suppress(CannotLower):  # what was refused first says more
                     return lower(probe, btf, facts, group, environment=asked, via=means.via), asked
             raise

@@ -12,7 +12,7 @@ from kernel.attach.number_readings import NumberReadings
 from kernel.connection.called_functions import CalledFunctionSearch
 from kernel.connection.function_list import read_function_list
 from kernel.connection.kernel_info import KernelInfo
-from kernel.connection.symbol_addresses import (
+from kernel.symbols.symbol_addresses import (
     base_of,
     symbol_at_offset,
     symbol_environment,
@@ -60,7 +60,9 @@ class ProbeLookups:
         if known is None:
             return UNKNOWN
         if is_function(known):
-            symbols = self._info.loaded_symbols or (self._info.symbols if self._is_about_symbols(known) else None)
+            symbols = self._info.symbols.loaded or (
+                self._info.symbols.current if self._is_about_symbols(known) else None
+            )
             around = UNKNOWN
             if symbols is not None:
                 around = replace(symbol_environment(symbols), call_at=self._info.environment.call_at)
@@ -78,7 +80,7 @@ class ProbeLookups:
 
     def _symbol_places(self, name: str) -> Sequence[SymbolPlace]:
         """Return the places of all symbols of a name; the table is read when first asked for."""
-        symbols = self._info.symbols
+        symbols = self._info.symbols.current
         return symbol_places(symbols, name) if symbols is not None else ()
 
     def _with_readings(self, around: Environment) -> Environment:
@@ -101,7 +103,7 @@ class ProbeLookups:
 
     def _function_at(self, address: int) -> FunctionAt | None:
         """Return the function that begins at an address, by the name it is traced by where it has several."""
-        symbols, count = self._info.symbols, index_of(self._info.facts).count
+        symbols, count = self._info.symbols.current, index_of(self._info.facts).count
         entries = [entry for entry in symbols.at(address) if entry.code] if symbols is not None else []
         entry = next((entry for entry in entries if count(entry.name)), next(iter(entries), None))
         if entry is None or symbols is None:
@@ -134,11 +136,11 @@ class ProbeLookups:
     def settled(self, probe: Armable | CommandText) -> Armable | CommandText:
         """Return a probe at an address with its function's name; a text in the kernel's syntax is unchanged."""
         if not isinstance(probe, CommandText):
-            return with_function_name(probe, lambda: self._info.symbols)
+            return with_function_name(probe, lambda: self._info.symbols.current)
         known = probe.armable
         if known is None or not has_own_syntax(probe.text):
             return probe
-        settled = with_function_name(known, lambda: self._info.symbols)
+        settled = with_function_name(known, lambda: self._info.symbols.current)
         return probe if settled is known else settled
 
     def asked(self) -> Environment:
@@ -150,6 +152,6 @@ class ProbeLookups:
 
     def _landing(self, name: str, offset: int) -> SymbolLanding | None:
         """Return the symbol at an offset; the table is read when first asked for."""
-        if self._info.symbols is None:
+        if self._info.symbols.current is None:
             return SymbolLanding(name, offset, 0, code=True)
-        return symbol_at_offset(self._info.symbols, name, offset)
+        return symbol_at_offset(self._info.symbols.current, name, offset)

@@ -96,14 +96,14 @@ def exit_probe_support(info: KernelInfo) -> str:
     """Return why calls can't be traced by probes at both ends; empty: they may."""
     if info.btf is None:
         return "the kernel has no BTF"
-    if info.symbols is None:
+    if info.symbols.current is None:
         return "the kernel hides the addresses of its functions"
     return ""
 
 
 def _callees(info: KernelInfo, roots: tuple[str, ...], levels: int) -> Callees:
     """Return the functions that get probes. Raises TargetUnusable, TargetLost."""
-    facts, btf, symbols = info.facts, info.btf, info.symbols
+    facts, btf, symbols = info.facts, info.btf, info.symbols.current
     index = index_of(facts)
     if symbols is None:
         raise TargetUnusable(f"{info.target.name}: {exit_probe_support(info)}")

@@ -90,7 +90,7 @@ class ProgramSource:
     def _tracer_plan(self) -> TracerPlan:
         """Return the functions to trace. Raises TargetUnusable."""
         info, facts = self._info, self._info.facts
-        btf, symbols = info.btf, info.symbols
+        btf, symbols = info.btf, info.symbols.current
         kfuncs = _session_functions(btf) if btf is not None else None
         if btf is None or kfuncs is None:
             raise TargetUnusable(f"{info.target.name}: {tracing_obstacle(info)}")

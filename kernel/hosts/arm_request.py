@@ -91,7 +91,7 @@ def check_specification(text: str, planner: Planner) -> Verdict:
     try:
         checked = planner.check(parse_armable(text)).verdict
         if checked.error is not None and checked.error.code == "not_traceable":
-            planner.info.load_symbols()  # the symbols show whether the name is an alias of a traceable function
+            planner.info.symbols.load()  # the symbols show whether the name is an alias of a traceable function
             checked = planner.check(parse_armable(text)).verdict
     except ParseError as error:
         checked = Verdict(" ".join(text.split()), error.refusal)

@@ -267,7 +267,7 @@ class Host:
                 clock = Clock()
                 with contextlib.suppress(TargetLost):  # disconnected again; the pump reports it
                     clock.add(tuple(read_clock(trying.watch.session, now, _FIRST_READINGS)))
-                    trying.watch.info.renew_symbols()
+                    trying.watch.info.symbols.renew()
                 with self._busy:
                     self.clock = clock
                     self._set_reconnected(trying.watch, reconnected)

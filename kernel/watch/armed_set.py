@@ -165,7 +165,7 @@ class ArmedSet:
         finally:
             self._queue.on_data()  # also where it was refused: what was in the queue waits for a tick
         if self._known.wants_symbols(armed) or self._known.with_stacks:
-            self._planner.info.load_symbols()
+            self._planner.info.symbols.load()
         return armed
 
     def _armed(
@@ -365,7 +365,7 @@ class ArmedSet:
                 self._queue.entries.append(formats)
                 self._known.add_trigger(event, text)
         if event.path in self._known.with_stacks:
-            self._planner.info.load_symbols()
+            self._planner.info.symbols.load()
         self._queue.on_data()
 
     def follow(self, session: AnySession) -> None:

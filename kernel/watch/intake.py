@@ -103,7 +103,7 @@ class WatchIntake:
 
         formats = self._queue.source.formats
         self.formats |= formats
-        store = Store(Decoder(formats, session.header), self._bounds.rows, boot=self._info.boot)
+        store = Store(Decoder(formats, session.header), self._bounds.rows, boot=self._info.symbols.boot)
         store.cmdlines = self._keyed(session.cmdlines(), store)
         store.expect_stacks(self._known.with_stacks)
         store.cgroups = Cgroups(self.cgroups.recorded, self._bounds.tasks, self._bounds.moves)
@@ -228,7 +228,7 @@ class WatchIntake:
 
     def know_names(self, names: Mapping[int, str]) -> None:
         """Show these names of tasks from now on; belongs to the thread of `tick`."""
-        if self.store is not None and (self._replayed or self._info.boot == self.store.boots.latest):
+        if self.store is not None and (self._replayed or self._info.symbols.boot == self.store.boots.latest):
             names = self._keyed(names, self.store)
             known = {pid: name for pid, name in self.store.cmdlines.items() if pid not in names}
             gone = list(islice(known, max(0, len(known) + len(names) - max(self._bounds.tasks, len(names)))))

@@ -159,7 +159,7 @@ class ReconnectAttempt:
         """Start of the next attempt, by time.monotonic(); in the past: an attempt is in progress."""
         link = watch.info.target.link
         self._heard = link.last_received if link is not None else self.since
-        self._booted = watch.session is not None and watch.info.boot != watch.session_boot
+        self._booted = watch.session is not None and watch.info.symbols.boot != watch.session_boot
         self._until = self.since + patience if patience is not None else float("inf")
         self._changed = changed
         self._over = threading.Event()

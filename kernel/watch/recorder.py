@@ -271,10 +271,10 @@ class Recorder:
         """Read the symbols of the present boot, and those that a recording has of others, which are not written;
         yield the functions of each boot, and the variables, each with their kind of blob.
         """
-        for boot in sorted({info.boot, *info.recorded_boots} - self._named_boots):
+        for boot in sorted({info.symbols.boot, *info.symbols.recorded_boots} - self._named_boots):
             data = None
             with contextlib.suppress(FileRefused):
-                data = info.kallsyms_of(boot)
+                data = info.symbols.kallsyms(boot)
             self._named_boots.add(boot)
             if data is not None:
                 yield "symbols", boot, _text_symbols(data)

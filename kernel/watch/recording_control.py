@@ -173,7 +173,7 @@ class RecordingControl:
                     names = session.cmdlines()
                     self._cgroups.look(names)
                     if not self._info.holds_events:
-                        names = {task_key(pid, self._info.boot): name for pid, name in names.items()}
+                        names = {task_key(pid, self._info.symbols.boot): name for pid, name in names.items()}
             lost = total.since(self._before) if (total := counts()) is not None else None
             if (mark := last()) is not None:
                 recorder.pages(mark)

@@ -94,7 +94,7 @@ class Watch:
         """Text about a lost connection; whoever reconnects says how far that is."""
         self.end_mark: Outage | None = None
         """Outage after which the watch was never reconnected; None: there was none."""
-        self.session_boot = self.info.boot
+        self.session_boot = self.info.symbols.boot
         """Boot in which the session was opened."""
         self._histograms: Histograms | None = None
         self._told = False
@@ -261,7 +261,7 @@ class Watch:
                 raise ConnectionGone(f"{self.info.target.name} was left meanwhile")
             session, outage = make(old)
             self.queue.replace(old, session, outage)
-            self.session_boot = self.info.boot
+            self.session_boot = self.info.symbols.boot
             self.losses.follow(session)
             self._told = False
             self.armed.follow(session)
@@ -273,7 +273,7 @@ class Watch:
 
     def begin_boot(self) -> None:
         """Begin another boot of the target, which was seen to have rebooted since the session was opened."""
-        self.info.begin_boot((self.info.boot if self.session is None else self.session_boot) + 1)
+        self.info.symbols.begin_boot((self.info.symbols.boot if self.session is None else self.session_boot) + 1)
 
     def names(self, *, cgroups: bool = True) -> dict[int, str]:
         """Read the names of tasks by id; with `cgroups`, look up the cgroup of each as well, for a bounded time."""
@@ -323,7 +323,7 @@ class Watch:
 
     def _opened(self, session: AnySession) -> None:
         self.event_fields.group = session.group
-        self.session_boot = self.info.boot
+        self.session_boot = self.info.symbols.boot
         self.intake.open_store(session)
         for armed in session.probes.armed:
             self.event_fields.add(armed)

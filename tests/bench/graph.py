@@ -85,7 +85,7 @@ def material() -> Watch:
     with tempfile.TemporaryDirectory() as folder:
         path = graph_recording(Path(folder, "graph.pwr"))
         watch = Watch(Planner(KernelInfo(open_target(str(path)))))
-        watch.info.load_symbols()
+        watch.info.symbols.load()
         watch.begin()
         watch.intake.store = filled(Recording.open(path))
         return watch

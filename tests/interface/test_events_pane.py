@@ -498,7 +498,7 @@ async def test_only_events_of_the_function_under_the_cursor(tmp_path):
         every = [store.record(seq) for seq in range(store.first_seq, store.next_seq)]
         await pilot.press("space")
         await to_column(pilot, pane, "func")
-        await until(lambda: app.planner.info.loaded_symbols, pilot)
+        await until(lambda: app.planner.info.symbols.loaded, pilot)
         (name,) = [name for name in FUNCTIONS if name in pane.record.event]
         with pytest.raises(ValueError, match="func: a name for an address"):
             kernel_clause_of(pane.record, pane.choice.current)

@@ -39,7 +39,7 @@ async def choose(app, pilot, *, call: str = "", error: str = "") -> None:
 
 async def open_events(app, pilot) -> None:
     await until(lambda: app.places.live is not None and app.places.live.is_current, pilot)
-    await until(lambda: app.current_watch.ended and app.planner.info.loaded_symbols is not None, pilot)
+    await until(lambda: app.current_watch.ended and app.planner.info.symbols.loaded is not None, pilot)
 
 
 async def test_a_recording_shows_the_failures_that_were_asked_for(failures, tmp_path):

@@ -24,7 +24,7 @@ def recording(tmp_path_factory):
 
 async def open_failures(app, pilot) -> FailuresView:
     await until(lambda: app.places.live is not None and app.places.live.is_current, pilot)
-    await until(lambda: app.current_watch.ended and app.planner.info.loaded_symbols is not None, pilot)
+    await until(lambda: app.current_watch.ended and app.planner.info.symbols.loaded is not None, pilot)
     await pilot.press("E")
     view = app.places.live.views.current
     assert isinstance(view, FailuresView)

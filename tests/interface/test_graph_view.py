@@ -15,8 +15,8 @@ from events.graph.live_tree import LiveTree
 from events.graph.record_ends import NO_RETURNS
 from events.graph.tree import CallRowFlag
 from events.search.search import SearchStep
-from kernel.connection.kernel_info import KernelInfo
 from kernel.connection.open_target import shipped_recording
+from kernel.symbols.kernel_symbols import KernelSymbols
 from tests.graph_recordings import graph_recording
 from tests.interface.test_app import application
 from tests.interface.widget_host import screen_text, until
@@ -40,7 +40,7 @@ def recording(request, tmp_path_factory):
 
 async def open_graph(app, pilot) -> GraphView:
     await until(lambda: app.places.live is not None and app.places.live.is_current, pilot)
-    await until(lambda: app.current_watch.ended and app.planner.info.loaded_symbols is not None, pilot)
+    await until(lambda: app.current_watch.ended and app.planner.info.symbols.loaded is not None, pilot)
     await pilot.press("g")
     view = app.places.live.views.current
     assert isinstance(view, GraphView)
@@ -290,13 +290,13 @@ async def test_a_search_sees_what_calls_returned_and_were_given(recording):
 async def test_the_first_row_waits_for_symbols(recording, monkeypatch):
     """No address is shown while the name is being read."""
     read = threading.Event()
-    load = KernelInfo.load_symbols
+    load = KernelSymbols.load
 
-    def slow(info: KernelInfo) -> None:
+    def slow(symbols: KernelSymbols) -> None:
         assert read.wait(60)
-        load(info)
+        load(symbols)
 
-    monkeypatch.setattr(KernelInfo, "load_symbols", slow)
+    monkeypatch.setattr(KernelSymbols, "load", slow)
     app = application(recording)
     async with app.run_test(size=SIZE) as pilot:
         await until(lambda: app.places.live is not None and app.places.live.is_current, pilot)

@@ -25,7 +25,7 @@ async def test_the_table_and_the_worst_sample(tmp_path: Path) -> None:
     app = application(RECORDING)
     async with app.run_test(size=(120, 40)) as pilot:
         await until(lambda: app.places.live is not None and app.places.live.is_current, pilot)
-        await until(lambda: app.current_watch.ended and app.planner.info.loaded_symbols is not None, pilot)
+        await until(lambda: app.current_watch.ended and app.planner.info.symbols.loaded is not None, pilot)
         await pilot.press("J")
         view = app.places.live.views.current
         assert isinstance(view, LatenciesView)

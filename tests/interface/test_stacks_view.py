@@ -38,7 +38,7 @@ def text(app) -> str:
 
 async def shown(app, pilot) -> StacksView:
     await until(lambda: app.places.live is not None and app.places.live.is_current, pilot)
-    await until(lambda: app.current_watch.ended and app.planner.info.loaded_symbols is not None, pilot)
+    await until(lambda: app.current_watch.ended and app.planner.info.symbols.loaded is not None, pilot)
     await pilot.press("F")
     view = app.places.live.views.current
     assert isinstance(view, StacksView)
@@ -58,7 +58,7 @@ def records(app) -> list[Record]:
 
 def stack_of(app, record: Record) -> tuple[str, ...]:
     """The functions of an event's stack, the outermost first."""
-    frames = kernel_frames(record, lambda _: app.planner.info.loaded_symbols)
+    frames = kernel_frames(record, lambda _: app.planner.info.symbols.loaded)
     return tuple(frame.function for frame in reversed(frames or ()))
 
 

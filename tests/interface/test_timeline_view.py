@@ -285,7 +285,7 @@ async def test_functions_of_one_probe_have_a_lane_each(tmp_path):
     app = application(pattern_recording(tmp_path / "patterns.pwr"))
     async with app.run_test(size=(120, 40)) as pilot:
         view = await shown(app, pilot)
-        await until(lambda: app.planner.info.loaded_symbols is not None, pilot)
+        await until(lambda: app.planner.info.symbols.loaded is not None, pilot)
         await press(view, pilot, "v", "v", "v")
         assert view.model.kind == "function" and "by function" in "\n".join(screen_text(app))
         await until(
@@ -300,7 +300,7 @@ async def test_calls_of_the_tracer_are_in_the_lanes_of_their_functions(tmp_path)
     app = application(graph_recording(tmp_path / "graph.pwr", "failures"))
     async with app.run_test(size=(120, 40)) as pilot:
         view = await shown(app, pilot)
-        await until(lambda: app.planner.info.loaded_symbols is not None, pilot)
+        await until(lambda: app.planner.info.symbols.loaded is not None, pilot)
         await press(view, pilot, "v", "v", "v")
         await until(lambda: any(lane.name == "__x64_sys_openat" for lane in view.shot.lanes), pilot)
         names = {lane.name for lane in view.shot.lanes if lane.kind == "function"}

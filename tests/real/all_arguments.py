@@ -84,7 +84,7 @@ def survey(guest: Guest, planner: Planner, names: list[str], register: int) -> S
             are put on them without arguments.
     """
     found = Survey(functions=len({line.partition(" ")[0] for line in planner.info.facts.functions}))
-    planner.info.load_symbols()
+    planner.info.symbols.load()
     cases: list[tuple[str, str]] = []
     for number, name in enumerate(names):
         cases += _cases(planner, name, number, number < register, found)

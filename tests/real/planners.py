@@ -16,7 +16,7 @@ from kernel.lab.target import connect
 def planner_with_symbols(guest: Guest, name: str) -> Iterator[Planner]:
     """Open a connection to a guest under a name, and read its symbols; closed at the end."""
     info = KernelInfo(connect(guest, name))
-    info.load_symbols()
-    info.catalog.sources = symbol_lookups(info.target, info.facts.release, info.symbols)
+    info.symbols.load()
+    info.catalog.sources = symbol_lookups(info.target, info.facts.release, info.symbols.current)
     yield Planner(info)
     info.close()

@@ -58,7 +58,7 @@ KERNELS = pytest.mark.parametrize("guest", ["7.2", "6.12", "6.1", "arm64:6.12"],
 @pytest.fixture
 def watch(guest: Guest) -> Iterator[Watch]:
     with watch_of(guest) as watching:
-        watching.planner.info.load_symbols()
+        watching.planner.info.symbols.load()
         yield watching
 
 

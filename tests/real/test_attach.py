@@ -63,7 +63,7 @@ class Seen:
     @cached_property
     def known(self) -> dict[str, Attachability]:
         """What is said of all functions that have a type or can be traced, and of as many other symbols."""
-        symbols = self.planner.info.symbols
+        symbols = self.planner.info.symbols.current
         assert symbols is not None
         names = set(self.planner.info.catalog.names)
         others = sorted({entry.name for entry in symbols.beginning("")} - names)
@@ -128,13 +128,13 @@ class TestOnKernels:
         assert len(places) >= 2 * EACH
         lines = [f"{letter}:pw_try/e {place}" for place in places for letter in "pr"]
         assert [line for line, taken in seen.taken(lines).items() if not taken] == []
-        symbols = seen.planner.info.symbols
+        symbols = seen.planner.info.symbols.current
         assert symbols is not None
         assert all(name in [entry.name for entry in symbols.at(address)] for name, address in places.values())
 
     def test_every_claimed_call_is_one(self, seen: Seen) -> None:
         """For the disassembler of binutils too, and it finds no other function at the far end."""
-        facts, symbols = seen.planner.info.facts, seen.planner.info.symbols
+        facts, symbols = seen.planner.info.facts, seen.planner.info.symbols.current
         assert symbols is not None
         tool, architecture = OBJDUMP[facts.machine]
         if shutil.which(tool) is None:

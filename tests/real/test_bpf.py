@@ -126,7 +126,7 @@ def test_programs_record_what_tracefs_records(
     guest: Guest, watch: Watch, point: str, probes: dict[str, tuple[tuple[str, ...], ...]]
 ) -> None:
     """All are armed together: one workload, which is what takes the time, is seen by each."""
-    watch.planner.info.load_symbols()
+    watch.planner.info.symbols.load()
     armed = {}
     for number, probe in enumerate(probes):
         text = probe.format("%" if "both" in probe or "return" in probe else "")
@@ -151,7 +151,7 @@ def test_programs_record_what_tracefs_records(
 
 @BOTH
 def test_programs_record_the_stacks_that_tracefs_records(guest: Guest, watch: Watch, point: str) -> None:
-    watch.planner.info.load_symbols()
+    watch.planner.info.symbols.load()
     info = watch.planner.info
     if point == "kprobe.multi":
         info.__dict__["program_support"] = replace(info.program_support, fentry=False)
@@ -173,7 +173,7 @@ def test_programs_record_the_stacks_that_tracefs_records(guest: Guest, watch: Wa
     left_out = {"vfs_read", *(["ksys_read"] if info.facts.machine == "aarch64" else [])}
     for seq in range(store.first_seq, store.next_seq):
         record = store.record(seq)
-        frames = kernel_frames(record, info.loaded_symbols_of)
+        frames = kernel_frames(record, info.symbols.loaded_of)
         assert frames is not None, f"{record.event} has no stack"
         names = tuple(frame.function for frame in frames if frame.function not in left_out)
         # What the interpreter reads by other system calls while it starts differs from run to run.
@@ -291,7 +291,7 @@ SINGLE = {
 @MULTI
 def test_each_function_of_a_type_records_its_own_argument(guest: Guest, watch: Watch) -> None:
     info = watch.planner.info
-    info.load_symbols()
+    info.symbols.load()
     names = [name for name in SINGLE if name in info.facts.functions]
     singles = {name: arm(watch, f"f:one_{name} {name} file ino=file->f_inode->i_ino", Via.TRACEFS) for name in names}
     everything = arm(watch, "f:all [struct file *] file ino=file->f_inode->i_ino", Via.AUTO, limits=False)
@@ -319,7 +319,7 @@ def test_each_function_of_a_type_records_its_own_argument(guest: Guest, watch: W
 def test_a_filter_on_the_function_chooses_its_calls(guest: Guest, watch: Watch, point: str) -> None:
     """By numbers of the functions in one program, or by what each program stands on."""
     info = watch.planner.info
-    info.load_symbols()
+    info.symbols.load()
     if point == "fentry":
         info.__dict__["program_support"] = replace(info.program_support, multi=False)
     only = arm(watch, "f:only vfs_read,vfs_open%both if func == vfs_open", Via.BPF)
@@ -339,7 +339,7 @@ def test_a_filter_on_the_function_chooses_its_calls(guest: Guest, watch: Watch, 
 
 @MULTI
 def test_a_value_by_name_is_read_of_each_function_of_a_pattern(guest: Guest, watch: Watch) -> None:
-    watch.planner.info.load_symbols()
+    watch.planner.info.symbols.load()
     armed = arm(watch, "f vfs_* file->f_inode->i_ino", Via.AUTO)
     assert armed.plan.programs
     assert any("left out, they lack a value that is recorded" in note for note in armed.plan.losses)
@@ -513,7 +513,7 @@ def test_some_functions_have_programs_of_their_own(guest: Guest, watch: Watch) -
     assert [program.point.value for program in armed.plan.programs] == ["fentry", "fentry"]
     assert any(note.startswith("tracefs does not do this") for note in armed.plan.losses)
     run_workload(watch, guest, f"python3 -c '{PROGRAM}'")
-    watch.planner.info.load_symbols()
+    watch.planner.info.symbols.load()
     watch.intake.know_names(watch.names(cgroups=False))
     store = watch.store
     assert store is not None

@@ -34,7 +34,7 @@ def functions_hit(watch: Watch, first: int = 0) -> set[str]:
 
 @ALL
 def test_functions_that_another_calls_are_found_in_the_code_and_hit(guest: Guest, watch: Watch) -> None:
-    watch.info.load_symbols()
+    watch.info.symbols.load()
     found = watch.planner.lookups.called.find(["vfs_read"], 2)
     direct = watch.planner.lookups.called.find(["vfs_read"], 1)
     assert "rw_verify_area" in direct.names and set(direct.names) < set(found.names)
@@ -49,8 +49,8 @@ def test_functions_that_another_calls_are_found_in_the_code_and_hit(guest: Guest
 @pytest.mark.parametrize("via", [Via.TRACEFS, Via.BPF])
 def test_one_of_several_functions_of_a_name_is_hit_alone(guest: Guest, watch: Watch, via: Via) -> None:
     """/proc/cpuinfo, /proc/crypto and /proc/consoles are read by functions of the same names."""
-    watch.info.load_symbols()
-    symbols = watch.info.symbols
+    watch.info.symbols.load()
+    symbols = watch.info.symbols.current
     assert symbols is not None and index_of(watch.info.facts).count("c_start") > 1
     watch.planner.via = via
     if via is Via.BPF and not watch.info.program_support.multi:

@@ -71,7 +71,7 @@ def test_a_function_of_which_only_a_copy_is_left(guest_72: Guest, planner: Plann
 
 
 def test_a_part_that_is_jumped_to(guest_72: Guest, planner: Planner) -> None:
-    symbols = planner.info.symbols
+    symbols = planner.info.symbols.current
     assert symbols is not None
     cold = [
         f"{name}.cold"
@@ -98,7 +98,7 @@ def test_a_part_that_is_jumped_to(guest_72: Guest, planner: Planner) -> None:
 
 def test_a_part_that_can_take_nothing_says_why(guest_72: Guest, planner: Planner) -> None:
     """What we refuse the kernel refuses as well."""
-    symbols = planner.info.symbols
+    symbols = planner.info.symbols.current
     assert symbols is not None
     cold = [entry.name for entry in symbols.beginning("__") if entry.name.endswith(".cold")]
     barred = [name for name in cold if not planner.info.catalog.attachability(name).kinds]

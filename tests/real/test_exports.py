@@ -150,7 +150,7 @@ def ours(watch: Watch, span: tuple[int, int]) -> list[Told]:
     assert store is not None
     assert (store.undecodable, dict(store.overrun)) == (0, {})
     records = [store.record(seq) for seq in range(store.first_seq, store.next_seq)]
-    told = [(record, kernel_text(record, watch.info.symbols)) for record in records]
+    told = [(record, kernel_text(record, watch.info.symbols.current)) for record in records]
     return [
         Told(record.pid, text.partition(":")[0], values_of(text.partition(": ")[2]))
         for record, text in told

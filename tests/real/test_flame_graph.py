@@ -52,7 +52,7 @@ def test_weights_are_those_of_the_workload_and_of_a_hist_trigger(guest: Guest) -
     probe = parse_probe(SPEC)
     request = AggregateRequest(("kstack",), (Statistic(AggregateFunction.SUM, "count"),))
     with watch_of(guest) as watch:
-        watch.info.load_symbols()
+        watch.info.symbols.load()
         (trigger,) = triggers_of(request, watch.planner.lower(probe, DEFAULT_GROUP), "by_flame")
         watch.armed.arm(probe, triggers=("stacktrace", trigger.text))
         bring_in(watch)

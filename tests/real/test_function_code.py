@@ -93,7 +93,7 @@ class Seen:
 
     def some_names(self, seed: int, number: int) -> list[str]:
         """Traceable functions of the kernel itself whose names are theirs alone."""
-        symbols, index, barred = self.info.symbols, index_of(self.info.facts), self.info.facts.blacklist
+        symbols, index, barred = self.info.symbols.current, index_of(self.info.facts), self.info.facts.blacklist
         assert symbols is not None
         names = [
             name
@@ -162,7 +162,7 @@ class TestOnKernels:
         tool, architecture = OBJDUMP[seen.info.facts.machine]
         if shutil.which(tool) is None:
             pytest.skip(f"no {tool} here")
-        kcore, symbols, compared = Kcore(seen.info.target), seen.info.symbols, 0
+        kcore, symbols, compared = Kcore(seen.info.target), seen.info.symbols.current, 0
         assert symbols is not None
         for name in ("vfs_read", "do_sys_openat2", "schedule", *seen.some_names(6, 20)):
             for part in seen.body(name).parts:
@@ -219,7 +219,7 @@ class TestOnKernels:
         The kernel refuses the result of a function that has none: that line is left out.
         """
         x86 = seen.info.facts.machine == "x86_64"
-        symbols = seen.info.symbols
+        symbols = seen.info.symbols.current
         assert symbols is not None
         names = [name for name in CALLED if len(symbols.named(name)) == 1 and not seen.body(name).refusal]
         lines, tails = [], set()

@@ -196,7 +196,7 @@ def _text(watch: Watch, record: Record) -> Event:
     letter, place = planned.line[0], planned.line.split()[1]
     text = kernel_text(
         record,
-        watch.info.symbols,
+        watch.info.symbols.current,
         attached=place if letter == "e" else "",
         user=letter in "pr" and "/" in place,
     )

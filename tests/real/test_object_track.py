@@ -78,7 +78,7 @@ def by_object(calls: Iterable[tuple[str, int]]) -> dict[int, list[str]]:
 
 @pytest.mark.parametrize("guest", ["7.2"], indirect=True)
 def test_every_call_with_an_object_is_recorded(guest: Guest, watch: Watch) -> None:
-    watch.planner.info.load_symbols()
+    watch.planner.info.symbols.load()
     armed = arm(watch, 'f do_dentry_open%track f pos=f->f_pos if comm == "tracked"', watch.planner.via, limits=False)
     (event,) = armed.plan.events
     assert {program.role for program in event.programs} == set(ObjectRole)

@@ -36,7 +36,7 @@ KERNELS = pytest.mark.parametrize("guest", ["7.2", "6.12", "6.1", "arm64:6.12"],
 @pytest.fixture
 def watch(guest: Guest) -> Iterator[Watch]:
     with watch_of(guest) as watching:
-        watching.planner.info.load_symbols()
+        watching.planner.info.symbols.load()
         yield watching
 
 
@@ -108,11 +108,11 @@ def test_probes_of_one_chosen_name_record_each_its_function(guest: Guest, watch:
     named = [watch.armed.arm(parse_probe(f"{letter}:my/ev {name}")).plan for name in SINGLE]
     run_workload(watch, guest, f"python3 -c '{PROGRAM}'")
     store = watch.store
-    assert store is not None and watch.info.symbols is not None
+    assert store is not None and watch.info.symbols.current is not None
     paths = {plan.events[0].path for plan in named}
     found: dict[int, Counter[str]] = {}
     for record in map(store.record, range(store.first_seq, store.next_seq)):
         assert record.event in paths
-        name = watch.info.symbols.text(int(record.values["__probe_ip"]), offset=False)
+        name = watch.info.symbols.current.text(int(record.values["__probe_ip"]), offset=False)
         found.setdefault(record.pid, Counter())[name] += 1
     assert any(names >= Counter(CALLS) for names in found.values())

@@ -77,7 +77,7 @@ def present(seen: Seen, number: int) -> list[KnownCall]:
 def some_functions(seen: Seen, number: int) -> list[str]:
     """Traceable functions of the kernel itself whose names are theirs alone, seldom called ones."""
     info = seen.watch.planner.info
-    symbols, index = info.symbols, index_of(info.facts)
+    symbols, index = info.symbols.current, index_of(info.facts)
     assert symbols is not None
     names = [name for name, module in index.modules.items() if not module and name.startswith("__x64_sys_")]
     return random.Random(7).sample([name for name in sorted(names) if len(symbols.named(name)) == 1], number)
@@ -216,9 +216,11 @@ class TestOnKernels:
 
     def test_what_is_said_to_be_refused_is_refused_by_the_kernel(self, seen: Seen) -> None:
         info = seen.watch.planner.info
-        symbols, count = info.symbols, index_of(info.facts).count
+        symbols, count = info.symbols.current, index_of(info.facts).count
         assert symbols is not None
-        listed = {line.rpartition(b" ")[2].decode() for line in info.kallsyms_of(info.boot).splitlines()[::37]}
+        listed = {
+            line.rpartition(b" ")[2].decode() for line in info.symbols.kallsyms(info.symbols.boot).splitlines()[::37]
+        }
         alone = [
             name
             for name in sorted(listed)

@@ -84,7 +84,7 @@ def stacked(watch: Watch, name: str = "") -> list[Record]:
 
 
 def functions(watch: Watch, record: Record) -> list[str]:
-    frames = kernel_frames(record, lambda _: watch.info.symbols)
+    frames = kernel_frames(record, lambda _: watch.info.symbols.current)
     assert frames is not None
     assert [row.value for row in stack_rows(watch, record)] == [frame.text for frame in frames]
     return [frame.function.partition(".")[0] for frame in frames]

@@ -81,7 +81,7 @@ class TestTwins:
         assert hit[0] != hit[1]
 
     def test_an_address_of_this_boot(self, planner: Planner) -> None:
-        symbols = planner.info.symbols
+        symbols = planner.info.symbols.current
         assert symbols is not None
         address = symbols.named("vfs_read")[0].address
         checked = planner.check(f"p {address:#x} $$args")

@@ -152,7 +152,7 @@ def _ours(run: Run, record: Record) -> Event:
         record.cpu,
         record.pid,
         record.comm,
-        kernel_text(record, run.planner.info.symbols),
+        kernel_text(record, run.planner.info.symbols.current),
     )
 
 

@@ -256,7 +256,7 @@ class Probewright(App[None]):
             self.run_worker(partial(self._read_symbols, planner.info), thread=True, group="symbols")
 
     def _read_symbols(self, info: KernelInfo) -> None:
-        info.load_symbols()
+        info.symbols.load()
         self.post_message(messages.SymbolsRead())
 
     @on(messages.SymbolsRead)

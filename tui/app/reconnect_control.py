@@ -166,7 +166,7 @@ class ReconnectControl:
         for refused in event.reconnected.rejected_probes:
             self._notices.notify(refused, title="not armed again", severity="error")
         if event.reconnected.outage.booted:
-            self._app.run_worker(event.watch.info.renew_symbols, thread=True, group="symbols")
+            self._app.run_worker(event.watch.info.symbols.renew, thread=True, group="symbols")
         self._changed()
 
     def lost(self, event: ConnectionLost) -> None:

@@ -111,7 +111,7 @@ class TraceControl:
             self._notices.notify_not_armed(f"{planner.info.target.name} is a recording: {RUNNING_KERNEL}")
             return
         self._notices.forget("arming")
-        first = "" if planner.info.symbols_read else "reading the kernel's symbols, then "
+        first = "" if planner.info.symbols.are_read else "reading the kernel's symbols, then "
         self._notify_while(f"{first}beginning to trace {plan} …", lambda: self.begins, str(GIVE_UP))
         self._keyboard.begins(TRACING)
         self.start(planner, plan)
@@ -222,7 +222,7 @@ class TraceControl:
         from kernel.cleanup.undo import failure_lines
         from kernel.graph.watch import failure_watch, graph_watch
 
-        planner.info.load_symbols()  # before anything is traced: the first call has its name
+        planner.info.symbols.load()  # before anything is traced: the first call has its name
         with self._changing:
             if asked != self._asked:  # while this one waited for its turn another was asked for
                 return

@@ -30,7 +30,7 @@ NO_WAY = "its kernel arms no probes while it boots"
 
 def ways_of(info: KernelInfo) -> tuple[BootWay, ...]:
     """Return the means by which a kernel is told of probes before it runs, the better first. Raises TargetLost."""
-    symbols = info.symbols
+    symbols = info.symbols.current
     there = {name for name in WITNESSES if symbols is not None and symbols.named(name)}
     return available_ways(read_config(info.target, info.facts.release), there)
 

@@ -81,9 +81,9 @@ class Completer:
             self._made = self._info.environment.made_by(self._info.target.owner)
         elif text[:1] in ("p", "r") and "/" in place:
             self._learn_program(place.partition(":")[0])
-        if "@" in text and self._info.symbols is not None:
-            self._info.symbols.prepare()
-            self._symbols = self._info.symbols
+        if "@" in text and self._info.symbols.current is not None:
+            self._info.symbols.current.prepare()
+            self._symbols = self._info.symbols.current
         if ("(" in text or place.startswith("[")) and not self._structs and self._info.btf is not None:
             self._structs = tuple(dict.fromkeys(self._info.btf.names_of(Kind.STRUCT)))
 

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from kernel.connection.planner import Planner, refused_if_damaged
-from kernel.connection.symbol_addresses import with_function_name
 from kernel.errors import KernelError
 from kernel.safe_files.new_file import create
+from kernel.symbols.symbol_addresses import with_function_name
 from probes.command import Armable, is_function
 from probes.export.dialect import CannotExport, ExportDialect, ExportText, PlanTypes
 from probes.export.export import DIALECTS, export
@@ -94,7 +94,7 @@ def _types_for(planner: Planner, probes: Iterable[Armable], dialect: ExportDiale
 @refused_if_damaged()
 def _lowered(planner: Planner, probe: Armable, dialect: ExportDialect, taken: set[str]) -> Plan:
     """Lower as `Planner.lower` does, for the features of the other tool in place of this kernel's."""
-    probe = with_function_name(probe, lambda: planner.info.symbols)
+    probe = with_function_name(probe, lambda: planner.info.symbols.current)
     btf = planner.lookups.types_of(probe)
     facts = replace(planner.info.facts, features=dialect.lowered_for(planner.info.facts))
     around = UNKNOWN if is_function(probe) else planner.info.environment.nearby

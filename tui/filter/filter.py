@@ -149,7 +149,7 @@ class Filter:
                 self.sorts(watch),
                 store.comm,
                 store.cgroups,
-                watch.info.loaded_symbols_of,
+                watch.info.symbols.loaded_of,
                 function_source(watch),
                 WatchedNumbers(watch),
             )

@@ -52,9 +52,9 @@ def source_of(watch: Watch, unasked: Mapping[str, frozenset[str]] = _NOTHING) ->
         field_texts=lambda record: graph.field_texts(record) or watch.event_fields.values(record),
         named_fields=lambda fmt: (*watch.event_fields.named(fmt), *graph.named_fields(fmt)),
         comm=lambda key: watch.store.comm(key) if watch.store is not None else UNNAMED,
-        symbols=planner.info.symbols_of,
+        symbols=planner.info.symbols.of,
         # A recording has them in its file; a kernel that is followed would be asked meanwhile.
-        loaded_symbols=planner.info.symbols_of if planner.info.holds_events else planner.info.loaded_symbols_of,
+        loaded_symbols=planner.info.symbols.of if planner.info.holds_events else planner.info.symbols.loaded_of,
         title=f"{planner.info.target.name} · {planner.info.facts.title}",
     )
 
@@ -76,7 +76,7 @@ def load_symbols(watch: Watch, form: Format) -> None:
         or have_stacks(watch)
         or any(known.names_addresses(fmt) or fmt.path in EVENTS for fmt in formats)
     ):
-        watch.info.load_symbols()
+        watch.info.symbols.load()
 
 
 def have_stacks(watch: Watch) -> bool:

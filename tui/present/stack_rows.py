@@ -34,7 +34,7 @@ def stack_lines(watch: Watch, record: Record) -> list[str]:
 
 def _stacks(watch: Watch, record: Record) -> Iterator[tuple[str, list[str]]]:
     """Yield the name of each stack, and its functions."""
-    frames_of_kernel = kernel_frames(record, watch.info.loaded_symbols_of)
+    frames_of_kernel = kernel_frames(record, watch.info.symbols.loaded_of)
     for name, frames in (("stack", frames_of_kernel), ("user stack", user_frames(record))):
         if frames is not None:
             yield name, [frame.text for frame in frames] or [NO_FRAMES]

@@ -223,7 +223,7 @@ def kernel_values(
     watch: Watch, read: HistogramReading, subject: Subject, *, exact: bool = False
 ) -> list[SummaryValue]:
     """Return the values counted in the kernel, the most frequent first; `exact`: see `values_of`."""
-    name = ValueNames(watch, subject.event, subject.field, watch.info.boot)
+    name = ValueNames(watch, subject.event, subject.field, watch.info.symbols.boot)
     field = _field(watch, subject)
     found = []
     for entry in _by_hits(read.histogram.entries):

@@ -178,7 +178,7 @@ def test_slices_of_a_graph_are_the_calls_of_its_tree(watch, slices) -> None:
         if row.kind == 0 and not row.flags & (CallRowFlag.OPEN | CallRowFlag.NO_ENTRY | CallRowFlag.NO_EXIT)
     ]
     whole = [row for row in whole if not row.flags & CallRowFlag.LOST and row.leave >= 0]
-    names = [watch.info.symbols.text(row.function, offset=False) for row in whole]
+    names = [watch.info.symbols.current.text(row.function, offset=False) for row in whole]
     assert not Counter(names) - Counter(slices) and not Counter(slices) - Counter(names)
     assert len(slices) > 1000 or len(store) < 100
 
@@ -189,7 +189,7 @@ def test_json_names_functions_beside_their_addresses(watch, on_screen) -> None:
     calls = [row for row in rows if row["event"] in EVENTS]
     if LiveTree(watch.store, {}).traced:
         assert len(calls) == int(((ends.kind == EndKind.ENTRY) | (ends.kind == EndKind.EXIT)).sum())
-    symbols = watch.info.symbols
+    symbols = watch.info.symbols.current
     for row in calls:
         name = symbols.text(row["values"]["func"], offset=False)
         assert row["text"]["func"].startswith(name) and not name.startswith("0x")

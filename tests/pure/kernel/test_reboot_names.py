@@ -26,6 +26,7 @@ from events.store.store import Store
 from events.summary.summary import Summary
 from kernel.connection.kernel_info import KernelInfo
 from kernel.recording.target import RecordingTarget
+from kernel.symbols.kernel_symbols import KernelSymbols
 from kernel.watch import reconnect
 from kernel.watch.reconnect import ReconnectAbandoned, ReconnectAttempt
 from kernel.watch.watch import Watch
@@ -122,11 +123,11 @@ def both_boots(side: Kernel, watch: Watch, path: Path | None = None) -> None:
     side.hit(1000, id_of_probe(watch))
     shown(watch, 1)
     watch.intake.know_names(watch.names())
-    watch.info.load_symbols()
+    watch.info.symbols.load()
     cut(side, watch)
     reboot(side)
     assert ReconnectAttempt(watch).run().outage.booted
-    watch.info.renew_symbols()
+    watch.info.symbols.renew()
     watch.intake.know_names(watch.names())
     side.hit(10, id_of_probe(watch))
     shown(watch, 3)
@@ -138,7 +139,7 @@ def hit_before_a_reboot(side: Kernel, watch: Watch) -> None:
     watch.armed.arm(probe("vfs_read"))
     side.hit(1000, id_of_probe(watch))
     shown(watch, 1)
-    watch.info.load_symbols()
+    watch.info.symbols.load()
     cut(side, watch)
     reboot(side)
 
@@ -225,7 +226,7 @@ def test_each_row_has_the_names_of_its_boot(side: Kernel, watch: Watch, tmp_path
     assert_named(watch)
     watch.stop_recording()
     replayed = replay_of(path)
-    replayed.info.load_symbols()
+    replayed.info.symbols.load()
     assert_named(replayed)
     again = tmp_path / "b.pwr"
     repeated = Watch(Pattern(KernelInfo(RecordingTarget(Recording.open(path), "a"))))
@@ -235,7 +236,7 @@ def test_each_row_has_the_names_of_its_boot(side: Kernel, watch: Watch, tmp_path
         repeated.tick()
     repeated.close()
     twice = replay_of(again)
-    twice.info.load_symbols()
+    twice.info.symbols.load()
     assert_named(twice)
 
 
@@ -301,16 +302,16 @@ def test_before_the_symbols_of_the_new_boot_are_read_only_rows_before_it_are_nam
     shown(watch, 3)
     assert functions(watch, 0, 2) == [FIRST, hex(SAME)]
     assert passing(watch, f"func == {SECOND}") == []
-    watch.info.renew_symbols()
+    watch.info.symbols.renew()
     assert functions(watch, 0, 2) == [FIRST, SECOND]
     assert passing(watch, f"func == {SECOND}") == [2]
 
 
 def test_symbols_that_were_never_read_name_nothing_after_the_reboot(side: Kernel, watch: Watch) -> None:
-    watch.planner.info.load_symbols = lambda **_: None  # type: ignore[method-assign]
+    watch.planner.info.symbols.load = lambda **_: None  # type: ignore[method-assign]
     hit_before_a_reboot(side, watch)
     ReconnectAttempt(watch).run()
-    KernelInfo.load_symbols(watch.info)
+    KernelSymbols.load(watch.info.symbols)
     side.hit(10, id_of_probe(watch))
     shown(watch, 3)
     assert functions(watch, 0, 2) == [hex(SAME), SECOND]
@@ -330,14 +331,14 @@ def test_a_reboot_that_an_abandoned_attempt_saw_counts(side: Kernel, watch: Watc
         first.run()
     side.before = lambda _: None
     assert ReconnectAttempt(watch).run().outage.booted
-    watch.info.renew_symbols()
+    watch.info.symbols.renew()
     side.hit(10, id_of_probe(watch))
     shown(watch, 3)
     assert functions(watch, 0, 2) == [FIRST, SECOND]
 
 
 def test_a_reboot_while_nothing_is_armed_brings_its_own_symbols(side: Kernel, watch: Watch) -> None:
-    watch.info.load_symbols()
+    watch.info.symbols.load()
     side.lost = True
     reboot(side)
     ReconnectAttempt(watch).run()
@@ -360,7 +361,7 @@ def test_a_recording_that_began_after_a_reboot(side: Kernel, watch: Watch, tmp_p
     shown(watch, 6)
     watch.stop_recording()
     replayed = replay_of(path)
-    replayed.info.load_symbols()
+    replayed.info.symbols.load()
     records = map(store_of(replayed).record, (0, 2))
     assert [dict(replayed.event_fields.values(record))["func"] for record in records] == [SECOND, "_stext"]
 
@@ -368,9 +369,9 @@ def test_a_recording_that_began_after_a_reboot(side: Kernel, watch: Watch, tmp_p
 def test_only_some_boots_are_kept_in_memory(side: Kernel, watch: Watch) -> None:
     watch.armed.arm(probe("vfs_read"))
     for number in range(1, 12):
-        watch.info.load_symbols()
+        watch.info.symbols.load()
         cut(side, watch)
         reboot(side, SLIDE * number)
         ReconnectAttempt(watch).run()
-    known = [boot for boot in range(12) if watch.info.loaded_symbols_of(boot) is not None]
-    assert known == [7, 8, 9, 10] and watch.info.boot == 11
+    known = [boot for boot in range(12) if watch.info.symbols.loaded_of(boot) is not None]
+    assert known == [7, 8, 9, 10] and watch.info.symbols.boot == 11

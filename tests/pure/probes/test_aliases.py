@@ -8,7 +8,7 @@ import pytest
 
 from events.names.kallsyms import Symbols
 from kernel.attach import symbols as ground
-from kernel.connection.symbol_addresses import symbol_environment
+from kernel.symbols.symbol_addresses import symbol_environment
 from probes.attaching.attach import attachability
 from probes.command import parse_armable
 from probes.facts.facts import Feature, TargetFacts

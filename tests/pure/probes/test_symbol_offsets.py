@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from events.names.kallsyms import Symbols
-from kernel.connection.symbol_addresses import symbol_environment
+from kernel.symbols.symbol_addresses import symbol_environment
 from probes.check import check_plan
 from probes.facts.lookups import SymbolCount
 from tests.probes_data import kernel

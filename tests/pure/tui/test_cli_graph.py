@@ -141,7 +141,7 @@ def test_calls_are_printed_though_other_events_came_alone_before_them(tmp_path, 
     everything = capsys.readouterr()
     bounds = SCREEN._replace(at_once=1)
     watch = Watch(Planner(KernelInfo(open_target(str(late_graph(tmp_path / "late.pwr", "7.2"))))), bounds)
-    watch.info.load_symbols()
+    watch.info.symbols.load()
     watch.begin()
     GraphPrinter(
         watch, argparse.Namespace(functions=[], count=None, seconds=None, json=False, slower=0, depth=0)

@@ -254,7 +254,7 @@ def test_rows_found_while_a_condition_is_typed_are_tested_again_if_names_came_be
     typed = chosen.preview("func == vfs_read", patterns, patterns.store)
     typed.tick(60)
     assert typed.next == 0
-    patterns.info.load_symbols()
+    patterns.info.symbols.load()
     chosen.choose("func == vfs_read", patterns, typed)
     found = chosen.of(patterns, patterns.store)
     found.tick(60)

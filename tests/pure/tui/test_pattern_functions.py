@@ -83,7 +83,7 @@ def test_a_filter_by_name_passes_both_ends(command, recording):  # noqa: F811
 
 def test_functions_of_two_probes_are_told_apart(recording):
     planner = Planner(KernelInfo(choose(recording).target))
-    planner.info.load_symbols()
+    planner.info.symbols.load()
     watch = Watch(planner)
     watch.begin()
     while not watch.ended:

@@ -55,7 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
         ends.callback(info.close)
         command = ends.enter_context(command_of(info.target, arguments, limits_tasks=True))
         with waiting("reading symbols"):
-            info.load_symbols(by_name=False)
+            info.symbols.load(by_name=False)
         watching = _watch(planner, arguments, command)
         imported.join()  # while waiting for the import, many calls would arrive
         return _follow(watching, arguments, path, command)

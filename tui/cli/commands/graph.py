@@ -66,7 +66,7 @@ def _print_calls(
     broken_pipe: BrokenPipeError | None = None
     try:
         with waiting("reading symbols"):
-            retry_after_reconnect(watch, arguments, partial(planner.info.load_symbols, by_name=False))
+            retry_after_reconnect(watch, arguments, partial(planner.info.symbols.load, by_name=False))
         imported.join()  # while waiting for the import, many calls would arrive
         with stoppable(watch.set_deadline):
             failed = start_tracer(watch, arguments, path)

@@ -60,7 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
         specs = [] if info.holds_events else _specs(planner, arguments)
         ends.enter_context(command_of(info.target, arguments, limits_tasks=False))
         with waiting("reading symbols"):
-            info.load_symbols(by_name=False)
+            info.symbols.load(by_name=False)
         imported.join()
         return _track(planner, specs, arguments, path)
 

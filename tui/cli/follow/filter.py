@@ -64,8 +64,8 @@ def filter_of(watch: Watch, text: str) -> Filter:
         chosen.choose(text, watch)
     except ConditionError as error:
         raise refusal(text, error) from None
-    if chosen.of_functions and not watch.info.symbols_read:
-        watch.info.load_symbols()
+    if chosen.of_functions and not watch.info.symbols.are_read:
+        watch.info.symbols.load()
     if remark := chosen.function_remark(watch):
         with at_priority(Level.WARNING):
             print(f"probewright: --filter {plain(remark)}", file=sys.stderr)

@@ -93,7 +93,7 @@ def reconnect(
     for error_text in back.rejected_probes:
         print_message(f"not armed again: {error_text}")
     _replace_paths(events, back)
-    watch.info.renew_symbols()
+    watch.info.symbols.renew()
     return True
 
 

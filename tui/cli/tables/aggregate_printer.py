@@ -113,8 +113,8 @@ class AggregateCounter:
         self.catch_up()
         model = self.model
         if model is not None:
-            if not self._watch.info.symbols_read:
-                self._watch.info.load_symbols()
+            if not self._watch.info.symbols.are_read:
+                self._watch.info.symbols.load()
             model.names_changed()
         return model
 

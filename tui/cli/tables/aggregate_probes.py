@@ -181,8 +181,8 @@ def aggregate_in_kernel(
     follow(watch, arguments, events, lambda _: None, lambda: 0)
     if watch.store is None:
         return DONE
-    if not watch.info.symbols_read:
-        watch.info.load_symbols()
+    if not watch.info.symbols.are_read:
+        watch.info.symbols.load()
     if counting.triggers is None:  # groups and counts are two looks: nothing comes between
         for armed in watch.armed.probes:
             watch.armed.switch(armed, Mode.OFF)

@@ -104,7 +104,7 @@ class StackCounter:
         self.catch_up()
         model = self.model
         if model is not None:
-            self._watch.info.load_symbols(by_name=False)
+            self._watch.info.symbols.load(by_name=False)
             model.names_changed()
         return model
 

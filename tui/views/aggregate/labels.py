@@ -86,7 +86,7 @@ class KeyLabels:
         if source.kind is not KeyKind.STACK or value is None:
             return []
         boot = source.fmt.boot if source.fmt is not None else 0
-        return [frame.function for frame in stack_frames(value, self._watch.info.loaded_symbols_of(boot))]
+        return [frame.function for frame in stack_frames(value, self._watch.info.symbols.loaded_of(boot))]
 
     def exported(self, key: GroupKey) -> Value | list[str]:
         """Return a key for exports: a plain number as such, a stack as its functions, other keys by name."""

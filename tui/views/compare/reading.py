@@ -128,8 +128,8 @@ class RecordingReading:
         self._filter = filter_of(self.watch)
         if keys:
             check_request(self.watch, AggregateRequest(keys), self._columns, ",".join(keys))
-        if not planner.info.symbols_read:
-            planner.info.load_symbols()
+        if not planner.info.symbols.are_read:
+            planner.info.symbols.load()
         self._counts: EventCounts | None = None
 
     @property

@@ -108,7 +108,7 @@ class EventItems:
         try:
             fields, store, watch = self._filter.sorts(self._watch), self._store, self._watch
             symbols, function_of, numbers = (
-                watch.info.loaded_symbols_of,
+                watch.info.symbols.loaded_of,
                 function_source(watch),
                 WatchedNumbers(watch),
             )

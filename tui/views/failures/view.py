@@ -77,7 +77,7 @@ class FailuresView(TableView):
         model = self._model
         if model is None or model.lacks_returns:
             return False
-        if model.live_tree.traced and not watch.info.symbols_read:
+        if model.live_tree.traced and not watch.info.symbols.are_read:
             return True  # wait until the first row has its name
         more, found = model.tick(_BUDGET)
         if found:

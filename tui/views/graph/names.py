@@ -78,7 +78,7 @@ class GraphNames:
     @property
     def symbols(self) -> Symbols | None:
         """Symbols; None: not loaded, or hidden by the kernel."""
-        return self._info.loaded_symbols_of(self._boot)
+        return self._info.symbols.loaded_of(self._boot)
 
     def of(self, boot: int | None) -> GraphNames:
         """Return the names of a boot."""

@@ -162,7 +162,7 @@ class ReferenceModel:
         if frames is None:
             if len(self._stacks) >= _MOST_STACKS:
                 self._stacks.clear()
-            symbols = self.watch.info.loaded_symbols_of(record.boot)
+            symbols = self.watch.info.symbols.loaded_of(record.boot)
             frames = self._stacks[key] = tuple(frame.text for frame in stack_frames(key[1], symbols))
         return frames
 

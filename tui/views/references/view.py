@@ -74,13 +74,13 @@ class ReferencesView(TableView):
 
     def _has_symbols(self, watch: Watch) -> bool:
         """Return whether symbols were read, or can't be; begin to read them on a running kernel."""
-        if watch.info.symbols_read:
+        if watch.info.symbols.are_read:
             return True
         if self._reading is None and watch.info.target.is_kernel:
 
             def read() -> None:
                 with contextlib.suppress(KernelError):  # stacks have addresses then
-                    watch.info.load_symbols(by_name=False)
+                    watch.info.symbols.load(by_name=False)
 
             self._reading = self.pane.run_worker(read, thread=True, group="symbols")
         return self._reading is not None and self._reading.is_finished

@@ -237,7 +237,7 @@ class StackModel:
 
     def _symbols(self) -> list[Symbols | None]:
         info = self.watch.info
-        return [info.loaded_symbols_of(boot) for boot in (info.boot, *info.recorded_boots)]
+        return [info.symbols.loaded_of(boot) for boot in (info.symbols.boot, *info.symbols.recorded_boots)]
 
     def _plant(self) -> None:
         self._tree = StackTree()
@@ -263,7 +263,7 @@ class StackModel:
         boot = source.fmt.boot if source.fmt is not None else 0
         path = self._kernel_paths.get((boot, value))
         if path is None:
-            frames = stack_frames(value, self.watch.info.loaded_symbols_of(boot))
+            frames = stack_frames(value, self.watch.info.symbols.loaded_of(boot))
             path = self._kernel_paths[boot, value] = kernel_path(frames) or _NO_FUNCTION
         return task_path(self._labels.label(keys[1])) + path if self.choice.tasks else path
 
