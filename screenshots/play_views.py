@@ -78,7 +78,7 @@ async def play_comparison(stage: Stage, other: Path) -> None:
     await stage.sees(f"B is {other.name}")
     stage.save("compare")
     await stage.press("down", "enter")
-    await stage.sees("bars are logarithmic")
+    await stage.sees("logarithmic bars")
     stage.save("distributions")
 
 

@@ -73,9 +73,10 @@ async def test_the_other_recording_is_chosen_and_compared(capsys, other, tmp_pat
         at = next(n for n, row in enumerate(rows) if row[1] == "latency p50")
         await pilot.press(*["down"] * at, "enter")
         await until(lambda: isinstance(app.screen, ChainScreen), pilot)
-        await until(lambda: says(app, "bars are logarithmic"), pilot)
+        await until(lambda: says(app, "logarithmic bars"), pilot)
         bars = [line for line in screen_text(app) if "≤" in line]
         assert bars and all("█" in line for line in (bars[0], bars[-1]))
+        assert 80 < max(line.rfind("%") for line in bars) < 97, "both sides take the width of the page"
         await pilot.press("escape")
         await until(lambda: not isinstance(app.screen, ChainScreen), pilot)
 

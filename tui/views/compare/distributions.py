@@ -10,14 +10,15 @@ from events.differences.differences import Aspect, Comparison, Difference
 from foreign.count_text import counted
 from tui.views.compare.text import change_text, group_lines, item_text, number_text, share_text
 from widgets.number_format import bar, duration, grouped
-from widgets.safe_text import fit, safe
+from widgets.safe_text import fit, safe, width
 
 if TYPE_CHECKING:
     from events.summary.distribution import Distribution
 
-_BAR: Final = 14
-"""Columns of a bar."""
+_LEAST_BAR: Final = 14
+"""Columns of a bar at least, by which the title above it has its place."""
 _LABEL: Final = 26
+"""Columns of the name of a value at most."""
 _SHARE: Final = 6
 _MOST_ROWS: Final = 40
 
@@ -31,13 +32,13 @@ class BarRow(NamedTuple):
     b: int
 
 
-def distribution_lines(found: Comparison, one: Difference) -> Iterator[str]:
-    """Yield the comparison in words, both distributions, and all numbers of its group."""
+def distribution_lines(found: Comparison, one: Difference, room: int) -> Iterator[str]:
+    """Yield the comparison in words, both distributions in `room` columns, and all numbers of its group."""
     a, b = (number_text(one.aspect, number) for number in (one.a, one.b))
     yield f"{item_text(one)}: {a} in A, {b} in B: {change_text(one.change)}"
     yield ""
     if rows := bar_rows(found, one):
-        yield from _bars(rows)
+        yield from _bars(rows, room)
         yield ""
     yield f"{'':{_LABEL}} {'A':>11} {'B':>11}"
     for line in group_lines(found, one.group):
@@ -84,19 +85,21 @@ def _power_rows(a: Distribution, b: Distribution, *, is_time: bool) -> list[BarR
     ]
 
 
-def _bars(rows: list[BarRow]) -> Iterator[str]:
+def _bars(rows: list[BarRow], room: int) -> Iterator[str]:
     """Yield the rows with bars on a logarithmic scale, which is the same for both."""
     totals = [sum(one) for one in _sums(rows)]
     most = max(max(row.a, row.b) for row in rows)
     heads = [f"{side}, {counted(total, 'value')}" for side, total in zip("AB", totals, strict=True)]
-    wide = _BAR + _SHARE + 1
-    yield f"{'bars are logarithmic':{_LABEL}} {fit(heads[0], wide)}  {fit(heads[1], wide)}".rstrip()
+    title = "logarithmic bars"
+    label = min(max(width(text) for text in (title, *(safe(row.label) for row in rows))), _LABEL)
+    wide = max((room - label - 3) // 2, _LEAST_BAR + _SHARE + 1)
+    yield f"{title:{label}} {fit(heads[0], wide)}  {fit(heads[1], wide)}".rstrip()
     for row in rows:
         sides = []
         for hits, total in zip((row.a, row.b), totals, strict=True):
             share = share_text(hits / total) if hits else ""
-            sides.append(f"{bar(_log_share(hits, most), _BAR)} {fit(share, _SHARE, True)}")
-        yield f"{fit(safe(row.label), _LABEL)} {'  '.join(sides)}".rstrip()
+            sides.append(f"{bar(_log_share(hits, most), wide - _SHARE - 1)} {fit(share, _SHARE, True)}")
+        yield f"{fit(safe(row.label), label)} {'  '.join(sides)}".rstrip()
 
 
 def _log_share(hits: int, most: int) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from foreign.count_text import counted
 from tui.filter.filter import Filter, PassCount
@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from events.store.store import Store
     from kernel.watch.watch import Watch
     from tui.output.view_table import ViewTable
+
+
+_MOST_ROOM: Final = 120
+"""Columns that both distributions take at most: the page that shows them is no wider."""
 
 
 class ComparisonView(TableView):
@@ -99,7 +103,8 @@ class ComparisonView(TableView):
         if self._found is None or not 0 <= row < len(self._found.differences):
             return None
         one = self._found.differences[row]
-        lines = [TableLine(safe(text), "") for text in distribution_lines(self._found, one)]
+        room = min(self.pane.size.width * 9 // 10, _MOST_ROOM)
+        lines = [TableLine(safe(text), "") for text in distribution_lines(self._found, one, room)]
         return f"{group_name(one.group)}: {item_text(one)}", lines
 
 
