@@ -13,7 +13,8 @@ from probes.bootconfig.initrd_tail import find_tail
 from probes.bootconfig.text import parse as parse_bootconfig
 from probes.export.boot_request import BootWay
 from tui.boot import boot_requests
-from tui.cli.args.parser import BOOT_WAYS, parse
+from tui.cli.args.command_arguments import BOOT_WAYS
+from tui.cli.args.parser import parse
 from tui.cli.boot import command
 
 SPEC = "f do_one_initcall fn"

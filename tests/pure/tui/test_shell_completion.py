@@ -69,7 +69,7 @@ def offered(folder: Path, *line: str) -> list[str]:
     )
     environment = {
         **os.environ,
-        "PATH": f"{folder / 'bin'}:{os.environ['PATH']}",
+        "PATH": f"{folder / 'bin'}:{os.defpath}",  # of an activated venv has a second probewright
         "PYTHONPATH": str(Path(__file__).parents[3]),
         "XDG_CONFIG_HOME": str(folder),
         "PROBEWRIGHT_CACHE": str(folder),
