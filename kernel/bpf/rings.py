@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import struct
 from typing import NamedTuple
 
@@ -21,6 +22,19 @@ class Cpus(NamedTuple):
     online: tuple[int, ...]
     possible: int
     """Number of CPUs that a map by CPU has elements for."""
+
+
+def read_cpus(target: Target) -> Cpus:
+    """Return the CPUs of a target. Raises FileRefused, TargetLost."""
+    folder = "/sys/devices/system/cpu"
+    online, possible = (target.read(f"{folder}/{name}").decode() for name in ("online", "possible"))
+    return Cpus(tuple(_numbers(online)), max(_numbers(possible)) + 1)
+
+
+def _numbers(ranges: str) -> list[int]:
+    """Return the numbers of a list like `0-3,8`."""
+    pairs = [(int(match[1]), int(match[2] or match[1])) for match in re.finditer(r"(\d{1,4})(?:-(\d{1,4}))?", ranges)]
+    return [number for first, last in pairs for number in range(first, last + 1)] or [0]
 
 
 def make_rings(target: Target, cpus: Cpus, files: list[int]) -> tuple[int, tuple[RingMap, ...]]:

@@ -4,36 +4,31 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import re
-import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from events.bpf_layout import SAMPLE_BYTES, stack_format
-from events.format import EventFormat, FormatError, parse_format
 from events.loss_counts import LossCounts
 from kernel.bpf.call_tracer import LoadedTracer
 from kernel.bpf.calls import BpfRefused
-from kernel.bpf.hit_counts import CallCounter
+from kernel.bpf.event_formats import formats_of
 from kernel.bpf.loaded import LoadedPrograms, ProgramCounts, ProgramGroups
 from kernel.bpf.loaded_monitor import LoadedMonitor
 from kernel.bpf.objects.loaded import LoadedObject
 from kernel.bpf.objects.tables import MapTable
 from kernel.bpf.refusals import refusal_of
 from kernel.bpf.ring_stream import ConvertedStream
-from kernel.bpf.rings import Cpus
+from kernel.bpf.rings import Cpus, read_cpus
 from kernel.bpf.task_set import TaskSet
 from kernel.bpf.watchpoints import slots_obstacle
 from kernel.errors import FileRefused, KernelError, TargetUnusable
-from kernel.guards.arm_progress import MEASURING, ArmProgress
-from kernel.guards.limits import UNLIMITED, Limits, MeasuredRate, asks_before, too_fast_error
-from kernel.guards.rate_meter import ENOUGH, LONGEST, STEP
+from kernel.guards.arm_progress import ArmProgress
+from kernel.guards.limits import UNLIMITED, Limits
+from kernel.guards.program_rates import measure_programs
 from kernel.session.arm_steps import Mode
 from kernel.session.armed import Armed
 from kernel.target import RecordForm, RingMap, Target
 from probes.bpf.program import ProgramMode
-from probes.plans.cost_estimate import EventRate
 from probes.plans.plan import Plan
 from probes.remedies import BY_TRACEFS
 
@@ -104,7 +99,7 @@ class ArmedPrograms:
         ids = [next(self._ids) for _ in plan.events]
         has_stacks = any(program.has_stack for program in plan.programs)
         stacks = next(self._ids) if has_stacks else 0
-        cpus = self._read_cpus()
+        cpus, measured = self._present_cpus(), None
         loaded: LoadedPrograms | LoadedObject | LoadedMonitor
         try:
             if plan.sampled is not None:
@@ -124,7 +119,8 @@ class ArmedPrograms:
                 if has_stacks:
                     self._stream.expect_stacks(rings[-1], plan.programs[0].fields_size, stacks)
                 self._stream.add_rings(rings[-1], form, maps)
-            measured = self._measure(plan, loaded, limits, progress) if isinstance(loaded, LoadedPrograms) else None
+            if isinstance(loaded, LoadedPrograms):
+                measured = measure_programs(self._target, plan, loaded, limits, progress)
             # To attach the programs of an object may fail, which is told here.
             progress.check()
             held = self._held and mode is Mode.RECORD and plan.object is None
@@ -135,7 +131,7 @@ class ArmedPrograms:
             if isinstance(error, BpfRefused):
                 raise refusal_of(plan, error) from None
             raise
-        armed = Armed(plan, MappingProxyType(_formats(plan, ids, stacks)), measured, key or object())
+        armed = Armed(plan, MappingProxyType(formats_of(plan, ids, stacks)), measured, key or object())
         self._entries[armed] = _Entry(loaded, tuple(rings), mode)
         return armed
 
@@ -192,7 +188,7 @@ class ArmedPrograms:
 
     def add_tracer(self, load: Callable[[Cpus], LoadedTracer]) -> LoadedTracer:
         """Read what programs record that trace calls. Raises BpfRefused, FileRefused, TargetLost: none is left."""
-        loaded = load(self._read_cpus())
+        loaded = load(self._present_cpus())
         ring = next(self._rings)
         try:
             self._stream.add_rings(ring, loaded.record_bytes, loaded.rings)
@@ -314,52 +310,10 @@ class ArmedPrograms:
             with contextlib.suppress(KernelError):
                 tasks.close()
 
-    def _measure(
-        self, plan: Plan, loaded: LoadedPrograms, limits: Limits, progress: ArmProgress
-    ) -> MeasuredRate | None:
-        """Count hits for a moment, if limits ask for it. Raises TooFast, ArmingCancelled, BpfRefused, TargetLost."""
-        if not limits.max_rate:
-            return None
-        progress.begin(MEASURING)
-        counter = self._call_counter(plan)
-        try:
-            loaded.switch(ProgramMode.COUNT)
-            start = time.monotonic()
-            while True:
-                progress.wait(STEP)
-                counts, seconds = loaded.counts(), time.monotonic() - start
-                if seconds >= LONGEST or sum(one.hits for one in counts.values()) >= ENOUGH:
-                    break
-            by_function = counter.rates() if counter is not None else loaded.rates_by_function(seconds)
-            # Of another time span, a little longer: what is said of each function adds up to what is said of all.
-            by_function = _scaled(by_function, counts[plan.events[0].path].hits / seconds)
-        finally:
-            if counter is not None:
-                counter.close()
-        rates = {path: EventRate(one.hits / seconds, one.passed / seconds) for path, one in counts.items()}
-        reader, slowdown = getattr(self._target, "reader", None), getattr(self._target, "slowdown", 1)
-        measured = MeasuredRate(rates, seconds, reader, slowdown, by_function)
-        if asks_before(plan, measured, limits):
-            loaded.switch(ProgramMode.OFF)
-            raise too_fast_error(plan, measured, limits)
-        return measured
-
-    def _call_counter(self, plan: Plan) -> CallCounter | None:
-        """Return a counter of the calls of each of several functions that share programs; None: there is none."""
-        functions = [name for program in plan.events[0].programs for name in program.functions]
-        if len(functions) < 2 or plan.events[0].programs[0].point.on_one:
-            return None
-        try:
-            return CallCounter(self._target, functions)
-        except (BpfRefused, FileRefused):
-            return None
-
-    def _read_cpus(self) -> Cpus:
+    def _present_cpus(self) -> Cpus:
         """Return the CPUs of the target, as read once. Raises FileRefused, TargetLost."""
         if self._cpus is None:
-            folder = "/sys/devices/system/cpu"
-            online, possible = (self._target.read(f"{folder}/{name}").decode() for name in ("online", "possible"))
-            self._cpus = Cpus(tuple(_numbers(online)), max(_numbers(possible)) + 1)
+            self._cpus = read_cpus(self._target)
         return self._cpus
 
 
@@ -374,43 +328,9 @@ def _buffers(
     return [(loaded.record_bytes, loaded.rings)]
 
 
-def _scaled(rates: dict[str, float], total: float) -> dict[str, float]:
-    """Return rates in the same proportions with another sum; empty if that is 0."""
-    before = sum(rates.values())
-    return {name: rate * total / before for name, rate in rates.items()} if total else {}
-
-
 def _sum(earlier: ProgramCounts | None, later: ProgramCounts) -> ProgramCounts:
     if earlier is None:
         return later
     lost = {cpu: earlier.lost.get(cpu, 0) + later.lost.get(cpu, 0) for cpu in {**earlier.lost, **later.lost}}
     sums = [getattr(earlier, name) + getattr(later, name) for name in ("hits", "passed", "recorded", "missed")]
     return ProgramCounts(sums[0], sums[1], lost, *sums[2:])
-
-
-def _numbers(ranges: str) -> list[int]:
-    """Return the numbers of a list like `0-3,8`."""
-    pairs = [(int(match[1]), int(match[2] or match[1])) for match in re.finditer(r"(\d{1,4})(?:-(\d{1,4}))?", ranges)]
-    return [number for first, last in pairs for number in range(first, last + 1)] or [0]
-
-
-def _formats(plan: Plan, ids: list[int], stacks: int) -> dict[int, EventFormat]:
-    """Return the formats by id; `stacks`: id of the events with their stacks, 0: there are none."""
-    formats: dict[int, EventFormat] = {}
-    if stacks:
-        formats[stacks] = parse_format(stack_format(stacks), "ftrace")
-    records = [choice.layout for _, choice in plan.object.records] if plan.object is not None else []
-    for place, (event, number) in enumerate(zip(plan.events, ids, strict=True)):
-        if event.programs:
-            layout, size = event.programs[0].layout, event.programs[0].fields_size
-        elif place < len(records):
-            layout, size = records[place], records[place].size
-        elif plan.sampled is not None:
-            layout, size = plan.sampled.layout, SAMPLE_BYTES
-        else:
-            continue
-        text = layout.format_text(event.event, number, size)
-        with contextlib.suppress(FormatError):  # the store counts their records as undecodable
-            parsed = parse_format(text, event.group)
-            formats[number] = parsed.with_function(event.function_field) if event.function_field else parsed
-    return formats
