@@ -69,8 +69,12 @@ def reads(screen: str) -> list[str]:
 
 
 @pytest.mark.usefixtures("neighbour")
-@pytest.mark.parametrize("guest", ["7.2"], indirect=True)
-@pytest.mark.parametrize("by_programs", [False, True], ids=["tracefs", "programs"])
+@pytest.mark.parametrize(
+    ("guest", "by_programs"),
+    [("7.2", False), ("7.2", True), ("6.1", True), ("arm64:6.12", False)],
+    ids=["7.2-tracefs", "7.2-programs", "6.1-programs", "arm64:6.12-tracefs"],
+    indirect=["guest"],
+)
 def test_only_the_command_is_recorded_while_it_runs(guest: Guest, tmp_path: Path, by_programs: bool) -> None:
     guest.run(f"cat >/tmp/work.py <<'END'\n{WORK}\nEND")
     with Tmux(screen_on(guest, tmp_path)) as terminal:
