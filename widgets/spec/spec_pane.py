@@ -115,7 +115,7 @@ class SpecPane(Vertical):
 
     def on_resize(self) -> None:
         """Keep the completions above the pane, and the cursor in sight."""
-        self.completion.place_list()
+        self.call_after_refresh(self.completion.place_list)  # once the pane is where it is to be
         self._keep_cursor_in_sight()
 
     def show(self, shown: Specification) -> None:
