@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tui.views.timeline.pane import TimelinePane
 
 _HALF: Final = 0.5
-_ALL_SHOWN: Final = "all of the time is shown: select an interval (⇧ and →), zoom in, or go to a lane (↓)"
+_ALL_SHOWN: Final = "all of the time is shown: select an interval, zoom in, or go to a lane before"
 _NOTHING_THERE: Final = "no event is in this interval: the filter stays as it is"
 
 
