@@ -13,7 +13,7 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Static
 
-from widgets.columns import WHOLE, Columns
+from widgets.columns import Columns
 from widgets.events.values import DetailField
 from widgets.lists.line_list import LineList
 from widgets.rows import Piece
@@ -27,9 +27,9 @@ _BYTES = 16
 
 _LEAST = {0: 20}
 """Minimum columns of a name, as `entry: __probe_ip`."""
-_READABLE = WHOLE
-"""Minimum columns of a value that has so many: below, its bytes are hidden, which the line below shows in any case,
-then its place, then its type.
+_READABLE = 20
+"""Minimum columns of a value: below, its bytes are hidden, which the line below shows in any case, then its place,
+then its type.
 """
 _COUNTS = (6, 5, 3, 2)
 """Numbers of columns that are tried, the most first."""
