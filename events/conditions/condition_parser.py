@@ -26,6 +26,7 @@ from events.conditions.named_number import NamedNumberComparison, NoNumbers, Num
 from events.conditions.time_comparison import TIME_HINT, TIME_OPERATORS, time_comparison
 from events.names.errnos import errno_of
 from events.names.event_names import CGROUP
+from events.names.number_names import names_hint
 from events.store.cgroups import Cgroups
 
 _TOKEN: Final = re.compile(
@@ -159,15 +160,22 @@ class _Reader:
                 raise ValueRefused(f"{name.text} is {sort.value}: == != ~ compare names", sign.at)
             return SymbolComparison(name.text, sign.text, _unquoted(value), self.symbols)
         if sort is ValueKind.NUMBER:
-            hint = _errno_hint(value.text) or _similar_names_hint(value.text, self.numbers.names(name.text))
+            hint = self.value_hint(name.text, value.text)
             raise ValueRefused(f"{name.text} is a number, {value.text} is none{hint}", value.at)
         if sign.text not in _TEXT_OPERATORS:
-            why = f"{name.text} is a text: == != ~" if sort is ValueKind.TEXT else f"{value.text} is no number"
+            hint = self.value_hint(name.text, value.text)
+            why = f"{name.text} is a text: == != ~" if sort is ValueKind.TEXT else f"{value.text} is no number{hint}"
             raise ValueRefused(why, sign.at if sort is ValueKind.TEXT else value.at)
         text = _unquoted(value)
         if name.text in CGROUP and name.text not in self.fields:
             return InCgroup(name.text, sign.text, text, self.cgroups if self.cgroups is not None else Cgroups())
         return self.name_comparison(name.text, sign.text, text, sort)
+
+    def value_hint(self, field: str, value: str) -> str:
+        """Return the error, the similar names, else all names that a word may stand for; empty: there are none."""
+        names = self.numbers.names(field)
+        known = names_hint(field, names)
+        return _errno_hint(value) or _similar_names_hint(value, names) or (f"; {known}" if known else "")
 
     def numeric_comparison(self, field: str, sign: str, value: _Token, kind: ValueKind) -> Term | None:
         """Return a comparison with a number, or with the name of one; None: the value is neither."""

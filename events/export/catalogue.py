@@ -49,7 +49,12 @@ FORMATS = (
         of_tables=True,
     ),
     Format(
-        "csv", "CSV", ".csv", "a row an event, a column a field, and one for its names", columns=True, of_tables=True
+        "csv",
+        "CSV",
+        ".csv",
+        "a row an event, a column a field, and one for its names; times in ns",
+        columns=True,
+        of_tables=True,
     ),
     Format(
         "parquet",

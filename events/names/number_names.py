@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
-from typing import NamedTuple
+from typing import Final, NamedTuple
+
+_LISTED: Final = 6
+
+
+def names_hint(field: str, names: Iterable[str]) -> str:
+    """Return which names a field takes in place of a number, the first of many; empty: it has none."""
+    every = tuple(dict.fromkeys(names))
+    more = ", …" if len(every) > _LISTED else ""
+    return f"{field} takes a number or a name: {', '.join(every[:_LISTED])}{more}" if every else ""
 
 
 class NumberFormat(NamedTuple):
@@ -57,7 +66,7 @@ class NumberNames:
 
     @cached_property
     def _by_number(self) -> Mapping[int, str]:
-        return {_as_int(one.number): one.name for one in reversed(self.named)}
+        return {as_int(one.number): one.name for one in reversed(self.named)}
 
     @cached_property
     def numbers(self) -> Mapping[str, int]:
@@ -74,7 +83,7 @@ class NumberNames:
             value: number; an `int` that was recorded in more bits or as unsigned is found, too.
         """
         if not self.are_flags:
-            return self._by_number.get(_as_int(value))
+            return self._by_number.get(as_int(value))
         if not value and (none := self._by_number.get(0, self._none)):
             return none
         names, left = list[str](), value
@@ -88,7 +97,44 @@ class NumberNames:
         return "|".join([*names, *([hex(left)] if left else [])]) if names else None
 
 
-def _as_int(value: int) -> int:
+def as_int(value: int) -> int:
     """Return the `int` whose 32 bits a register has with its sign or zeros above; another number as it is."""
     low, high = value & 0xFFFF_FFFF, value >> 32 & 0xFFFF_FFFF
     return (low ^ 1 << 31) - (1 << 31) if high in (0, 0xFFFF_FFFF) else value
+
+
+CONTEXT_FLAGS: Final = NumberNames(
+    tuple(
+        NamedNumber(1 << bit, name)
+        for bit, name in enumerate(
+            (
+                "IRQS_OFF",
+                "NEED_RESCHED_LAZY",
+                "NEED_RESCHED",
+                "HARDIRQ",
+                "SOFTIRQ",
+                "PREEMPT_RESCHED",
+                "NMI",
+                "BH_OFF",
+            )
+        )
+    ),
+    are_flags=True,
+    fallback="none",
+)
+"""Bits of `common_flags` (TRACE_FLAG_… of include/linux/trace_events.h)."""
+_UNDERFLOW: Final = 0xFF
+
+
+def context_texts(flags: int, preempt_count: int) -> tuple[str, str]:
+    """Return `common_flags` by name, and `common_preempt_count`, each with its number where that is another.
+
+    A kernel with preemption subtracts the one that it adds itself from the count, which is below the flags in one
+    word, also where it added none, as at a uprobe: 0 becomes 255, and takes 1 from the flags (tracing_gen_ctx_dec of
+    kernel/trace/trace.h).
+    """
+    if preempt_count != _UNDERFLOW:
+        return f"{CONTEXT_FLAGS.text(flags)}  ({flags})", str(preempt_count)
+    real = flags + 1 & _UNDERFLOW
+    low = "one too low, as the kernel subtracts its own"
+    return f"{CONTEXT_FLAGS.text(real)}  ({flags}: {low})", f"0  ({preempt_count}: {low})"

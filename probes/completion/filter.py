@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from events.names.errnos import errno_names, errno_of
 from events.names.function_choice import choice_or_any
+from events.names.number_names import names_hint
 from probes.completion.choice import Completion, Completions, ItemKind, Priority, ranked
 from probes.completion.scope import Scope
 from probes.kernel_verdict import parse_existing
@@ -147,7 +148,8 @@ def _values(field: _Field | None, typed: str, end: int, scope: Scope) -> Complet
     ][:_MAX_VALUES]
     if re.fullmatch(r"-?[0-9]\w*", typed):
         return Completions(start, end)
-    return Completions(start, end, tuple(values), Priority.NEEDED, "" if values else "a number")
+    note = "" if values else names_hint(field.name if field else "", names) or "a number"
+    return Completions(start, end, tuple(values), Priority.NEEDED, note)
 
 
 def _function_names(pattern: str, typed: str, end: int, scope: Scope) -> Completions:

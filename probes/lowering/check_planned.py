@@ -11,12 +11,13 @@ from probes.facts.dialect import dialect_of
 from probes.facts.facts import TargetFacts
 from probes.facts.lookups import Environment
 from probes.kernel_verdict import kernel_verdict, parse_existing
-from probes.lowering.filters.filter_words import similar_values, word_column, written_column
+from probes.lowering.filters.filter_words import value_advice, word_column, written_column
 from probes.lowering.filters.planned_filters import kernel_trigger, misread_filter, misread_trigger, named_values
 from probes.objects.request import ObjectProbe
 from probes.plans.plan import Plan, PlannedEvent
 from probes.refusal import CannotLower
 from probes.rules.events.fields import find_event
+from probes.rules.messages.error_remedies import WAYS_OUT
 from probes.rules.messages.hints import hint_for
 from probes.rules.readers import RuleContext
 from probes.verdict import Refusal
@@ -103,7 +104,10 @@ def _refusal(
     context = RuleContext(dialect_of(facts, btf), btf, facts, environment)
     if error is not None:
         word = error.token.partition(" ")[0]  # The kernel tells the rest of the filter.
-        meant = similar_values(error.code, word, named_values(event, context))
-        hint, nearest = hint_for(error.code, word, (), error.hint, meant)
-        return replace(error, token=word, hint=hint, nearest=nearest) if meant else error
+        advice = value_advice(error.code, text, word, named_values(event, context))
+        if not (advice.hint or advice.similar):
+            return error
+        better = error.hint if error.hint != WAYS_OUT.get(error.code) else advice.hint
+        hint, nearest = hint_for(error.code, word, (), better or advice.hint, advice.similar)
+        return replace(error, token=word, hint=hint, nearest=nearest)
     return misread_filter(event, text, context) if file == "filter" else misread_trigger(event, text, context)

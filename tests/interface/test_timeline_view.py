@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 from typing import Any
 
 import pytest
 
 from events.names.event_names import event_name
 from events.store.outage_mark import task_text
+from events.timeline.lane_index import LaneKind
 from kernel.connection.open_target import shipped_recording
 from tests.export_recordings import recording
 from tests.graph_recordings import graph_recording
@@ -147,12 +149,55 @@ async def test_a_selected_interval_filters_all_views_and_is_taken_back():
         await pilot.press("l")
         await settled(view, pilot)
         # another interval takes the place of the first one
-        await press(view, pilot, "escape", "home", "n", "full_stop")
+        await press(view, pilot, "escape", "home", "n", "plus", "full_stop")
         assert live.filter.text.count("time >=") == 1
         await press(view, pilot, "u", "u")
         assert live.filter.text == ""
+        await press(view, pilot, "0")
         await settled(view, pilot)
         assert view.shot.every.total == len(every)
+
+
+async def test_without_a_selection_the_lane_or_what_is_shown_is_chosen_never_nothing():
+    app = application(shipped_recording())
+    async with app.run_test(size=(120, 40)) as pilot:
+        view = await shown(app, pilot)
+        every = records(app)
+        live = app.places.live
+        await press(view, pilot, "full_stop")
+        assert live.filter.text == "", "all is shown, and no lane chosen"
+        await until(lambda: "select an interval" in "\n".join(screen_text(app)), pilot)
+        for kind in LaneKind:
+            await press(view, pilot, "down")
+            lane = view.lane_row
+            assert lane is not None and lane.kind is kind and not lane.is_rest
+            await press(view, pilot, "full_stop")
+            assert live.filter.text
+            await until(partial(passes, view, lane.total), pilot)
+            await press(view, pilot, "u")
+            assert live.filter.text == ""
+            await until(lambda: view.shot.every.total == len(every), pilot)
+            await press(view, pilot, "v")
+        await press(view, pilot, "home", "plus", "plus", "plus")
+        inside = view.shot.every.total
+        assert 0 < inside < len(every)
+        await press(view, pilot, *["up"] * view.row, "full_stop")
+        assert view.shot.every.total == inside
+        await press(view, pilot, "u")
+        at = empty_cell(view)
+        view.navigation.select(at, at)
+        await press(view, pilot, "full_stop")
+        assert live.filter.text == "", "an interval without an event is no filter"
+        assert view.navigation.selection is not None
+
+
+def passes(view, number: int) -> bool:
+    return view.shot.every.total == number > 0
+
+
+def empty_cell(view) -> int:
+    counts = view.shot.every.counts.tolist()
+    return counts.index(0)
 
 
 async def test_the_mouse_selects_zooms_and_puts_the_cursor():
@@ -175,7 +220,7 @@ async def test_the_mouse_selects_zooms_and_puts_the_cursor():
         assert view.navigation.selected_cells == range(10, 21)
         await press(view, pilot, "plus")
         assert view.navigation.window == (window.edge(10), window.edge(21) - window.edge(10), window.cells)
-        assert view.navigation.selection is None
+        assert view.navigation.selection == (window.edge(10), window.edge(21)), "it can be filtered by still"
         window = view.navigation.window
         chart.post_message(chart.Acted("in", 30))
         await settled(view, pilot)

@@ -125,8 +125,9 @@ async def test_of_a_pattern_it_is_said_what_can_be_recorded(kernel_only, size): 
         editor, spec = app.places.compose.query_one(ProbeEditor), app.places.compose.query_one(SpecPane)
         await until(lambda: says(app, "all functions that fit vfs_re*"), pilot)
         assert not says(app, "no such function")
-        assert spec.shown.verdict is not None and spec.shown.verdict.ok
-        await pilot.press("escape")
+        await pilot.press("escape", "escape")  # the completions, then the filter that was begun
+        assert spec.editor.value == "f vfs_re*"
+        await until(lambda: spec.shown.verdict and spec.shown.verdict.ok, pilot)
         await until(lambda: isinstance(app.focused, FieldList), pilot)
         await pilot.press("2")
         assert str(editor.probe) == "f vfs_re* $comm"
@@ -239,9 +240,9 @@ async def test_the_fields_of_a_tracepoint_are_ticked_and_have_their_verdict(kern
         assert app.places.compose.specification.current is not None
         assert getattr(app.places.compose.specification.current, "kind", None) is ProbeKind.TRACEPOINT
         spec.action_filter()
-        await put(pilot, "common_pid > 1")
+        await typed(pilot, "common_pid > 1")
         await pilot.press("enter")
-        await until(lambda: spec.shown.filter == "common_pid > 1", pilot)
+        await until(lambda: isinstance(app.focused, FieldList), pilot)
         assert spec.editor.value == "t sched_switch prev->comm if common_pid > 1"
         await until(lambda: spec.shown.verdict and spec.shown.verdict.ok, pilot)
         spec.action_filter()
@@ -250,6 +251,36 @@ async def test_the_fields_of_a_tracepoint_are_ticked_and_have_their_verdict(kern
         spec.editor.focus()
         await pilot.press("end", "x")
         await until(lambda: spec.shown.verdict and not spec.shown.verdict.ok, pilot)
+
+
+async def test_a_filter_is_completed_judged_and_put_right_as_the_text_is(kernel_only):  # noqa: F811
+    app = application(kernel_only)
+    async with app.run_test(size=SIZE) as pilot:
+        spec, editor = await editing(app, pilot)
+        await put(pilot, "f vfs_read count file->f_flags")
+        spec.completion.close_list()
+        await pilot.press("escape")
+        await until(lambda: isinstance(app.focused, FieldList), pilot)
+        await pilot.press("f")
+        found = spec.completion.found_list
+        await until(lambda: found.opened, pilot)
+        assert {"count", "f_flags", "COMM"} <= {item.label for item in found.found.items}
+        await typed(pilot, "cuont > 1")
+        await until(lambda: says(app, "^~~~~") and says(app, "did you mean count? (tab)"), pilot)
+        await pilot.press("tab")
+        await until(lambda: spec.editor.value == "f vfs_read count file->f_flags if count > 1", pilot)
+        await pilot.press("enter")
+        await until(lambda: isinstance(app.focused, FieldList), pilot)
+        assert editor.probe is not None and editor.probe.filter == "count > 1"
+        await pilot.press("f", "2", "escape")
+        await until(lambda: isinstance(app.focused, FieldList), pilot)
+        assert editor.probe.filter == "count > 1", "as it was before"
+        await pilot.press("f", "ctrl+u", "enter")
+        await until(lambda: isinstance(app.focused, FieldList), pilot)
+        assert spec.editor.value == "f vfs_read count file->f_flags", (
+            "Enter arms nothing, and an empty filter is none"
+        )
+        assert app.places.compose.is_current
 
 
 async def test_the_lines_of_this_kernel_and_of_others(kernel_only):  # noqa: F811

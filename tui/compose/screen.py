@@ -284,11 +284,6 @@ class ComposeScreen(Screen[None]):
         self.bench.notices.forget("arming")  # why the text before was not armed
         self.specification.show()
 
-    def on_spec_pane_filter_changed(self, event: SpecPane.FilterChanged) -> None:
-        event.stop()
-        self.bench.notices.forget("arming")  # why the text before was not armed
-        self.specification.filter(event.text)
-
     def on_spec_pane_edited(self, event: SpecPane.Edited) -> None:
         event.stop()
         self.bench.notices.forget("arming")  # why the text before was not armed

@@ -103,14 +103,6 @@ def asks_target(typed_text: CommandText) -> bool:
     return not is_function(probe) or by_symbols or by_code or by_signatures or _CAST.search(text) is not None
 
 
-def filtered(shown: Specification, condition: str) -> str:
-    """Return the text with another filter; an empty one removes the filter."""
-    text = shown.text.rstrip()
-    if shown.filter:
-        text = text.removesuffix(shown.filter).rstrip().removesuffix("if").rstrip()
-    return f"{text} if {condition}" if condition else text
-
-
 def _with_fields(info: KernelInfo, probe: Armable | None) -> Probe | None:
     """Return the probe whose fields can be ticked; None: there are none. Of an event as it is, no field is ticked."""
     if isinstance(probe, UserProbe):
@@ -187,7 +179,6 @@ def _specification(text: str, probe: Armable | None, checked: CheckResult) -> Sp
     notes = plan.losses if plan else ()
     if checked.written is not None and checked.written.error is not None:
         notes = (f"as written this kernel refuses it ({checked.written.error.code}): {SHOW_LINES}", *notes)
-    condition = probe.filter if isinstance(probe, Probe | UserProbe | StaticEvent) else ""
     at_exit = isinstance(probe, Probe) and probe.when is ProbeEnds.EXIT
     if at_exit and any("->" in word for word in text.split()):
         notes += ("fields are read after the call; b reads them at both ends",)
@@ -196,7 +187,6 @@ def _specification(text: str, probe: Armable | None, checked: CheckResult) -> Sp
         WHERE_BUILT.verdict(checked.verdict),
         plan.shown_lines if plan else (),
         notes,
-        condition,
         lowered_only=checked.written is not None,
     )
 

@@ -127,17 +127,6 @@ class SpecificationControl:
         if not self._signature.unread:  # the target is asked about events, in a worker
             self.read(str(ticked))
 
-    def filter(self, condition: str) -> None:
-        """Give the probe another filter."""
-        from tui.compose.specification import filtered
-
-        editor, spec = self._panes.editor, self._panes.spec
-        if self._typed is not None:
-            self.take_over(filtered(spec.shown, condition))
-        elif editor.probe is not None:
-            editor.probe = replace(editor.probe, filter=condition)
-            self.show()
-
     def refused(self, probe: Armable, verdict: Verdict) -> str:
         """Show the verdict of the kernel itself on a probe; return its correction, empty where none is known."""
         from tui.compose.specification import refused

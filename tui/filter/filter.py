@@ -9,11 +9,22 @@ import contextlib
 from collections.abc import Collection, Iterable, Iterator
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from events.conditions.comparison import COMM, LATENCY, Comparison, InCgroup, SymbolComparison, TextComparison
+from events.clocks.boots import ID_MASK, task_key
+from events.conditions.comparison import (
+    COMM,
+    LATENCY,
+    PID,
+    Comparison,
+    InCgroup,
+    NumberComparison,
+    SymbolComparison,
+    TextComparison,
+)
 from events.conditions.condition_parser import ConditionError, FieldUnknown, ValueRefused, parse_condition
 from events.conditions.field_kinds import ValueKind, common_kind
 from events.conditions.named_number import NoNumbers
 from events.names.event_names import event_name
+from events.text import UNNAMED
 from foreign.count_text import counted
 from tui.present.status import remark_of, sorts_of_fields
 from tui.present.watched_events import WatchedNumbers, function_source
@@ -230,7 +241,17 @@ def remark_on(selected: FilteredRows, watch: Watch) -> str:
     """Return a remark on the condition of rows for the user; empty: none."""
     from tui.filter.recordable import function_remark
 
-    return ", ".join(filter(None, (remark_of(selected.condition), function_remark(selected.condition, watch))))
+    condition = selected.condition
+    remarks = (task_remark(condition, selected.store), remark_of(condition), function_remark(condition, watch))
+    return ", ".join(filter(None, remarks))
+
+
+def task_remark(condition: Condition, store: Store) -> str:
+    """Return the names of the tasks that a condition has as numbers, in the newest boot; empty: there are none."""
+    parts = (one for one in condition.term.parts() if isinstance(one, NumberComparison))
+    numbers = dict.fromkeys(one.number for one in parts if one.field in PID and one.operator in ("==", "!="))
+    named = ((pid, store.comm(task_key(pid, store.boots.latest))) for pid in numbers if 0 <= pid <= ID_MASK)
+    return ", ".join(f"{pid} is {name}" for pid, name in named if name != UNNAMED)
 
 
 @contextlib.contextmanager

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from kernel.watch.watch import Watch
     from tui.output.view_table import ViewTable
 
+_ORDER = "in the order of time"
+"""Order of events in a file, whatever the rows on the screen are sorted by."""
 _COUNT_EVERY = 0.5
 """Seconds between two counts of the events."""
 
@@ -79,9 +81,9 @@ class EventExportScreen(ExportScreen):
         )
         owner = f" of {self._watching.info.target.name}"
         if selected is None:
-            return f"{counted(len(store), 'event')}{owner}{dropped}"
+            return f"{counted(len(store), 'event')}{owner}{dropped}; {_ORDER}"
         few = PassCount(selected.next - selected.first, len(store), f"event{owner}", selected.backlog).text
-        return f"{few}{dropped}; filter {safe(self._filter.text)}"
+        return f"{few}{dropped}; {_ORDER}; filter {safe(self._filter.text)}"
 
     def begin(self, form: Format, view: str) -> None:
         """Begin to export; a picture is taken when the dialog is gone."""

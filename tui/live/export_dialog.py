@@ -27,10 +27,10 @@ _PAUSE = 0.01
 OF_VIEW = " of "
 """Stands between the name of a format and that of the view whose table is written."""
 
-_KEEPS = "the table of this view, with all digits; --view writes the same"
+_KEEPS = "the table of this view, with all digits, times in ns; --view writes the same"
 _COUNTED = "what the kernel has counted when it is written; {} writes the same"
 _TABLES = {
-    "calls": ("calls", _KEEPS),
+    "calls": ("calls", f"in the order of time: {_KEEPS}"),
     "hot-spots": ("hot spots", _KEEPS),
     "failures": ("failures", _KEEPS),
     "latencies": ("latencies", _KEEPS),

@@ -15,6 +15,7 @@ from widgets.events.values import Status
 if TYPE_CHECKING:
     from events.conditions.condition import Condition
     from events.conditions.field_kinds import ValueKind
+    from events.decode import Value
     from events.format import Field
     from events.loss_counts import LossCounts
     from events.record import Record
@@ -23,10 +24,20 @@ if TYPE_CHECKING:
     from tui.present.first_row import FirstRows, Preview
     from widgets.events.values import DetailField
 
+_CONTEXT = ("common_flags", "common_preempt_count")
+_PREEMPT_COUNT = 3
+"""Offset of the second of them in a record; the first is before it."""
+_INT = 4
+"""Bytes of an `int`."""
+
 
 def fields_of(watch: Watch) -> tuple[str, ...]:
-    """Return the names of the fields of a watch's events, in the order in which the probes name them."""
-    return watched_events.fields_of(watch.event_fields.plans, (one.plan for one in watch.armed.probes), watch.store)
+    """Return the names of the fields of a watch's events, in the order in which the probes name them, those of the
+    kernel's own events in the order in which people read them.
+    """
+    probes = watch.armed.probes
+    formats = (fmt for one in probes for fmt in one.formats.values())
+    return watched_events.fields_of(watch.event_fields.plans, (one.plan for one in probes), watch.store, formats)
 
 
 def sorts_of_fields(watch: Watch) -> dict[str, ValueKind]:
@@ -169,7 +180,6 @@ def detail_of(watch: Watch, record: Record, call: tuple[DetailField, ...] = ()) 
     from events.record import detail
     from events.stacks.stack import is_stack
     from events.store.outage_mark import is_mark, mark_values
-    from events.text import show
     from tui.present.stack_rows import stack_rows
     from tui.present.value_text import ValueStyle
     from widgets.events.values import DetailField
@@ -177,6 +187,7 @@ def detail_of(watch: Watch, record: Record, call: tuple[DetailField, ...] = ()) 
     if is_mark(record):
         return tuple(DetailField(name, str(value), "", -1, 0, b"") for name, value in mark_values(record).items())
     named = dict(ValueStyle(watch.event_fields).values(record))
+    context = _context_of(record)
     rows = []
     unshown = ("caller",) if is_stack(record) else ()  # all callers stand as rows of the stack
     for one in detail(record):
@@ -184,16 +195,38 @@ def detail_of(watch: Watch, record: Record, call: tuple[DetailField, ...] = ()) 
         if field.name in unshown:
             continue
         value = named.get(field.name) or watch.event_fields.namer(record.boot).text(one.value, field=field)
-        number = show(one.value)
-        if isinstance(one.value, int) and one.value > 9 and _is_hexadecimal(watch, record, field):
+        number = _number_text(one.value, field)
+        if (
+            number == str(one.value)
+            and isinstance(one.value, int)
+            and one.value > 9
+            and _is_hexadecimal(watch, record, field)
+        ):
             number = hex(one.value)
         # An address has only one form, and the name of a system call already has its number behind it.
         alone = number in (value, "") or value.startswith(("0x", f"{number} "))
-        both = value if alone else f"{value}  ({number})"
+        both = context.get(field.name) or (value if alone else f"{value}  ({number})")
         rows.append(DetailField(field.name, both, field.type, field.offset, len(one.raw), one.data))
     captured, of_probe, common = ([row for row in rows if rank_of(row.name) == rank] for rank in range(3))
     known = (*_day_row(watch, record), *_cgroup_row(watch, record))
     return (*captured, *call, *stack_rows(watch, record), *known, *of_probe, *common)
+
+
+def _context_of(record: Record) -> dict[str, str]:
+    """Return the texts of the fields that tell in which context an event is; empty: the record is text."""
+    from events.names.number_names import context_texts
+
+    if len(record.raw) <= _PREEMPT_COUNT:
+        return {}
+    return dict(zip(_CONTEXT, context_texts(record.raw[_PREEMPT_COUNT - 1], record.raw[_PREEMPT_COUNT]), strict=True))
+
+
+def _number_text(value: Value, field: Field) -> str:
+    """Return a value without its name; of an `int` that a system call's event has in 64 bits the number it is."""
+    from events.names.number_names import as_int
+    from events.text import show
+
+    return str(as_int(value)) if type(value) is int and field.type == "int" and field.width > _INT else show(value)
 
 
 def _is_hexadecimal(watch: Watch, record: Record, field: Field) -> bool:

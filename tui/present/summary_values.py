@@ -18,8 +18,9 @@ from foreign.count_text import counted
 from kernel.watch.event_fields import value_text
 from kernel.watch.watch import Watch
 from probes.plans.plan import PlanColumn
+from tui.present.status import fields_of
 from tui.present.value_text import ValueStyle, time_of
-from tui.present.watched_events import events_of
+from tui.present.watched_events import events_of, kernel_paths
 
 if TYPE_CHECKING:
     from events.store.store import Store
@@ -64,17 +65,19 @@ class SummaryValue(NamedTuple):
 
 
 def subjects_of(watch: Watch, store: Store) -> tuple[Subject, ...]:
-    """Return the fields of armed or received events, in the order in which the probes name them, then the
-    processes.
+    """Return the fields of armed or received events, in the order in which the probes name them, those of the
+    kernel's own events in the order in which people read them, then the processes.
     """
     formats = {fmt.path: fmt for fmt in store.decoder.formats.values()}
-    fields = [
-        Subject(path, field.name)
-        for path in events_of(watch)
-        if path in formats
-        for field in watch.event_fields.fields(formats[path])
-    ]
-    return (*fields, Subject())
+    order = {name: number for number, name in enumerate(fields_of(watch))}
+    of_kernel = kernel_paths(watch.event_fields.plans)
+
+    def names(path: str) -> list[str]:
+        found = [field.name for field in watch.event_fields.fields(formats[path])]
+        return sorted(found, key=lambda name: order.get(name, len(order))) if path in of_kernel else found
+
+    events = [path for path in events_of(watch) if path in formats]
+    return (*(Subject(path, name) for path in events for name in names(path)), Subject())
 
 
 def preferred(

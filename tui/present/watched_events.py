@@ -4,10 +4,12 @@ printing use it too.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from events.format import FieldKind
 from events.stacks.stack import KERNEL_STACKS, USER_STACKS
 
 if TYPE_CHECKING:
@@ -15,7 +17,12 @@ if TYPE_CHECKING:
     from events.format import EventFormat, Field
     from events.store.store import Store
     from kernel.watch.watch import Watch
-    from probes.plans.plan import Plan
+    from probes.plans.plan import Plan, PlanColumn, PlannedEvent
+
+_TEXT_OF: Final = re.compile(r"__(\w+)_val", re.ASCII)
+"""Field with the text that a system call's argument points to (kernel/trace/trace_syscalls.c)."""
+_SYSCALLS: Final = "syscalls"
+"""Group of the events of single system calls."""
 
 
 def events_of(watch: Watch) -> dict[str, bool]:
@@ -75,22 +82,63 @@ class WatchedNumbers:
         return self._watches[0].event_fields.numbers(fmt, field) if self._watches else {}
 
 
-def fields_of(plans: Sequence[Plan], armed: Iterable[Plan], store: Store | None) -> tuple[str, ...]:
+def fields_of(
+    plans: Sequence[Plan], armed: Iterable[Plan], store: Store | None, formats: Iterable[EventFormat] = ()
+) -> tuple[str, ...]:
     """Return the names of the fields of events that are armed or were received, in the order of the plans.
 
-    `note` follows if stacks were received without their events.
+    Those of an event as the kernel has it are in the order of `reading_order`. `note` follows if stacks were received
+    without their events.
 
     Args:
         plans: plans of all probes ever armed, the oldest first.
         armed: plans of the probes armed now.
         store: received events; None: none were.
+        formats: formats of the armed events, besides those that the store has.
     """
     received = _received(store)
     listed = _events_of(plans, armed, received)
-    events = chain.from_iterable(plan.events for plan in plans)
-    names = dict.fromkeys(column.name for event in events if event.path in listed for column in event.columns)
+    of_kernel = kernel_paths(plans)
+    known = chain(formats, store.decoder.formats.values() if store is not None else ()) if of_kernel else ()
+    by_path = {fmt.path: fmt for fmt in known if fmt.path in of_kernel}
+    names: dict[str, None] = {}
+    for event in chain.from_iterable(plan.events for plan in plans):
+        if event.path in listed:
+            in_order = event.path in of_kernel
+            columns = reading_order(event, by_path.get(event.path)) if in_order else event.columns
+            names |= dict.fromkeys(column.name for column in columns)
     stacks_alone = not received.isdisjoint((*KERNEL_STACKS, *USER_STACKS))
     return tuple(names | dict.fromkeys(("note",) if stacks_alone else ()))
+
+
+def reading_order(event: PlannedEvent, fmt: EventFormat | None) -> list[PlanColumn]:
+    """Return the columns of an event of the kernel in the order in which people read them: texts, numbers that have
+    names, numbers, addresses. Of a system call its number is left out, as the event's name tells it, and so is the
+    address of a text that is recorded itself.
+
+    `fmt`: format of the event; None: unknown, its texts and addresses are taken for numbers.
+    """
+    fields = {field.name: field for field in fmt.fields} if fmt is not None else {}
+
+    def rank(column: PlanColumn) -> int:
+        field = fields.get(column.name)
+        if fmt is not None and column.name in fmt.texts:
+            return 0
+        if column.naming or column.is_retval or column.is_call or (field is not None and field.naming):
+            return 1
+        return 3 if field is not None and field.kind is FieldKind.POINTER else 2
+
+    told = {column.name for column in event.columns if column.is_call}
+    told |= {found[1] for column in event.columns if (found := _TEXT_OF.fullmatch(column.name)) is not None}
+    is_told = told if event.group == _SYSCALLS else frozenset[str]()
+    return sorted((column for column in event.columns if column.name not in is_told), key=rank)
+
+
+def kernel_paths(plans: Iterable[Plan]) -> frozenset[str]:
+    """Return the paths of the events that are recorded as the kernel has them."""
+    from probes.static_events import StaticEvent  # not before the first picture
+
+    return frozenset(event.path for plan in plans if isinstance(plan.probe, StaticEvent) for event in plan.events)
 
 
 def kinds_of(plans: Iterable[Plan], fields: Iterable[str]) -> dict[str, frozenset[str]]:

@@ -36,7 +36,7 @@ class CompletingPane(Vertical):
         ),
         Binding(
             "enter",
-            "take",
+            "take_marked",
             "Take",
             key_display="enter",
             show=False,
@@ -89,6 +89,8 @@ class CompletingPane(Vertical):
         """Allow the keys that choose and take a completion only while the text has the keyboard."""
         if action == "take":
             return self.found_list.opened and bool(self.found_list.found.items)
+        if action == "take_marked":
+            return self.found_list.picked
         return self.editor.has_focus if action in ("choose", "offer") else True
 
     def offer_again(self) -> None:
@@ -141,6 +143,8 @@ class CompletingPane(Vertical):
         self.see()
         if self.found_list.found.items:
             self._take(self.found_list.chosen or self.found_list.found.items[0])
+
+    action_take_marked = action_take
 
     def see(self) -> None:
         """Look what may stand at the cursor now; of keys that came together the list may be about the first."""

@@ -46,8 +46,6 @@ class Specification:
     """Lines to be written to the kernel."""
     notes: tuple[str, ...] = ()
     """Losses in lowering, and other notes."""
-    filter: str = ""
-    """Filter in the text."""
     others: tuple[OtherKernel, ...] = ()
     """Other kernels; empty: not requested."""
     lowered_only: bool = False

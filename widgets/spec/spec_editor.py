@@ -17,6 +17,7 @@ from textual.widgets.input import Selection
 
 from foreign.count_text import counted
 from probes.completion.choice import OPERATORS
+from probes.corrections.slip import FILTER
 from probes.translation.translate import translate
 from widgets.spec.layout import LONGEST, Specification, TextLayout, head, spec_text, unfinished
 from widgets.spec.undo_history import TextState, UndoHistory
@@ -67,6 +68,8 @@ class SpecEditor(Input):
 
     picked: reactive[bool] = reactive(False)
     """True if a key chose a completion: Enter belongs to it."""
+    filtering: reactive[bool] = reactive(False, bindings=True)
+    """True while the filter alone is edited: Enter keeps it, and arms nothing."""
     listed: reactive[bool] = reactive(False, layout=True)
     """True if there are completions: Tab belongs to them."""
     unseen = False
@@ -100,8 +103,17 @@ class SpecEditor(Input):
         """Number of lines at the last layout."""
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 - Textual's
-        """Let Enter take a chosen completion before anything else."""
-        return not self.picked if action == "submit" else True
+        """Let Enter take a chosen completion before anything else, and keep a filter rather than arm."""
+        return not (self.picked or self.filtering) if action == "submit" else True
+
+    def action_delete_left_all(self) -> None:
+        """Delete what is left of the cursor; of a filter that is edited no more than itself."""
+        probe, word, _ = self.value.partition(FILTER)
+        start = len(probe) + len(word)
+        if self.filtering and word and start <= self.cursor_position:
+            self.delete(start, self.cursor_position)
+        else:
+            super().action_delete_left_all()
 
     async def _on_key(self, event: events.Key) -> None:
         # A binding runs only when the key has gone up through all parents, and later letters are in the text by then:

@@ -7,19 +7,21 @@ from typing import ClassVar
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.containers import Vertical, VerticalScroll
 from textual.geometry import Region
 from textual.message import Message
 from textual.reactive import reactive
-from textual.widgets import Input, Label
+from textual.widgets import Input
 
 from probes.completion.choice import NOTHING
+from probes.corrections.slip import FILTER
 from probes.syntax.text import collapsed
-from widgets.search_line import SearchLine
 from widgets.spec.completing_pane import Complete, CompletingPane
 from widgets.spec.layout import Specification, column_in
 from widgets.spec.lowered_lines import LoweredLines
 from widgets.spec.spec_editor import SpecEditor
+
+_TITLE = "specification"
 
 
 class SpecPane(Vertical):
@@ -37,12 +39,20 @@ class SpecPane(Vertical):
         ),
         Binding("pagedown", "page(1)", "Page down", show=False, id="spec.page_down", tooltip="One screenful down"),
         Binding(
+            "enter",
+            "keep_filter",
+            "Keep filter",
+            key_display="enter",
+            id="spec.keep_filter",
+            tooltip="Keep the filter as written, and go back to the fields",
+        ),
+        Binding(
             "escape",
             "leave",
             "Back",
             key_display="esc",
             id="spec.leave",
-            tooltip="Close the list; again: back to the fields",
+            tooltip="Close the list; again: back to the fields, a filter as it was",
         ),
     ]
 
@@ -51,14 +61,11 @@ class SpecPane(Vertical):
         height: auto;
         background: $surface;
         & > VerticalScroll { height: auto; max-height: 100%; }
-        & Horizontal { height: 1; display: none; }
-        &.-filtering Horizontal { display: block; }
-        & .prompt { width: 7; color: $text-accent; text-style: bold; }
     }
     """
 
     shown: reactive[Specification] = reactive(Specification(), repaint=False)
-    """Verdict on the text, as the last answer to `Edited`; its filter is the last one that was accepted."""
+    """Verdict on the text, as the last answer to `Edited`."""
 
     class Edited(Message):
         """The user changed the text."""
@@ -72,13 +79,6 @@ class SpecPane(Vertical):
         def control(self) -> SpecPane:
             """The pane."""
             return self._control
-
-    class FilterChanged(Message):
-        """The user wants another filter; empty: none."""
-
-        def __init__(self, text: str) -> None:
-            super().__init__()
-            self.text = text
 
     class ArmRequested(Message):
         """Request to arm the specification."""
@@ -95,26 +95,27 @@ class SpecPane(Vertical):
         complete: Complete = lambda text, cursor: NOTHING,  # noqa: ARG005 - nothing is known yet
     ) -> None:
         super().__init__()
-        self.border_title = "specification"
-        self._tail, self._filter = LoweredLines(), SearchLine("count > 4096")
+        self.border_title = _TITLE
+        self._tail = LoweredLines()
+        self._before_filter: str | None = None
+        """Text before its filter was edited; None: the whole text is edited, or nothing."""
         self.completion = CompletingPane(complete, self._put_right, self, self._tail)
         self.editor = self.completion.editor
         self._lines = VerticalScroll(self.completion, can_focus=False)
 
     def compose(self) -> ComposeResult:
-        """Yield the text with its verdict, the lines below, and the filter."""
+        """Yield the text with its verdict, and the lines below."""
         yield self._lines
-        with Horizontal():
-            yield Label("filter ", classes="prompt", markup=False)
-            yield self._filter
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 - Textual's
-        """Allow pages while the text has the keyboard."""
+        """Allow pages while the text has the keyboard, and keeping a filter that is edited."""
+        if action == "keep_filter":
+            return self._before_filter is not None
         return self.editor.has_focus if action == "page" else True
 
     def on_resize(self) -> None:
         """Keep the completions above the pane, and the cursor in sight."""
-        self.completion.place_list()
+        self.call_after_refresh(self.completion.place_list)  # once the pane is where it is to be
         self._keep_cursor_in_sight()
 
     def show(self, shown: Specification) -> None:
@@ -126,9 +127,6 @@ class SpecPane(Vertical):
         """Show it; what is being typed stays."""
         self.editor.shown = self._tail.shown = shown
         self._keep_cursor_in_sight()  # the verdict came behind it
-        if not self.has_class("-filtering"):
-            with self.prevent(Input.Changed):
-                self._filter.value = shown.filter
         self.refresh_bindings()
 
     @property
@@ -146,6 +144,7 @@ class SpecPane(Vertical):
 
     def action_edit(self) -> None:
         """Edit the text; where there is none yet, show how one begins."""
+        self._edit_whole()
         self.screen.set_focus(self.editor)
         self.editor.cursor_position = len(self.editor.value)
         if not self.editor.value:
@@ -196,43 +195,60 @@ class SpecPane(Vertical):
     @on(Input.Changed)
     def _typed(self, event: Input.Changed) -> None:
         event.stop()
-        if event.input is self.editor:
-            self.post_message(self.Edited(self, event.value))
-            self.completion.see()
-            self._keep_cursor_in_sight()
+        self.post_message(self.Edited(self, event.value))
+        self.completion.see()
+        self._keep_cursor_in_sight()
 
     @on(Input.Submitted)
     def _agreed(self, event: Input.Submitted) -> None:
         event.stop()
-        if event.input is self.editor:
-            self.completion.close_list()
-            self.post_message(self.ArmRequested())
-            return
-        text = collapsed(event.value)
-        if text != self.shown.filter:
-            self.post_message(self.FilterChanged(text))
-        self._leave()
+        self.completion.close_list()
+        self.post_message(self.ArmRequested())
 
     # -- the filter ------------------------------------------------------------------------------------------------
 
     def action_filter(self) -> None:
-        """Edit the filter."""
-        self._filter.cursor_position = len(self._filter.value)
-        self.add_class("-filtering")
-        self.screen.set_focus(self._filter)
+        """Edit the filter in the text, with the completions and the verdict that the text has."""
+        text = self.editor.value
+        self._before_filter, self.editor.filtering, self.border_title = text, True, f"{_TITLE}: its filter"
+        self.screen.set_focus(self.editor)
+        if FILTER in text:
+            self.editor.cursor_position = len(text)
+        else:
+            started = f"{text.rstrip()}{FILTER}"
+            self.editor.put(started, len(started))
+
+    def action_keep_filter(self) -> None:
+        """Keep the filter as written, and leave it."""
+        self.completion.close_list()
+        self._keep_filter()
+        self.post_message(self.Left())
+
+    def _keep_filter(self) -> None:
+        """End editing the filter; an empty one leaves no `if`."""
+        text = collapsed(self.editor.value).removesuffix(FILTER.rstrip())
+        self._edit_whole()
+        if text != self.editor.value:
+            self.editor.put(text, len(text))
+
+    def _edit_whole(self) -> None:
+        self._before_filter, self.editor.filtering, self.border_title = None, False, _TITLE
+
+    def on_descendant_blur(self) -> None:
+        """Keep the filter where another widget gets the keyboard; not where the terminal is merely left."""
+        if self._before_filter is not None and self.screen.focused not in (None, self.editor):
+            self._keep_filter()
 
     def action_leave(self) -> None:
-        """Close the list, or the lines; else leave the filter as it was before, or the text as it is."""
+        """Close the list, or the lines; else leave the text as it is, or with the filter as it was before."""
+        before = self._before_filter
         if self.completion.found_list.opened:
             self.completion.close_list()
             return
-        if self.lowered and not self.has_class("-filtering"):
+        if before is None and self.lowered:
             self.action_lowered()
             return
-        with self.prevent(Input.Changed):
-            self._filter.value = self.shown.filter
-        self._leave()
-
-    def _leave(self) -> None:
-        self.remove_class("-filtering")
+        self._edit_whole()
+        if before is not None and before != self.editor.value:
+            self.editor.put(before, len(before))
         self.post_message(self.Left())

@@ -54,7 +54,7 @@ class TimelineChart(Widget, can_focus=True):
         Binding("0", "act('all')", "All", id="timeline.all", tooltip="Show all of the time, and follow what is new"),
         Binding("v", "act('lanes')", "Lanes", id="timeline.lanes", tooltip="Lanes by event, CPU, task, function"),
         Binding("full_stop", "act('only')", "Only this", key_display=".", id="timeline.only",
-                tooltip="Only events of the selected interval, or of this cell, in all views"),
+                tooltip="Only events of the selected interval, else of this lane, else of the time shown"),
         Binding("space", "act('follow')", "Pause/follow", show=False, id="timeline.follow",
                 tooltip="Hold the picture, or follow what is new"),
         Binding("left", "step(-1)", "Left", show=False, id="timeline.left", tooltip="To the cell before"),

@@ -13,7 +13,7 @@ from probes.lowering.filters.filter_words import (
     NO_VALUE,
     kernel_filter,
     number_names,
-    similar_values,
+    value_advice,
     word_column,
     written_column,
 )
@@ -59,8 +59,8 @@ def checked_condition(
     except RefusedWord as error:
         refused = error.refused
         word = refused.token.partition(" ")[0] if refused.code == NO_VALUE else refused.token
-        meant = similar_values(refused.code, word, names)
-        hint, nearest = hint_for(refused.code, word, refused.names, refused.hint, meant)
+        advice = value_advice(refused.code, text, word, names)
+        hint, nearest = hint_for(refused.code, word, refused.names, refused.hint or advice.hint, advice.similar)
         column = start + written_column(text, lowered, word_column(lowered, refused.offset, refused.token))
         message = message_of(refused.code) or refused.code
         raise CannotLower(Refusal(refused.code, message, column, word, hint, nearest)) from None

@@ -6,6 +6,7 @@ import difflib
 import re
 from collections.abc import Mapping
 from functools import partial
+from typing import NamedTuple
 
 from btf.btf import Btf
 from btf.enumerators import enumerator_value
@@ -13,14 +14,16 @@ from btf.types import Enum, Enum64
 from btf.walk import strip
 from events.names.constants import names_of
 from events.names.errnos import errno_of
+from events.names.number_names import names_hint
 from probes.facts.lookups import StaticEventField
 from probes.rules.events.filter_meaning import kernel_pattern
 from probes.rules.events.predicate import COMMON, is_text
 
 _QUOTED = r"""(?:"[^"]*"|'[^']*')"""
+_OPERATOR = r"(?:==|!=|<=|>=|[~<>]|&(?!&))"
 _PREDICATE = re.compile(
     rf"""{_QUOTED}
-      | (?P<field>[A-Za-z_]\w*)(?P<suffix>\.\w+)?\s*(?P<operator>==|!=|<=|>=|[~<>]|&(?!&))\s*
+      | (?P<field>[A-Za-z_]\w*)(?P<suffix>\.\w+)?\s*(?P<operator>{_OPERATOR})\s*
         (?P<value>{_QUOTED}|-?[A-Za-z_]\w*)""",
     re.VERBOSE,
 )
@@ -28,6 +31,7 @@ _WORD = re.compile(rf"{_QUOTED}|-?\w+(?:\.\w+)?|\S")
 NO_VALUE = "INVALID_VALUE"
 """Error of the kernel for a word in place of a value."""
 _LEAST_SIMILARITY = 0.75
+_MOST_SIMILAR = 3
 _BIT_OPERATORS = ("==", "!=", "&")
 """Operators for which a number means the bits of the field."""
 _UNSIGNED_ERRORS = (4, 8)
@@ -111,10 +115,28 @@ def number_names(btf: Btf | None, type_id: int | None, naming: str, machine: str
     return named.numbers if named is not None else enum_names(btf, type_id)
 
 
-def similar_values(refusal_code: str, word: str, names: Names) -> list[str]:
-    """Return the named value that a refused word of a filter is most similar to; empty: none, or it is no value."""
-    known = {name for values in names.values() for name in values}
-    return difflib.get_close_matches(word, known - {word}, 1, _LEAST_SIMILARITY) if refusal_code == NO_VALUE else []
+class ValueAdvice(NamedTuple):
+    """Names that a refused word of a filter may stand for."""
+
+    hint: str = ""
+    """Sentence on the names that its field takes; empty: it has none, or the word is no value."""
+    similar: tuple[str, ...] = ()
+    """Named values that the word is similar to."""
+
+
+def value_advice(refusal_code: str, condition: str, word: str, names: Names) -> ValueAdvice:
+    """Return advice on a refused word in place of a value; names of the compared field go before those of others."""
+    if refusal_code != NO_VALUE or not word:
+        return ValueAdvice()
+    compared = re.search(rf"(\w+)(?:\.\w+)?\s*{_OPERATOR}\s*{re.escape(word)}(?!\w)", condition)
+    field = compared[1] if compared is not None else ""
+    own = names.get(field, {})
+    known = {name.lower(): name for values in names.values() for name in values if name != word}
+    low = {name.lower(): name for name in own}
+    similar = [low[name] for name in difflib.get_close_matches(word.lower(), low, _MOST_SIMILAR)] or [
+        known[name] for name in difflib.get_close_matches(word.lower(), known, 1, _LEAST_SIMILARITY)
+    ]
+    return ValueAdvice(names_hint(field, own), tuple(similar))
 
 
 def _number(field: StaticEventField, operator: str, word: str, names: Mapping[str, int]) -> str:

@@ -184,6 +184,13 @@ def test_a_name_that_no_number_has_is_refused_with_the_nearest() -> None:
         parse_condition("f7 == BIIT", FIELDS, str, numbers=Names())
 
 
+def test_a_name_that_is_like_none_is_refused_with_those_that_the_field_takes() -> None:
+    with pytest.raises(ConditionError, match=r"xyz is none; f7 takes a number or a name: \w+"):
+        parse_condition("f7 == xyz", FIELDS, str, numbers=Names())
+    with pytest.raises(ConditionError, match=r"xyz is none$"):
+        parse_condition("f7 == xyz", FIELDS, str)
+
+
 def test_a_number_that_is_too_long():
     with pytest.raises(ConditionError, match="is none"):
         parse_condition("f7 == " + "9" * 5000, FIELDS, str)

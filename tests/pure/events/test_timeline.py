@@ -291,3 +291,36 @@ def test_each_function_of_a_probe_on_several_has_a_lane():
         (f"{READ:x}/1", 1),
         (f"{WRITE:x}/1", 1),
     }
+
+
+def test_the_others_are_counted_where_they_have_events_in_what_is_shown():
+    store = new_store()
+    data = b"".join(event(entry(700, pid, bytes(8)), 1) for pid in (1, 1, 2, 3, 4, 5, 6))
+    store.feed(Batch((Chunk(0, page(100, data, HEADER)),), True))
+    store.flush()
+    group = LaneGroup(store, LaneKind.TASK, None)
+    while group.index.backlog:
+        group.index.tick(0.0)
+
+    def names(start: int, stop: int, room: int) -> list[str]:
+        return [lane.name for lane in group.lanes(np.array([start, stop]), room)]
+
+    assert names(0, store.next_seq, 3)[-1] == "4 others"
+    assert names(0, 4, 2)[-1] == "2 others", "of six tasks three have events here"
+    assert not any("other" in name for name in names(0, 3, 2)), "the other four have none here"
+
+
+@settings(max_examples=30)
+@given(stores(), st.sampled_from(list(LaneKind)), st.integers(1, 9))
+def test_the_condition_of_a_lane_has_its_events(store, kind, room):
+    group = LaneGroup(store, kind, None)
+    while group.index.backlog:
+        group.index.tick(0.0)
+    for lane in group.lanes(np.array([store.first_seq, store.next_seq]), room):
+        if lane.is_rest or lane.keys == (-1,):
+            with pytest.raises(ValueError, match=r"lane|task"):
+                group.clause(lane, ())
+            continue
+        wanted = parse_condition(group.clause(lane, ()), {}, store.comm)
+        seqs = group.index.seqs(lane.keys, store.first_seq, store.next_seq).tolist()
+        assert all(wanted(store.record(seq)) for seq in seqs)

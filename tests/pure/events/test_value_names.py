@@ -11,6 +11,7 @@ from btf.btf import Btf
 from events.format import Field, FieldKind
 from events.names.errnos import errno_name
 from events.names.kallsyms import Symbols
+from events.names.number_names import context_texts
 from events.names.value_names import Namer
 
 INT_BOOL = 4
@@ -194,3 +195,18 @@ def test_error_names_equal_those_of_this_machine():
         assert errno_name(-number) == f"-{aliases.get(name, name)}"
     assert errno_name(0) is None
     assert errno_name(-41) is None
+
+
+@pytest.mark.parametrize(
+    ("flags", "count", "texts"),
+    [
+        (0, 0, ("none  (0)", "0")),
+        (0x11, 1, ("IRQS_OFF|SOFTIRQ  (17)", "1")),
+        (0x80, 0x12, ("BH_OFF  (128)", "18")),
+        (0xFF, 0xFF, ("none  (255: one too low", "0  (255: one too low")),
+        (0x03, 0xFF, ("NEED_RESCHED  (3: one too low", "0  (255: one too low")),
+    ],
+)
+def test_the_context_of_an_event_is_named_also_where_the_kernel_subtracts_one_too_many(flags, count, texts):
+    for found, text in zip(context_texts(flags, count), texts, strict=True):
+        assert found.startswith(text)

@@ -51,6 +51,22 @@ def test_right_filter_stays(name: str, text: str) -> None:
     assert checked.plan.events[0].filter
 
 
+@pytest.mark.parametrize(
+    ("word", "near"),
+    [("O_CRAET", "O_CREAT"), ("o_creat", "O_CREAT"), ("TRUNC", "O_TRUNC"), ("xyz", ""), ("ENOENT", "")],
+)
+def test_a_mistyped_name_is_told_which_names_its_field_takes(word: str, near: str) -> None:
+    btf, facts, _ = kernel("7.2")
+    text = f"f vfs_read file->f_flags count if count > 1 && f_flags & {word}"
+    error = check_plan(text, btf, facts, "", environment("7.2")).verdict.error
+    assert error is not None and error.code == "INVALID_VALUE" and error.token == word
+    assert error.nearest[:1] == ((near,) if near else ())
+    if word == "ENOENT":
+        assert error.hint == "An error is below 0: -ENOENT"
+    else:
+        assert error.hint.startswith("f_flags takes a number or a name: O_RDONLY, O_WRONLY")
+
+
 @pytest.mark.parametrize("name", KERNELS)
 def test_triggers_are_judged_on_the_fields_that_will_be_there(name: str) -> None:
     btf, facts, _ = kernel(name)

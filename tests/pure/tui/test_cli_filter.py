@@ -117,7 +117,8 @@ def test_the_number_that_is_asked_for_is_of_those_that_pass(command):
         (("--filter", " fdd > 5"), "--filter at 1: no field fdd: did you mean dfd?\n    fdd > 5\n    ^\n"),
         (
             ("--filter", "dfd > x\x1b"),
-            "--filter at 7: dfd is a number, x\\x1b is none\n    dfd > x\\x1b\n          ^\n",
+            "--filter at 7: dfd is a number, x\\x1b is none; dfd takes a number or a name: AT_FDCWD\n"
+            "    dfd > x\\x1b\n          ^\n",
         ),
         (("--filter", "dfd > 5", "--hist"), "--filter chooses among recorded events, and with --hist the kernel"),
         (("--filter", "dfd > 5", "--count-only"), "and with --count-only the kernel counts all and records none"),

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
+from events.format import parse_format
+from probes.plans.plan import PlanColumn, PlannedEvent
 from tests.pure.tui.test_event_table_search import shown
 from tui.present.status import fields_of
-from tui.present.watched_events import kinds_of
+from tui.present.watched_events import kinds_of, reading_order
 from tui.views.events.event_kinds import EventKinds
 from widgets.events.column_choice import ColumnChoice, is_mixed
 from widgets.events.event_rows import FIXED, REST, EventColumn, EventRows
@@ -67,6 +71,39 @@ def test_all_columns_are_there_if_the_user_wants_them():
     assert (names(choice), choice.rest) == (list(FIELDS), frozenset())
     assert kinds.at(choice, "p/exec") == choice
     assert names(kinds.toggle(choice, "p/read")) == ["f_pos", "count", "ret"]
+
+
+OPENAT = """name: sys_enter_openat
+ID: 700
+format:
+\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;
+
+\tfield:int __syscall_nr;\toffset:8;\tsize:4;\tsigned:1;
+\tfield:int dfd;\toffset:16;\tsize:8;\tsigned:0;
+\tfield:const char * filename;\toffset:24;\tsize:8;\tsigned:0;
+\tfield:int flags;\toffset:32;\tsize:8;\tsigned:0;
+\tfield:void * buffer;\toffset:40;\tsize:8;\tsigned:0;
+\tfield:umode_t mode;\toffset:48;\tsize:8;\tsigned:0;
+\tfield:__data_loc char[] __filename_val;\toffset:56;\tsize:4;\tsigned:0;
+
+print fmt: ""
+"""
+
+
+def test_the_columns_of_an_event_of_the_kernel_are_in_the_order_in_which_people_read_them():
+    fmt = parse_format(OPENAT, "syscalls")
+    naming = {"dfd": "dfd", "flags": "open"}
+    columns = [
+        PlanColumn(name, name, is_call=name == "__syscall_nr", naming=naming.get(name, "")) for name in fmt.names
+    ]
+    event = PlannedEvent("syscalls", "sys_enter_openat", "", "", columns=tuple(columns))
+    order = ["__filename_val", "dfd", "flags", "mode", "buffer"]
+    assert [column.name for column in reading_order(event, fmt)] == order
+    without_texts = replace(event, columns=event.columns[:-1])
+    assert "filename" in [column.name for column in reading_order(without_texts, fmt)], "older kernels have no text"
+    elsewhere = replace(event, group="raw_syscalls")
+    assert {column.name for column in reading_order(elsewhere, fmt)} == set(fmt.names), "the call differs there"
+    assert set(reading_order(event, None)) == set(reading_order(event, fmt))
 
 
 @given(

@@ -7,7 +7,7 @@ from collections.abc import Container, Mapping
 from types import MappingProxyType
 from typing import Final
 
-from events.conditions.comparison import COMM, CPU
+from events.conditions.comparison import CPU, PID
 from events.conditions.condition_parser import free_word, function_clause, quote_value
 from events.kernel_time import SHOWN_DIGITS, earliest
 from events.names.event_names import event_name
@@ -46,7 +46,7 @@ def clause_of(
         if column.name == "cpu":
             return f"{free_word(CPU, own)} {sign} {record.cpu}"
         if column.name == "task":
-            return f"{free_word(COMM, own)} {sign} {quote_value(record.comm)}"
+            return f"{free_word(PID, own)} {sign} {_task_of(record)}"
         return f"event {sign} {quote_value(event_name(record.event))}"
     function = record.format.function if record.format is not None else None
     if function is not None and function.name == column.name and column.name in shown:
@@ -56,6 +56,8 @@ def clause_of(
         return f"{column.name} {sign} {int(found)}"
     if isinstance(found, str):
         return f"{column.name} {sign} {quote_value(found)}"
+    if found is None and column.name in record.values and _is_text(record, column.name):
+        return f'{column.name} {sign} "{FAULT}"'
     if found is None:
         raise ValueError(
             f"{column.name}: this event has no such {'value' if column.name in record.values else 'field'}"
@@ -75,15 +77,28 @@ def kernel_clause_of(record: Record, column: EventColumn) -> str:
         and record.format.function.name == column.name
     ):
         raise ValueError(f"{column.name}: a name for an address, which the kernel's filters don't have")
-    found = record.comm if column == EventColumn("task", of_all=True) else record.values.get(column.name)
-    if (column.of_all and column.name != "task") or not isinstance(found, str):
+    if column == EventColumn("task", of_all=True):
+        return f"{PID[-1]} == {_task_of(record)}"
+    found = record.values.get(column.name)
+    if column.of_all or not isinstance(found, str):
         return clause_of(record, column, same=True, own=record.values)
     if "\\x" in found or found in (UNNAMED, FAULT):
         raise ValueError(f"{found}: that is how it is shown, not what the kernel has")
     mark = next((mark for mark in "\"'" if mark not in found), None)
     if mark is None:
         raise ValueError("a value with both kinds of quotes")
-    return f"{free_word(COMM, record.values) if column.of_all else column.name} == {mark}{found}{mark}"
+    return f"{column.name} == {mark}{found}{mark}"
+
+
+def _task_of(record: Record) -> int:
+    """Return the thread of an event. Raises ValueError where it has none."""
+    if record.pid < 0:
+        raise ValueError("an event without a task")
+    return record.pid
+
+
+def _is_text(record: Record, name: str) -> bool:
+    return record.format is not None and name in record.format.texts
 
 
 def time_of(text: str, here: int) -> int | None:

@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from events.clocks.boots import ID_MASK
+from events.conditions.comparison import CPU, PID
+from events.conditions.condition_parser import free_word, function_clause, quote_value
+from events.conditions.function_comparison import FUNC
 from events.names.event_names import event_name
 from events.store.outage_mark import task_text
 from events.text import UNNAMED
@@ -14,7 +17,7 @@ from events.timeline.lane_index import LaneIndex, LaneKind
 from foreign.count_text import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Container
 
     from events.search.filtered_rows import FilteredRows
     from events.store.columns import Ints
@@ -32,6 +35,8 @@ class LaneRow(NamedTuple):
     """Keys in `events.timeline.lane_index.LaneIndex.lanes`; None: all events."""
     counts: Ints
     total: int
+    is_rest: bool = False
+    """True for the lanes that have no line of their own, together."""
 
 
 class FunctionNames(NamedTuple):
@@ -55,7 +60,8 @@ class LaneGroup:
         self._store = store
 
     def lanes(self, rows: Ints, room: int) -> list[LaneRow]:
-        """Return the lanes with the most events between rows of the store, CPUs by number; those without room as one.
+        """Return the lanes with the most events between rows of the store, CPUs by number; those without room as one,
+        named after the number of those with events there.
 
         Args:
             rows: first row of each cell, and the row after the last one.
@@ -64,7 +70,8 @@ class LaneGroup:
         ends = rows[[0, -1]]
         named = [(name, keys, int(self.index.counts(keys, ends)[0])) for name, keys in self._named().items()]
         named.sort(key=lambda lane: (-lane[2], lane[1]))
-        rest = named[max(0, room - 1) :] if len(named) > room else []
+        rest = named[max(0, room - 1) :] if len(named) > room and any(total for _, _, total in named[room:]) else []
+        named = named if rest else named[: max(0, room)]
         shown = named[: len(named) - len(rest)]
         if self.kind is LaneKind.CPU:
             shown.sort(key=lambda lane: lane[1])
@@ -72,8 +79,28 @@ class LaneGroup:
         if rest and room > 0:
             others = self.index.totals(rows) - sum((lane.counts for lane in lanes), np.zeros(len(rows) - 1, np.int64))
             keys = tuple(key for _, own, _ in rest for key in own)
-            lanes.append(LaneRow(counted(len(rest), "other"), self.kind, keys, others, int(others.sum())))
+            number = sum(total > 0 for _, _, total in rest)
+            lanes.append(LaneRow(counted(number, "other"), self.kind, keys, others, int(others.sum()), is_rest=True))
         return lanes
+
+    def clause(self, lane: LaneRow, own: Container[str]) -> str:
+        """Return the condition for the events of a lane. Raises ValueError, with the name of what can't be compared.
+
+        `own`: field names of events; a property common to all events gets a word that none of these names uses.
+        """
+        key = lane.keys[0] if lane.keys else -1
+        if lane.is_rest or not lane.keys:
+            raise ValueError(f"{lane.name}: choose a lane with a name")
+        if lane.kind is LaneKind.CPU:
+            return f"{free_word(CPU, own)} == {key}"
+        if lane.kind is LaneKind.TASK:
+            if key < 0:
+                raise ValueError("events without a task")
+            return f"{free_word(PID, own)} == {key & ID_MASK}"
+        is_function = self.kind is LaneKind.FUNCTION and (
+            key in self.index.functions or self._names.of_event(self._store.event(key))
+        )
+        return function_clause(FUNC, "==", lane.name) if is_function else f"event == {quote_value(lane.name)}"
 
     def _named(self) -> dict[str, tuple[int, ...]]:
         """Return the keys of each lane by its name: an event that was armed again has several, and so has a function

@@ -14,7 +14,7 @@ from events.timeline.lane_index import LaneIndex, LaneKind
 from tui.views.timeline.lanes import FunctionNames, LaneGroup, LaneRow
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Container, Sequence
 
     from events.record import Record
     from events.search.filtered_rows import FilteredRows
@@ -106,6 +106,12 @@ class TimelineModel:
 
     def _index_of(self, lane: LaneRow | None) -> LaneIndex:
         return self.index if lane is None or lane.kind is None else self.group(lane.kind).index
+
+    def clause(self, lane: LaneRow, own: Container[str]) -> str:
+        """Return the condition for the events of a lane; see `LaneGroup.clause`. Raises ValueError."""
+        if lane.kind is None:
+            raise ValueError("all events")
+        return self.group(lane.kind).clause(lane, own)
 
     # -- a cell ------------------------------------------------------------------------------------------------------
 

@@ -61,6 +61,11 @@ class TimelineNavigation:
         return self.window.span < self.bounds.end - self.bounds.start
 
     @property
+    def window_interval(self) -> Interval:
+        """Interval that is shown, as far as there is time."""
+        return Interval(max(self.window.start, self.bounds.start), min(self.window.end, self.bounds.end))
+
+    @property
     def cell(self) -> int:
         """Cell of the cursor."""
         return min(max(self.window.cell(self.cursor), 0), self.window.cells - 1)
@@ -96,10 +101,13 @@ class TimelineNavigation:
     # -- zoom --------------------------------------------------------------------------------------------------------
 
     def zoom_in(self) -> None:
-        """Show the selected interval, or half of the time around the cursor."""
-        if (found := self.selection) is not None:
-            self._show(TimeWindow.of(*found, self.window.cells))
-            self.select_none()
+        """Show the selected interval, which stays selected; else, or where it is shown, half of the time around the
+        cursor.
+        """
+        found = self.selection
+        wanted = TimeWindow.of(*found, self.window.cells).within(*self.bounds) if found is not None else self.window
+        if found is not None and wanted.span < self.window.span:
+            self._show(wanted)
             self.cursor = min(max(self.cursor, found.start), found.end - 1)
         else:
             self.zoom(_ZOOM, self.cursor)

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from tui.views.timeline.pane import TimelinePane
 
 _HALF: Final = 0.5
+_ALL_SHOWN: Final = "all of the time is shown: select an interval, zoom in, or go to a lane before"
+_NOTHING_THERE: Final = "no event is in this interval: the filter stays as it is"
 
 
 class SteeredView(Protocol):
@@ -146,21 +148,44 @@ class TimelineSteering:
         view.navigation.go_to(axis.place(seq))
 
     def _filter(self) -> None:
-        """Show only events of the selected interval, or of the cell, in all views; another interval is replaced."""
-        from events.conditions.condition_parser import ConditionError, and_condition, free_word
+        """Show only events of the selected interval in all views; without one those of the lane of the cursor, else
+        those that are on the screen. Another interval of the filter is replaced.
+        """
+        view = self._view
+        lane, selected = view.lane_row, view.navigation.selection
+        if view.shot is None or view.watch is None or view.model is None:
+            return
+        if selected is None and lane is not None:
+            try:
+                self._choose(view.filter.text, view.model.clause(lane, view.filter.sorts(view.watch)))
+            except ValueError as error:
+                view.pane.notify(f"no condition can be made of {error}", markup=False)
+        elif selected is None and not view.navigation.is_part:
+            view.pane.notify(_ALL_SHOWN, markup=False)
+        else:
+            self._filter_time(view.model, view.shot, *(selected or view.navigation.window_interval))
+
+    def _filter_time(self, model: TimelineModel, shot: TimelineShot, start: int, end: int) -> None:
+        from events.conditions.condition_parser import free_word
         from events.conditions.time_comparison import TIME, interval_clause, without_interval
 
         view = self._view
-        if view.shot is None or view.watch is None:
-            return
-        start, end = view.navigation.selection or view.navigation.cell_interval
-        first, (last, _) = view.shot.axis.stamp(start)[0], view.shot.axis.stamp(end - 1)
-        if last < first:
+        first, (last, _) = shot.axis.stamp(start)[0], shot.axis.stamp(end - 1)
+        if not model.number(shot.axis, start, end):
+            view.pane.notify(_NOTHING_THERE, markup=False)
+        elif last < first:
             view.pane.notify("the clock began again within this interval: select a part of it", markup=False)
-            return
-        clause = interval_clause(free_word(TIME, view.filter.sorts(view.watch)), first, last + 1)
+        elif view.watch is not None:
+            clause = interval_clause(free_word(TIME, view.filter.sorts(view.watch)), first, last + 1)
+            self._choose(without_interval(view.filter.text), clause)
+
+    def _choose(self, existing: str, clause: str) -> None:
+        """Filter by another clause, too, in all views."""
+        from events.conditions.condition_parser import ConditionError, and_condition
+
+        view = self._view
         try:
-            view.filter.choose(and_condition(without_interval(view.filter.text), clause), view.watch)
+            view.filter.choose(and_condition(existing, clause), view.watch)
         except ConditionError as error:
             view.pane.notify(f"no filter can be made of it: {error}", markup=False)
             return
