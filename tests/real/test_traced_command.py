@@ -87,12 +87,13 @@ def test_the_failures_of_a_command_are_told_alone(guest: Guest, tmp_path: Path) 
         terminal.wait(lambda screen: "neighbour" in processes(screen))
         begin(terminal, LINE)
         terminal.wait(re.compile(r"^tasks \d+ \d+", re.MULTILINE).search)
-        terminal.wait(lambda screen: processes(screen).get("mine") == 5)
-        assert "neighbour" not in processes(terminal.screen())
+        # Its interpreter looks for files, too; of others nothing that was told before is left.
+        screen = terminal.wait(lambda screen: processes(screen).get("mine", 0) >= 5)
+        assert "neighbour" not in processes(screen), screen
         terminal.press("Enter")
         terminal.wait(lambda screen: "ended with status 3" in screen)
         screen = terminal.wait(lambda screen: "stand still at its last event" in screen)
-        assert set(processes(screen)) <= {"mine", "python3"} and processes(screen)["mine"] == 5, screen
+        assert set(processes(screen)) <= {"mine", "python3"} and processes(screen)["mine"] >= 5, screen
         # All tasks are traced again, and shown as soon as that is wanted.
         terminal.press("Escape")
         time.sleep(2 * PAUSE)

@@ -43,6 +43,7 @@ def hold_command(target: Target, recorders: Recorders, wanted: CommandWanted, si
     program = HeldProgram(target, read_command_line(wanted.line).words, size=TerminalSize(*size))
     try:
         recorders.limit((program.pid,) if wanted.limits_tasks else ())
+        recorders.read_all()  # what was recorded of others until the limit held comes before the command
     except KernelError as error:
         program.close()
         if wanted.limits_tasks and not isinstance(error, TargetLost):
