@@ -67,7 +67,9 @@ class StatusLines:
             hosts = self._bench.hosts.note if self._bench.hosts is not None else ""
             planner = self._bench.planner
             note = _TRACED if self._only_traced else hosts or note_of_nothing(planner.info if planner else None)
-            self.line.state = LiveState(row_count=None, note=self._beginning or note)
+            beginning = self._beginning
+            state = LiveState(row_count=None, note=note)
+            self.line.state = replace(self._state(beginning), urgent=True) if beginning else state
             return
         from tui.present.activity import mark_of
 
@@ -81,7 +83,7 @@ class StatusLines:
             overdue_text=silent,
             per_second=sum(store.rates().values()) if watching.has_pace else None,
             losses=self.losses(watching),
-            urgent=watching.error is not None or bool(lacking),
+            urgent=watching.error is not None or bool(lacking or beginning),
             no_events_text=mark_of(watching),
             is_recording=watching.info.target.recording is not None,
         )

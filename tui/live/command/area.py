@@ -21,7 +21,8 @@ from textual.timer import Timer
 
 from tui.live.command.last_events import LOOK_EVERY, MOST_LOOKS, LastEvents
 from tui.live.command.output_feed import OutputFeed
-from tui.present.ways_out import ARM_ONE, END_COMMAND, RUN_WITH_ALL, RUNNING_KERNEL, TO_COMMAND
+from tui.live.command.question import CommandQuestion
+from tui.present.ways_out import END_COMMAND, RUN_WITH_ALL, TO_COMMAND
 from tui.workbench import Workbench
 from widgets.terminal.terminal_pane import TerminalPane
 
@@ -37,8 +38,6 @@ _SHARE: Final = 0.4
 """Share of the screen's rows that the terminal takes."""
 _LEAST_ROWS: Final = 5
 _BORDER: Final = 1
-_MOST_LINES: Final = 50
-"""Command lines that are kept for another run."""
 
 
 class CommandArea(Vertical):
@@ -77,6 +76,7 @@ class CommandArea(Vertical):
         self.runs = False
         """True from the release of a command to its end."""
         self._bench = bench
+        self._question = CommandQuestion(bench)
         self._to_rows = to_rows
         self._hold_rows = hold_rows
         self._leave_out_earlier = leave_out_earlier
@@ -86,8 +86,6 @@ class CommandArea(Vertical):
         """Start that is under way; None: none is."""
         self._workers = 0
         """Number of commands that are being started or ended: each changes the tasks that are recorded."""
-        self._limits_tasks = True
-        self._history: list[str] = []
         self._feed = OutputFeed(self.pane)
         self._timer: Timer | None = None
         self._kills_at = 0.0
@@ -116,39 +114,14 @@ class CommandArea(Vertical):
 
     def ask(self) -> None:
         """Ask for a command, and run it; where one runs give it the keyboard."""
-        from tui.live.command.command_start import judge_line
-        from tui.live.command.recorders import recorders_of
-        from widgets.terminal.command_dialog import CommandDialog
-
-        planner = self._bench.planner
         if self.runs or self._attempt is not None:
             self.pane.focus()
-            return
-        if self._workers:
-            self._notify("the command before is still being ended")
-            return
-        if planner is not None and not planner.info.target.is_kernel:
-            self._notify(f"no command runs on a recording: {RUNNING_KERNEL}")
-            return
-        if self._bench.tracing.begins:
-            self._notify("the tracer is being started: a command runs under it once it traces")
-            return
-        if planner is None or not recorders_of(self._bench).watches:
-            self._notify(f"a command runs under armed probes or while calls are traced, and none is armed: {ARM_ONE}")
-            return
+        elif why_not := "the command before is still being ended" if self._workers else self._question.obstacle:
+            self._notify(why_not)
+        else:
+            self._question.ask(self.app, self._chosen)
 
-        machine = planner.info.target.name
-        dialog = CommandDialog(machine, judge_line, self._history, limits_tasks=self._limits_tasks)
-        self.app.push_screen(dialog, self._chosen)
-
-    def _chosen(self, wanted: CommandWanted | None) -> None:
-        from tui.live.command.recorders import recorders_of
-
-        planner = self._bench.planner
-        if wanted is None or planner is None:
-            return
-        self._limits_tasks = wanted.limits_tasks
-        self._history = [*(one for one in self._history if one != wanted.line), wanted.line][-_MOST_LINES:]
+    def _chosen(self, wanted: CommandWanted, target: Target, recorders: Recorders) -> None:
         self._attempt = object()
         self._bench.keyboard.begins("command")
         self.display = True
@@ -157,8 +130,7 @@ class CommandArea(Vertical):
         self._feed.clear()
         self.refresh_bindings()
         self._workers += 1
-        recorders = recorders_of(self._bench)
-        self._hold(planner.info.target, recorders, wanted, self._terminal_size, self._attempt)
+        self._hold(target, recorders, wanted, self._terminal_size, self._attempt)
 
     @work(thread=True, group="command")
     def _hold(
@@ -192,18 +164,18 @@ class CommandArea(Vertical):
 
         `looks`: number of times that it may still wait for them.
         """
-        if attempt is self._attempt and self._limits_tasks and not recorders.show_all() and looks:
+        if attempt is self._attempt and self._question.limits_tasks and not recorders.show_all() and looks:
             self.set_timer(LOOK_EVERY, partial(self._held, attempt, program, recorders, looks - 1))
             return
         self._workers -= 1
         if attempt is not self._attempt:
             self._close(program, recorders)
             return
-        if self._limits_tasks:
+        if self._question.limits_tasks:
             self._leave_out_earlier()
         self._attempt, self.program, self._recorders, self._kills_at = None, program, recorders, 0.0
         self.runs = True
-        for note in recorders.notes_on_limits() if self._limits_tasks else ():
+        for note in recorders.notes_on_limits() if self._question.limits_tasks else ():
             self._notify(note)
         program.release()
         self.pane.say("running" if program.has_terminal else "running without a terminal")
@@ -265,7 +237,7 @@ class CommandArea(Vertical):
     def _close(self, program: HeldProgram, recorders: Recorders) -> None:
         """End a command, show its last events, and record all tasks again."""
         self._workers += 1
-        hold = self._hold_rows if self._limits_tasks and recorders.are_of(self._bench) else None
+        hold = self._hold_rows if self._question.limits_tasks and recorders.are_of(self._bench) else None
         LastEvents(self, program, recorders, hold, self._then, self._all_recorded).begin()
 
     def _all_recorded(self, are_held: bool, error: str) -> None:
