@@ -220,7 +220,7 @@ COMMANDS = (
         "run_command",
         "r",
         "Run",
-        "Run a command there under the armed probes, in a terminal below the rows; again: to that terminal.",
+        "Run a command there under probes or a tracer, in a terminal below the rows; again: to that terminal.",
         "live",
     ),
     Command(

@@ -60,7 +60,12 @@ class LoadedTracer:
         """Program and link, the roots last."""
         self._control = self._counters = -1
         self._tasks: TaskSet | None = None
-        """Tasks to which tracing is limited; None: it is not."""
+        """Tasks to which tracing was limited so far, each with the number of the limit; None: not loaded."""
+        self._limits = 0
+        """Number of limits so far."""
+        self._limit = 0
+        """Limit that holds now; 0: all tasks are traced."""
+        self._mode = ProgramMode.OFF
         try:
             self._load(plan)
         except BaseException:
@@ -69,7 +74,19 @@ class LoadedTracer:
 
     def switch(self, mode: ProgramMode) -> None:
         """Begin traces, or begin no more; one that has begun goes on. Raises BpfRefused, TargetLost."""
-        calls.write_element(self._target, self._control, 0, control_value(mode, 0))
+        calls.write_element(self._target, self._control, 0, control_value(mode, self._limit))
+        self._mode = mode
+
+    def limit_tasks(self, tasks: Sequence[int]) -> None:
+        """Begin traces in some tasks (thread ids) and those that they make alone; empty: in all but ours.
+
+        A trace that has begun goes on. Raises BpfRefused: nothing has changed; TargetLost.
+        """
+        if tasks and self._tasks is not None:
+            self._limits += 1
+            self._tasks.add(tasks, self._limits)
+        self._limit = self._limits if tasks else 0
+        self.switch(self._mode)
 
     def counts(self) -> dict[str, ProgramCounts]:
         """Return the counts of all programs, by `PATH`. Raises BpfRefused, TargetLost."""
@@ -97,20 +114,13 @@ class LoadedTracer:
             MapRole.COUNTERS: self._counters,
             MapRole.DEPTHS: self._map(MapType.HASH, 8, _MOST_TRACES, "pw_depths"),
         }
-        if plan.tasks:
-            self._tasks = TaskSet(self._target, plan.registers, plan.pid_offset, plan.tasks)
-            maps[MapRole.TASKS] = self._tasks.file
+        self._tasks = TaskSet(self._target, plan.registers, plan.pid_offset, ())
+        maps[MapRole.TASKS] = self._tasks.file
+        self.limit_tasks(plan.tasks)
         own = tuple(self._target.our_pids())
         inside, roots = (
             self._program(
-                trace_calls(
-                    plan.registers,
-                    plan.kfuncs,
-                    own,
-                    is_root=is_root,
-                    limited=bool(plan.tasks),
-                    levels=plan.levels,
-                ),
+                trace_calls(plan.registers, plan.kfuncs, own, is_root=is_root, levels=plan.levels),
                 maps,
                 "pw_calls",
                 AttachPoint.SESSION,

@@ -61,8 +61,7 @@ class TaskSet:
         self._target = target
         self._files = [calls.create_map(target, MapType.HASH, 4, 8, _MOST_TASKS, "pw_tasks")]
         try:
-            for task in tasks:
-                calls.write_element(target, self.file, task, bytes(8))
+            self.add(tasks, 0)
             try:
                 self._load(registers, pid_place, AttachPoint.ENTRY, NO_FUNCTION)
                 self._files.append(calls.attach(target, self._files[-1], (_FORK,)))
@@ -79,6 +78,11 @@ class TaskSet:
     def _load(self, registers: SavedRegisters, pid_place: int, point: AttachPoint, function: TargetFunction) -> None:
         code = encode(follow_forks(registers, pid_place), {MapRole.TASKS: self.file})
         self._files.append(calls.load_program(self._target, code, "pw_forks", point, function))
+
+    def add(self, tasks: Sequence[int], number: int) -> None:
+        """Add tasks (thread ids) with a number, which what they make gets, too. Raises BpfRefused, TargetLost."""
+        for task in tasks:
+            calls.write_element(self._target, self.file, task, number.to_bytes(8, "little"))
 
     @property
     def file(self) -> int:

@@ -49,7 +49,7 @@ class ExitProbes:
         self._plan = plan
         watch.queue.source.graph_plan = plan
         self.note = ""
-        """Number of functions that are traced, and what is not, in a line; empty until they are armed."""
+        """Number of functions that are traced, and what is not, in a line; empty until they are known."""
         self.callers_of_pointers: frozenset[str] = frozenset()
         """Functions that seem to call through pointers, which is not seen."""
 
@@ -59,6 +59,8 @@ class ExitProbes:
         roots = tuple(name for word in self._plan.roots for name in entry_points(word, info.facts))
         found = _callees(info, roots, self._plan.max_depth)
         self.callers_of_pointers = found.callers_of_pointers
+        functions = counted(len(found.names), "function")
+        self.note = f"probes are being put on {functions}"
         watch.begin()
         if self._plan.pids:
             watch.armed.limit_tasks(self._plan.pids)
@@ -68,7 +70,6 @@ class ExitProbes:
             except CannotLower as error:
                 raise TargetUnusable(f"{info.target.name}: {error.refusal.message}", error.refusal.hint) from None
         cut = f", of more than {_MOST}" if found.is_cut else ""
-        functions = counted(len(found.names), "function")
         self.note = f"probes trace {functions} that these call directly{cut}, not what is called through pointers"
 
 

@@ -121,6 +121,19 @@ class GraphTracing:
         instance = self.session.instance
         self.session.target.perform(instance.write("tracing_on", "0" if paused else "1"))
 
+    def limit_tasks(self, tasks: Sequence[int]) -> None:
+        """Trace calls of some tasks and those that they make alone (thread ids); empty: of all tasks but ours.
+
+        Those that our processes have made since are no longer excluded, as function-fork has it.
+        Raises TargetUnusable, TargetLost.
+        """
+        target, instance = self.session.target, self.session.instance
+        try:
+            _exclude_own_processes(target, instance)
+            _set_tasks(target, instance, ("set_ftrace_pid",), tasks)
+        except FileRefused as error:
+            raise TargetUnusable(f"{target.name}: calls can't be limited to a command ({error})") from None
+
     def close(self) -> list[UndoFailure]:
         """Stop, let the pump read the present content of the buffers, and restore all settings.
 
@@ -247,9 +260,14 @@ def _set_filters(target: Target, instance: Instance, plan: GraphPlan) -> None:
                 target.perform(instance.write(name, f"{word}\n", append=True))
             except FileRefused as error:
                 raise TargetUnusable(f"{word}: the kernel traces no function of this name ({error})") from error
-    pids = " ".join(map(str, plan.pids))
-    for name in ("set_ftrace_pid", "set_event_pid") if pids else ():
-        target.perform(instance.write(name, pids))
+    if plan.pids:
+        _set_tasks(target, instance, ("set_ftrace_pid", "set_event_pid"), plan.pids)
+
+
+def _set_tasks(target: Target, instance: Instance, files: Iterable[str], tasks: Sequence[int]) -> None:
+    """Write thread ids to files of our instance; empty: none. Raises FileRefused, TargetLost."""
+    for name in files:
+        target.perform(instance.write(name, " ".join(map(str, tasks))))
 
 
 def _options(plan: GraphPlan, support: GraphSupport) -> dict[str, bool]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import ClassVar
 
@@ -58,7 +58,7 @@ class ProgramSource:
         )
         """Formats of entries and returns, by id."""
         self.note = ""
-        """Number of functions that are traced, and of those that are not, in a line; empty until it runs."""
+        """Number of functions that are traced, or will be once it runs, in a line; empty until they are known."""
 
     def open(self, limit_bytes: int) -> Session:
         """Start tracing. Raises TargetUnusable, TargetLost."""
@@ -67,6 +67,7 @@ class ProgramSource:
     def reopen(self, limit_bytes: int, ready: Callable[[Session], None]) -> Session:
         """Start tracing, in another session. Raises TargetUnusable, TargetLost."""
         plan = self._tracer_plan()
+        self.note = f"BPF programs are being put on {counted(len(plan.inside), 'function')}"
         session = open_session(self._info.target, limit_bytes=limit_bytes)
         try:
             ready(session)
@@ -86,6 +87,14 @@ class ProgramSource:
         if self._session is not None:
             with contextlib.suppress(KernelError):
                 self._session.probes.programs.pause_tracer()
+
+    def limit_tasks(self, tasks: Sequence[int]) -> None:
+        """Trace calls of some tasks and those that they make alone (thread ids); empty: of all tasks but ours.
+
+        Raises BpfRefused, TargetLost.
+        """
+        if self._session is not None:
+            self._session.probes.programs.limit_tracer(tasks)
 
     def _tracer_plan(self) -> TracerPlan:
         """Return the functions to trace. Raises TargetUnusable."""

@@ -6,7 +6,7 @@ It stands beside the watch of the probes: its instance, its pump and its store a
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import ClassVar, NamedTuple
 
@@ -56,6 +56,14 @@ class TracerSource:
             with contextlib.suppress(KernelError):
                 self._tracing.pause(True)
 
+    def limit_tasks(self, tasks: Sequence[int]) -> None:
+        """Trace calls of some tasks and those that they make alone (thread ids); empty: of all tasks but ours.
+
+        Raises TargetUnusable, TargetLost.
+        """
+        if self._tracing is not None:
+            self._tracing.limit_tasks(tasks)
+
 
 def graph_watch(planner: Planner, plan: GraphPlan, bounds: RowBounds = SCREEN) -> Watch:
     """Return a watch of the tracer, which `begin` starts."""
@@ -69,7 +77,9 @@ class FailureWatch(NamedTuple):
     begin: Callable[[], object]
     """Starts tracing. Raises ProbeRefused, TargetUnusable, TargetLost."""
     note: Callable[[], str]
-    """Returns what is traced, and what is not, in a line; empty: every function is, or nothing has begun."""
+    """Returns what is traced, or is about to be, and what is not, in a line; empty: every function is, or nothing has
+    begun.
+    """
     has_unseen_calls: Callable[[str], bool] = lambda _: False
     """Returns whether a function calls others, through pointers, of which nothing is recorded."""
 

@@ -206,6 +206,11 @@ class ArmedPrograms:
         if self._tracer is not None:
             self._tracer.loaded.switch(ProgramMode.OFF)
 
+    def limit_tracer(self, tasks: Sequence[int]) -> None:
+        """Trace calls of some tasks and those that they make alone; empty: of all. Raises BpfRefused, TargetLost."""
+        if self._tracer is not None and isinstance(self._tracer.loaded, LoadedTracer):
+            self._tracer.loaded.limit_tasks(tasks)
+
     def _drop(self, entry: _Entry) -> None:
         """Switch programs off, let what they recorded be read, and close them."""
         with contextlib.suppress(KernelError):

@@ -91,14 +91,26 @@ class ArmedSet:
                 return
             self._read_all(session)  # what was recorded of other tasks comes before the mark
             before = session.probes.armed
-            if before:
+            if before or self._queue.source.traces:
                 # A call whose entry was recorded under the one limit has no exit under the other.
                 self._queue.entries.append(_PROBE_CHANGED)
             try:
                 session.limit_tasks(tasks, self._planner.info.btf)
+                self._limit_source(session, tasks)
             finally:  # programs that were exchanged have other ids, also where another one was refused
                 self._queue.entries += [one for one in session.probes.armed if one not in before]
         self._queue.on_data()
+
+    def _limit_source(self, session: Session, tasks: Sequence[int]) -> None:
+        """Limit what the session records besides its probes, as `limit_tasks`."""
+        try:
+            self._queue.source.limit_tasks(tasks)
+        except KernelError:
+            if tasks:
+                with contextlib.suppress(KernelError):
+                    self._queue.source.limit_tasks(())
+                session.limit_tasks((), self._planner.info.btf)
+            raise
 
     def read_all(self, patience: float) -> None:
         """Bring what is in the kernel's buffers now into the queue; `patience`: as for `Pump.settle`."""

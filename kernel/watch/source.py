@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
@@ -44,6 +44,11 @@ class SessionSource(Protocol):
     def pause(self) -> None:
         """Stop recording what the session records besides its probes. Raises FileRefused, TargetLost."""
 
+    def limit_tasks(self, tasks: Sequence[int]) -> None:
+        """Record of some tasks and those that they make alone (thread ids) what the session records besides its
+        probes; empty: of all tasks but ours. Raises TargetUnusable, BpfRefused, TargetLost.
+        """
+
 
 class ProbeSource:
     """Source of sessions that record armed probes only; on a recording, of its replay."""
@@ -66,4 +71,7 @@ class ProbeSource:
         return start.open_session(self._target, limit_bytes=limit_bytes)
 
     def pause(self) -> None:
+        """Return without effect, as only probes record."""
+
+    def limit_tasks(self, tasks: Sequence[int]) -> None:
         """Return without effect, as only probes record."""

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 import kernel.connection.open_target
 from kernel.connection.open_target import TargetChoice
+from kernel.errors import TargetUnusable
 from kernel.local.target import LocalTarget
+from kernel.watch.source import ProbeSource
+from kernel.watch.watch import Watch
 from tests.fake_target import ROOT
 from tests.interface.test_app import SIZE, application
 from tests.interface.test_guards import Kernel, ask_for
+from tests.interface.test_ways_out import take
 from tests.interface.widget_host import Host, paste, screen_text, until
 from tests.real.processes import ended
+from tui.app.typed_ahead import PAUSE
 from tui.help import help_of
-from tui.present.ways_out import END_COMMAND, TO_COMMAND
+from tui.present.ways_out import END_COMMAND, RUN_WITH_ALL, TAKE_BACK, TO_COMMAND
+from widgets.dialogs.choose import ChoiceDialog
 from widgets.footer import KeyFooter
 from widgets.terminal.command_dialog import CommandDialog
 from widgets.terminal.terminal_pane import TerminalPane
@@ -52,8 +60,43 @@ def area(app):
     return app.places.live.command
 
 
+def said(app) -> str:
+    return "\n".join(one.text for one in app.notice_lines)
+
+
 def footer(app) -> list[str]:
     return [key.label for key in app.screen.query_one(KeyFooter).keys]
+
+
+class Tracer(ProbeSource):
+    """A tracer of calls, which tells to which tasks it was limited."""
+
+    traces = True
+
+    def __init__(self, target) -> None:
+        super().__init__(target)
+        self.limits: list[tuple[int, ...]] = []
+        self.refuses = False
+
+    def limit_tasks(self, tasks) -> None:
+        if self.refuses and tasks:
+            raise TargetUnusable("calls can't be limited to a command")
+        self.limits.append(tuple(tasks))
+
+
+async def trace(app, pilot, *, arms: bool = False) -> Tracer:
+    """Begin to trace calls, with or without a probe, and go to the first failures."""
+    if arms:
+        await arm(app, pilot)
+    await until(lambda: app.planner is not None, pilot)
+    source = Tracer(app.planner.info.target)
+    watch = Watch(app.planner, source=source)
+    watch.begin()
+    app.tracing.started(watch)
+    app.places.show_graph("failures")
+    await until(lambda: app.places.live is not None and app.places.live.views.current.name == "failures", pilot)
+    await pilot.pause(PAUSE + 0.2)
+    return source
 
 
 async def arm(app, pilot) -> None:
@@ -92,6 +135,77 @@ async def test_a_command_runs_under_the_probes_and_its_status_is_kept(running):
         await pilot.pause(0.5)
         await pilot.press("X")
         await until(lambda: not area(app).display, pilot)
+
+
+@pytest.mark.parametrize("arms", [False, True])
+async def test_a_command_runs_while_calls_are_traced(running, arms):
+    found, app = running
+    async with app.run_test(size=SIZE) as pilot:
+        source = await trace(app, pilot, arms=arms)
+        view = app.places.live.views.current
+        await run(app, pilot, "sleep 0.3; exit 3")
+        await until(lambda: "ended with status 3" in shown(app), pilot)
+        pid = area(app).program.pid
+        await until(lambda: source.limits == [(pid,), ()], pilot)
+        sessions = 2 if arms else 1
+        await until(lambda: sorted(found.limits) == [b""] * sessions + [str(pid).encode()] * sessions, pilot)
+        # What was counted before is left out, and the table stands still.
+        await until(lambda: "paused" in shown(app) and "the rows stand still at its last event" in shown(app), pilot)
+        assert view._since[0] is app.tracing.current_watch.store
+        await pilot.press("space")
+        await until(lambda: "paused" not in shown(app), pilot)
+        await pilot.pause(PAUSE + 0.1)
+        await pilot.press("u")
+        await until(lambda: view._since[0] is None, pilot)
+        source.refuses = True
+        await run(app, pilot, "echo ran")
+        await until(lambda: f"calls can't be limited to a command: {RUN_WITH_ALL}" in said(app), pilot)
+        assert found.limits[-1] == b"" and not area(app).display
+        await take(pilot, RUN_WITH_ALL)
+        await until(lambda: "ended with status 0" in shown(app), pilot)
+        await until(lambda: len(source.limits) > 4 and set(source.limits[2:]) == {()}, pilot)
+        assert area(app).pane.text == "ran"
+
+
+async def test_a_command_waits_for_a_tracer_that_is_being_started(running):
+    _, app = running
+    async with app.run_test(size=SIZE) as pilot:
+        await until(lambda: app.planner is not None, pilot)
+        app.places.show_graph("failures")
+        await until(lambda: app.places.live is not None and app.screen is app.places.live, pilot)
+        app.tracing.begins = True
+        app.tracing._asked_at = time.monotonic() - 7
+        app.tracing._means = lambda: "BPF programs are being put on 21,801 functions"
+        app.refresh_places()
+        words = "starting the tracer (BPF programs are being put on 21,801 functions): 7 s; F8 gives up"
+        await until(lambda: words[:70] in shown(app), pilot)
+        assert "no calls" not in shown(app)
+        await pilot.pause(PAUSE + 0.2)
+        await pilot.press("r")
+        await until(lambda: "a command runs under it once it traces" in shown(app), pilot)
+
+
+async def test_all_is_disarmed_or_the_call_graph_is_ended_alone(running):
+    _, app = running
+    async with app.run_test(size=SIZE) as pilot:
+        await trace(app, pilot, arms=True)
+        await pilot.press("D")
+        await until(lambda: "End the call graph, and disarm 1 probe?" in shown(app), pilot)
+        assert "f vfs_read" in shown(app) and "can be armed again" in shown(app)
+        await pilot.pause(PAUSE + 0.1)
+        await pilot.press("g")
+        await until(lambda: not app.tracing.busy, pilot)
+        assert len(app.current_watch.armed.probes) == 1
+        await trace(app, pilot)
+        await pilot.press("D")
+        await until(lambda: isinstance(app.screen, ChoiceDialog), pilot)
+        await pilot.pause(PAUSE + 0.1)
+        await pilot.press("a")
+        await until(lambda: not app.current_watch.armed.probes and not app.tracing.busy, pilot)
+        await until(lambda: f"disarmed: vfs_read; {TAKE_BACK}" in said(app), pilot)
+        await pilot.pause(PAUSE + 0.1)
+        await take(pilot, TAKE_BACK)
+        await until(lambda: len(app.current_watch.armed.probes) == 1, pilot)
 
 
 async def test_letters_are_for_the_command_and_one_key_goes_back(running):

@@ -7,6 +7,7 @@ from functools import partial
 
 import pytest
 
+from events.graph import live_tree
 from events.graph.record_ends import NO_RETURNS
 from tests.graph_recordings import graph_recording
 from tests.interface.test_app import application
@@ -130,3 +131,33 @@ async def test_the_filter_leaves_the_failures_of_whom_it_lets_pass(recording, tm
         assert [(one["origin"], one["count"]) for one in objects] == [
             (group.origin, group.calls) for group in view._groups
         ]
+
+
+async def test_another_graph_is_shown_that_is_opened_while_it_is_on_the_screen(recording, tmp_path):
+    """A recording tells its formats with its first events: the first look may come before them."""
+    app = application(recording)
+    async with app.run_test(size=(100, 30)) as pilot:
+        view = await open_failures(app, pilot)
+        await until(lambda: read(view) and view._groups, pilot)
+        first, every = app.current_watch, len(view._groups)
+        app.open_target(str(graph_recording(tmp_path / "other.pwr", "failures")))
+        await until(lambda: app.current_watch is not None and app.current_watch is not first, pilot)
+        app.places.show_graph("failures")
+        await until(lambda: app.current_watch.ended and app.planner.info.loaded_symbols is not None, pilot)
+        await until(lambda: read(view) and len(view._groups) == every, pilot)
+        assert view._model.store is app.current_watch.store and app.places.live.views.current is view
+
+
+async def test_formats_that_come_after_the_first_look_are_those_of_a_graph(recording, monkeypatch):
+    app = application(recording)
+    async with app.run_test(size=(100, 30)) as pilot:
+        view = await open_failures(app, pilot)
+        await until(lambda: read(view) and view._groups, pilot)
+        every, store = len(view._groups), app.current_watch.store
+        with monkeypatch.context() as early:
+            early.setattr(live_tree, "has_graph", lambda _: False)
+            view.forget()
+            view.tick(app.current_watch, store, ())
+        assert not view._model.live_tree.traced and not view._groups
+        app.places.live.tick()
+        await until(lambda: read(view) and len(view._groups) == every, pilot)

@@ -623,8 +623,8 @@ async def test_details_open_by_the_key_that_a_narrow_screen_names(recording):
         await until(lambda: isinstance(app.screen, DetailScreen), pilot)
 
 
-OF_COMMAND = ("TO_COMMAND", "END_COMMAND")
-"""Ways to a command that runs: `test_command_area.py` takes them."""
+OF_COMMAND = ("TO_COMMAND", "END_COMMAND", "RUN_WITH_ALL")
+"""Ways to a command that runs, or is to run: `test_command_area.py` takes them."""
 
 
 def test_each_way_is_taken_somewhere():

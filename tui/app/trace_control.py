@@ -67,6 +67,10 @@ class TraceControl:
         """Lock of the worker that begins or ends a tracer."""
         self.begins = False
         """True while a tracer is asked for, and neither runs nor has failed yet."""
+        self._asked_at = 0.0
+        """Time by time.monotonic() at which it was asked for."""
+        self._means: Callable[[], str] = str
+        """Returns by what its calls are about to be traced; empty: nothing is known."""
         self.given_up = False
         """True where the last tracer that was asked for was given up."""
         self.ends = False
@@ -135,6 +139,7 @@ class TraceControl:
             took = int(time.monotonic() - since)
             rest = f" {took} s{f'; {way_out}' if way_out else ''}" if took >= _PATIENCE else ""
             self._notices.notify_until_forgotten(f"{doing}{rest}", TRACING)
+            self._refresh()
 
         timer = self._app.set_interval(1.0, notify, name=TRACING)
         self._notices.notify_until_forgotten(doing, TRACING)
@@ -190,6 +195,7 @@ class TraceControl:
         self._planner = planner
         self._asked += 1
         self.begins, self.given_up = True, False
+        self._asked_at, self._means = time.monotonic(), str
         asked = self._asked
         self._run(lambda: self._start(planner, plan, asked))
 
@@ -203,6 +209,14 @@ class TraceControl:
         thread = threading.Thread(target=work, name="graph")
         self.threads.append(thread)
         thread.start()
+
+    @property
+    def beginning_text(self) -> str:
+        """Text about the tracer that is being begun, and for how long; empty: none is."""
+        if not self.begins:
+            return ""
+        means = self._means()
+        return f"starting the tracer{f' ({means})' if means else ''}: {int(time.monotonic() - self._asked_at)} s"
 
     @property
     def busy(self) -> bool:
@@ -230,7 +244,7 @@ class TraceControl:
             watching: Watch | None = None
             try:
                 if plan.returns:
-                    watching, begin, *_ = failure_watch(planner, plan)
+                    watching, begin, self._means, _ = failure_watch(planner, plan)
                 else:
                     watching = graph_watch(planner, plan)
                     begin = watching.begin

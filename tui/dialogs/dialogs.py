@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from textual.app import App
 from textual.screen import ModalScreen
@@ -18,6 +18,11 @@ if TYPE_CHECKING:
     from tui.dialogs.preset_screen import PickedPreset
     from tui.messages import ProbeTooFast
     from widgets.way_out import Way
+
+
+CALLS_STAY: Final = "Its calls stay until another one is begun."
+_MOST_PROBES: Final = 4
+"""Probes that a question names."""
 
 
 def show_progress(app: App[None], opening: Opening) -> None:
@@ -205,6 +210,25 @@ def ask(app: App[None], question: str, details: Sequence[str], yes: str, agreed:
             agreed()
 
     app.push_screen(ConfirmDialog(question, details, yes=yes, no="Don't", careful=True), done)
+
+
+def ask_end_of_all(
+    app: App[None], probes: Sequence[str], end_graph: Callable[[], object], disarm: Callable[[], object]
+) -> None:
+    """Ask whether the call graph is to end alone, or all armed probes are to be disarmed as well."""
+    from widgets.dialogs.choose import Answer, ChoiceDialog
+
+    def done(answer: str | None) -> None:
+        if answer in ("graph", "all"):
+            end_graph()
+        if answer == "all":
+            disarm()
+
+    more = [f"and {len(probes) - _MOST_PROBES} more"] if len(probes) > _MOST_PROBES else []
+    details = [CALLS_STAY, "The probes can be armed again:", *(f"  {one}" for one in probes[:_MOST_PROBES]), *more]
+    answers = (Answer("leave", "n", "Don't"), Answer("graph", "g", "Graph alone"), Answer("all", "a", "All"))
+    question = f"End the call graph, and disarm {counted(len(probes), 'probe')}?"
+    app.push_screen(ChoiceDialog(question, details, answers), done)
 
 
 def ask_depth(app: App[None], name: str, chosen: Callable[[int | None], object]) -> None:

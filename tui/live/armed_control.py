@@ -65,28 +65,29 @@ class ArmedControl:
     def disarm(self) -> None:
         """Disarm a probe; in a view of calls end the tracer, where it runs."""
         if self._views.current.of_graph and self._bench.tracing.runs:
-            self._ask_to_end_graph(lambda: None)
+            self._ask_to_end_graph()
         else:
             self.with_probe("disarm", lambda probe: self._bench.arming.disarm([probe]))
 
     def disarm_all(self) -> None:
         """Disarm all probes, and end the tracer."""
-        if self._bench.tracing.runs:
-            self._ask_to_end_graph(self._disarm_probes)
-        else:
+        watching = self._bench.current_watch
+        probes = watching.armed.probes if watching is not None and watching.live else ()
+        if not self._bench.tracing.runs:
             self._disarm_probes()
+        elif probes:
+            texts = [str(one.plan.probe) for one in probes]
+            dialogs.ask_end_of_all(self._screen.app, texts, self._bench.tracing.end, self._disarm_probes)
+        else:
+            self._ask_to_end_graph()
 
     def _disarm_probes(self) -> None:
         if self._bench.current_watch is not None:
             self._bench.arming.disarm(self._bench.current_watch.armed.probes)
 
-    def _ask_to_end_graph(self, then: Callable[[], object]) -> None:
-        def end() -> None:
-            self._bench.tracing.end()
-            then()
-
-        details = ["Its calls stay until another one is begun."]
-        dialogs.ask(self._screen.app, "End the call graph?", details, "End it", end)
+    def _ask_to_end_graph(self) -> None:
+        details = [dialogs.CALLS_STAY]
+        dialogs.ask(self._screen.app, "End the call graph?", details, "End it", self._bench.tracing.end)
 
     def add_to_filter(self, clause: str) -> None:
         """Add a condition to the filter of a probe."""

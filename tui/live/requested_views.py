@@ -90,6 +90,19 @@ class RequestedViews:
 
             self._bench.undo.add(told, take_back)
 
+    def leave_out_earlier(self) -> None:
+        """Show only what comes from now on, where rows are not in order of time; that can be undone."""
+        view, watching = self._views.current, self._views.watch
+        store = watching.store if watching is not None else None
+        if store is not None and (back := view.leave_out_earlier(store)) is not None:
+            self._tick()
+
+            def take_back() -> None:
+                back()
+                self._tick()
+
+            self._bench.undo.add(f"{view.name}: only those since the command began", take_back)
+
     async def show_newest_of(self, events: Collection[str]) -> None:
         """Put the cursor on the newest event of some, by their paths, among the events."""
         await self._go("events")

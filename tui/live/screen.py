@@ -62,10 +62,10 @@ class LiveScreen(Screen[None]):
         self.status = StatusLines(bench, self.views)
         self.filtering = FilterControl(bench, self.filter, self.views, self.tick, self._show_line)
         self.armed = ArmedControl(self, bench, self.views)
-        self.command = CommandArea(bench, self._to_rows, self._hold_rows)
         self.details = DetailControl(self, self.views, lambda: self.command.rows)
         self.comparing = CompareControl(self, bench, self.views, self.filter, self._show_line)
         self.requested = RequestedViews(bench, self.views, self.filtering, self.action_view, self.tick)
+        self.command = CommandArea(bench, self._to_rows, self._hold_rows, self.requested.leave_out_earlier)
         self._clearing = ClearControl(self, bench, self.views, self.on_screen_resume)
         self._more: Timer | None = None
 
@@ -146,6 +146,8 @@ class LiveScreen(Screen[None]):
         event.stop()
         self._show_line()
         self.details.arrange()  # the other table of the view may be shown
+        if event.following:
+            self.tick()  # what came while the picture was held
 
     @on(LineList.Highlighted)
     def _highlighted(self, event: LineList.Highlighted) -> None:
@@ -167,11 +169,7 @@ class LiveScreen(Screen[None]):
         self.tick()
         if self._more is not None:
             return None
-        table = self.views.current.focus
-        if not isinstance(table, TailTable) or not table.following:
-            return False
-        table.follower.stand()
-        return True
+        return self.views.current.hold()
 
     @on(TailTable.DetailRequested)
     def _detail_requested(self, event: TailTable.DetailRequested) -> None:

@@ -18,6 +18,7 @@ from tui.present.status import (
     status_of,
     status_of_preview,
 )
+from tui.present.ways_out import GIVE_UP
 from tui.workbench import Workbench
 from widgets.events.status_bar import LiveLine, TopLine
 from widgets.events.values import LiveState, Status
@@ -66,19 +67,23 @@ class StatusLines:
             hosts = self._bench.hosts.note if self._bench.hosts is not None else ""
             planner = self._bench.planner
             note = _TRACED if self._only_traced else hosts or note_of_nothing(planner.info if planner else None)
-            self.line.state = LiveState(row_count=None, note=note)
+            beginning = self._beginning
+            state = LiveState(row_count=None, note=note)
+            self.line.state = replace(self._state(beginning), urgent=True) if beginning else state
             return
         from tui.present.activity import mark_of
 
         view = self._views.current
+        beginning = self._beginning
         lacking = view.empty_reason(watching) or hidden_by_filter(view.filter.text, view.filtered)
+        lacking = "" if beginning else lacking
         silent = silence_of(watching.info, live=watching.live)
         self.line.state = replace(
-            self._state(_TRACED if self._only_traced else lacking or view.note(watching)),
+            self._state(beginning or (_TRACED if self._only_traced else lacking or view.note(watching))),
             overdue_text=silent,
             per_second=sum(store.rates().values()) if watching.has_pace else None,
             losses=self.losses(watching),
-            urgent=watching.error is not None or bool(lacking),
+            urgent=watching.error is not None or bool(lacking or beginning),
             no_events_text=mark_of(watching),
             is_recording=watching.info.target.recording is not None,
         )
@@ -113,6 +118,12 @@ class StatusLines:
         tracing = self._bench.tracing
         losses = losses_of(watching, tracing.counts) if watching is tracing.current_watch else NO_LOSSES
         return losses if losses.gap or any(loss.number for loss in losses.counts) else None
+
+    @property
+    def _beginning(self) -> str:
+        """Text about a tracer that is being started, in a view of its calls, with the key that gives it up."""
+        text = self._bench.tracing.beginning_text if self._views.current.of_graph else ""
+        return f"{text}; {GIVE_UP}" if text else ""
 
     @property
     def _only_traced(self) -> bool:

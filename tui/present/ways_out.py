@@ -56,6 +56,7 @@ FILTER_SHOWN: Final = Way(("f",), "filters the events shown by it")
 FILTER_SHOWN_ELSEWHERE: Final = Way(("f3", "f"), "filters the events shown by it")
 FILTER_SHOWN_BEHIND: Final = Way(("escape", "f"), "filters the events shown by it")
 TO_COMMAND: Final = Way(("r",), "gives it the keys")
+RUN_WITH_ALL: Final = Way(("r", "up", "ctrl+t", "enter"), "runs it while all tasks are recorded")
 END_COMMAND: Final = Way(("X",), "ends it")
 
 WAYS: Final = {name: way for name, way in globals().items() if isinstance(way, Way)}

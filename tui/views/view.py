@@ -13,7 +13,7 @@ from widgets.lists.table_rows import EmptyTable
 from widgets.lists.tail_table import TailTable
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from events.calls.call_values import Call
     from events.record import Record
@@ -81,6 +81,18 @@ class View(ABC):
     def focus(self) -> Widget:
         """Widget that takes the keys."""
         return self.pane
+
+    def hold(self) -> bool:
+        """Hold the picture; return False if it was held, or can't be."""
+        table = self.focus
+        if not isinstance(table, TailTable) or not table.following:
+            return False
+        table.follower.stand()
+        return True
+
+    def leave_out_earlier(self, store: Store) -> Callable[[], None] | None:  # noqa: ARG002 - most rows have a time
+        """Show nothing of the events before now; return what shows it again, None: the rows are in order of time."""
+        return None
 
     @property
     def place(self) -> ViewPlace:

@@ -58,20 +58,21 @@ def trace_calls(
     own_processes: tuple[int, ...],
     *,
     is_root: bool,
-    limited: bool,
     levels: int = 0,
 ) -> tuple[Instruction, ...]:
     """Return the program of the roots, or of the functions whose calls inside a root are recorded.
+
+    The second number of `MapRole.CONTROL` is the limit of the tasks: 0: all; else those whose element of
+    `MapRole.TASKS` is that number.
 
     Args:
         registers: of the machine.
         kfuncs: functions of the kernel that it calls.
         own_processes: ids of thread groups whose calls are not traced.
         is_root: its functions begin a trace.
-        limited: only the tasks of `MapRole.TASKS` are traced.
         levels: levels of calls that are recorded, the root's included; 0: all.
     """
-    return _Writer(registers, kfuncs, own_processes, is_root=is_root, limited=limited, levels=levels).write()
+    return _Writer(registers, kfuncs, own_processes, is_root=is_root, levels=levels).write()
 
 
 class _Writer:
@@ -84,7 +85,6 @@ class _Writer:
         own: tuple[int, ...],
         *,
         is_root: bool,
-        limited: bool,
         levels: int,
     ) -> None:
         self._out = Assembler()
@@ -92,7 +92,6 @@ class _Writer:
         self._kfuncs = kfuncs
         self._own = own
         self._is_root = is_root
-        self._limited = limited
         self._levels = levels
 
     def write(self) -> tuple[Instruction, ...]:
@@ -168,13 +167,17 @@ class _Writer:
 
     def _begin(self, ignored: JumpLabel) -> None:
         """Begin a trace in this task, if the tracer is on and the task is one of those wanted."""
-        out = self._out
+        out, unlimited = self._out, JumpLabel()
         out.map_value(2, MapRole.CONTROL)
         out.load(1, 2, 0, 4)
         out.jump_if(JumpCondition.EQ, 1, 0, ignored)
-        if self._limited:
-            self._find(MapRole.TASKS)
-            out.jump_if(JumpCondition.EQ, 0, 0, ignored)
+        out.load(_DEPTH, 2, 4, 4)
+        out.jump_if(JumpCondition.EQ, _DEPTH, 0, unlimited)
+        self._find(MapRole.TASKS)
+        out.jump_if(JumpCondition.EQ, 0, 0, ignored)
+        out.load(1, 0, 0, 8)
+        out.jump_if_registers(JumpCondition.NE, 1, _DEPTH, ignored)
+        out.place(unlimited)
         out.store_constant(FRAME_POINTER, _VALUE, 1, 8)
         out.stack_address(2, _KEY)
         out.stack_address(3, _VALUE)
@@ -234,7 +237,7 @@ class _Writer:
 
 def follow_forks(registers: SavedRegisters, pid_offset: int) -> tuple[Instruction, ...]:
     """Return a program for the entry of `wake_up_new_task(struct task_struct *p)`: a task that one of `MapRole.TASKS`
-    has made is one of them.
+    has made is one of them, with the same number.
 
     Args:
         registers: of the machine.
@@ -248,12 +251,13 @@ def follow_forks(registers: SavedRegisters, pid_offset: int) -> tuple[Instructio
     out.map(1, MapRole.TASKS)
     out.call(Helper.MAP_LOOKUP_ELEM)
     out.jump_if(JumpCondition.EQ, 0, 0, done)
+    out.load(1, 0, 0, 8)
+    out.store(FRAME_POINTER, _VALUE, 1, 8)
     out.load(3, CONTEXT, registers.arguments[0], 8)
     out.alu(AluOperation.ADD, 3, pid_offset)
     out.constant(2, 4)
     out.stack_address(1, _KEY)
     out.call(Helper.PROBE_READ_KERNEL)
-    out.store_constant(FRAME_POINTER, _VALUE, 1, 8)
     out.stack_address(2, _KEY)
     out.stack_address(3, _VALUE)
     out.map(1, MapRole.TASKS)

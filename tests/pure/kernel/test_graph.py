@@ -14,7 +14,7 @@ from kernel.graph.function_graph import open_graph, support
 from kernel.graph.shared_settings import parse_functions
 from kernel.remote.protocol.dialect import RemoteConnection
 from kernel.remote.target import RemoteTarget
-from kernel.target import Step
+from kernel.target import Effect, Step
 from probes.plans.graph_plan import GraphPlan
 from tests.fake_target import FACTS, ROOT, FakeTarget
 from tests.pure.remote_hosts import remote_host
@@ -37,6 +37,7 @@ PLAN = GraphPlan(
     options=("funcgraph-tail",),
 )
 OURS = f"{ROOT}/instances/probewright-100_abc"
+ALL_TASKS = GraphPlan(roots=("vfs_read",))
 
 
 class GraphTarget(FakeTarget):
@@ -93,6 +94,32 @@ def settings(target: FakeTarget) -> dict[str, bytes]:
         for path, data in target.files.items()
         if not path.startswith(OURS) and any(name in path for name in names)
     }
+
+
+def test_calls_of_some_tasks_are_traced_alone_and_all_again() -> None:
+    target = GraphTarget()
+    with open_graph(target, ALL_TASKS) as tracing:
+        assert target.files[f"{OURS}/set_ftrace_pid"] == b""
+        tracing.limit_tasks((9,))
+        assert target.files[f"{OURS}/set_ftrace_pid"] == b"9"
+        # What our processes have made since, as the command itself, is no longer left out.
+        excluded = [one for one in target.steps if one.path == f"{OURS}/set_ftrace_notrace_pid"][-1]
+        assert excluded.effect is Effect.WRITE and excluded.data == b"100 101"
+        tracing.limit_tasks(())
+        assert target.files[f"{OURS}/set_ftrace_pid"] == b""
+
+
+def test_a_kernel_that_does_not_limit_calls_says_so() -> None:
+    target = GraphTarget()
+
+    def refuse(step: Step) -> None:
+        if step.path.endswith("/set_ftrace_pid"):
+            raise FileRefused(step.path, errno.EINVAL)
+
+    with open_graph(target, ALL_TASKS) as tracing:
+        target.before = refuse
+        with pytest.raises(TargetUnusable, match="calls can't be limited to a command"):
+            tracing.limit_tasks((9,))
 
 
 def test_everything_of_a_plan_is_set_and_put_back() -> None:

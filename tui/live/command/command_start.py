@@ -1,18 +1,21 @@
-"""Judge the line of a command, hold its process under the armed probes; tell what is of all tasks all the same."""
+"""Judge the line of a command, and hold its process while what records is limited to it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from kernel.commands.command_line import read_command_line
 from kernel.commands.held_program import HeldProgram, TerminalSize
-from kernel.errors import KernelError
-from kernel.watch.tasks.limit_notes import command_notes
+from kernel.errors import KernelError, TargetLost
+from tui.live.command.recorders import Recorders
 
 if TYPE_CHECKING:
-    from kernel.watch.watch import Watch
+    from kernel.target import Target
     from widgets.terminal.command_dialog import CommandWanted
+
+
+class NotLimited(KernelError):
+    """Refusal to limit a recorder to a command."""
 
 
 def judge_line(text: str) -> tuple[bool, str]:
@@ -24,30 +27,26 @@ def judge_line(text: str) -> tuple[bool, str]:
     return True, "it has signs of a shell: sh runs it" if line.by_shell else ""
 
 
-def hold_command(watch: Watch, wanted: CommandWanted, size: tuple[int, int]) -> HeldProgram:
-    """Start the process of a command on the target, held, and limit the probes to it if that is wanted.
+def hold_command(target: Target, recorders: Recorders, wanted: CommandWanted, size: tuple[int, int]) -> HeldProgram:
+    """Start the process of a command, held, and limit what records to it if that is wanted.
 
     Args:
-        watch: watch whose probes are armed.
+        target: machine on which it runs.
+        recorders: watches that record.
         wanted: the command.
         size: rows and columns of its terminal.
 
     Raises:
-        KernelError: it could not be started, or can't be recorded alone; then no process is left.
+        NotLimited: it can't be recorded alone. No process is left.
+        KernelError: it could not be started, or the connection is lost. No process is left.
     """
-    program = HeldProgram(watch.info.target, read_command_line(wanted.line).words, size=TerminalSize(*size))
+    program = HeldProgram(target, read_command_line(wanted.line).words, size=TerminalSize(*size))
     try:
-        watch.armed.limit_tasks((program.pid,) if wanted.limits_tasks else ())
-    except KernelError:
+        recorders.limit((program.pid,) if wanted.limits_tasks else ())
+        recorders.read_all()  # what was recorded of others until the limit held comes before the command
+    except KernelError as error:
         program.close()
+        if wanted.limits_tasks and not isinstance(error, TargetLost):
+            raise NotLimited(str(error)) from error
         raise
     return program
-
-
-def notes_on_limits(watch: Watch) -> Iterator[str]:
-    """Yield what of the armed probes is of all tasks while a command runs that is recorded alone."""
-    if watch.session is None:
-        return
-    for armed in watch.armed.probes:
-        triggers = [text for _, text in watch.session.probes.triggers(armed)]
-        yield from command_notes(armed.plan, triggers)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from btf.functions.error_returns import ErrorReturn, error_return
 from events.clocks.boots import task_key
 from events.failures.failed_calls import FailedCalls
-from events.graph.live_tree import LiveTree
+from events.graph.live_tree import LiveTree, has_graph
 from events.graph.record_ends import lacks_returns
 from events.graph.tree import LIMIT
 from events.names.errnos import errno_name
@@ -100,6 +100,7 @@ class FailureModel:
         limit: int = LIMIT,
         has_unseen_calls: Callable[[str], bool] = lambda _: False,
         passing: FilteredRows | None = None,
+        since: int = 0,
     ) -> None:
         """Set the source of the calls.
 
@@ -114,9 +115,10 @@ class FailureModel:
             limit: greatest number of calls in memory.
             has_unseen_calls: returns whether calls inside a function are not recorded, by its name without module.
             passing: events that pass the filter, of which a failed call has to have one; None: all do.
+            since: sequence number of the first event that is looked at.
         """
         self.store = store
-        self.live_tree = LiveTree(store, ends_of(watch.event_fields.plans, results=True), limit)
+        self.live_tree = LiveTree(store, ends_of(watch.event_fields.plans, results=True), limit, since)
         self.lines = GraphRowText(watch, store, names, call_text, traced=self.live_tree.traced)
         self.groups: dict[tuple[str, str], FailureGroup] = {}
         """By origin and error, in the order of their first failures."""
@@ -157,8 +159,10 @@ class FailureModel:
         return self.live_tree.traced and lacks_returns(self.store.decoder.formats.values())
 
     def outdated(self, watch: Watch) -> bool:
-        """Tell whether another model would differ: other events are ends of calls now."""
-        return not self.live_tree.traced and ends_of(watch.event_fields.plans, results=True) != self.live_tree.ends
+        """Tell whether another model would differ: a tracer records now, or other events are ends of calls."""
+        if self.live_tree.traced:
+            return False
+        return has_graph(self.store) or ends_of(watch.event_fields.plans, results=True) != self.live_tree.ends
 
     def tick(self, budget: float) -> tuple[bool, list[Failure]]:
         """Process new events for about `budget` seconds; return whether more remain, and the new failures."""

@@ -18,7 +18,7 @@ from widgets.lists.text_rows import TextRows, TextTablePane
 from widgets.safe_text import safe
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from events.search.filtered_rows import FilteredRows
     from events.store.store import Store
@@ -47,6 +47,11 @@ class FailuresView(TableView):
     def __init__(self, chosen: Filter) -> None:
         super().__init__(chosen)
         self.pane: TextTablePane = TextTablePane(TextRows(_TITLES, _LOOKS, _LEAST), id=self.name)
+        self.pane.text_table.hold_or_go_on = self._hold_or_go_on
+        self._is_held = False
+        """True while new failures are not shown."""
+        self._since: tuple[Store | None, int] = (None, 0)
+        """Store, and sequence number of the first event in it that is looked at; None: all are."""
         self._model: FailureModel | None = None
         self._names: GraphNames | None = None
         self._watch: Watch | None = None
@@ -75,7 +80,7 @@ class FailuresView(TableView):
         if model is None or model.store is not store or model.outdated(watch) or model.passing is not passing:
             self._begin(watch, store, passing)
         model = self._model
-        if model is None or model.lacks_returns:
+        if model is None or model.lacks_returns or self._is_held:
             return False
         if model.live_tree.traced and not watch.info.symbols.are_read:
             return True  # wait until the first row has its name
@@ -89,10 +94,13 @@ class FailuresView(TableView):
             self._names = GraphNames(watch.info)
         calls = CallTexts(watch, store)
         calls.learn()
-        self._watch = watch
+        self._watch, self._is_held = watch, False
         request = wanted_failures(watch, self._request_for(watch))
         chosen = chooser(request.calls, watch.info)
-        self._model = FailureModel(watch, store, self._names, calls, chosen, request.errnos, passing=passing)
+        since = self._since[1] if self._since[0] is store else 0
+        self._model = FailureModel(
+            watch, store, self._names, calls, chosen, request.errnos, passing=passing, since=since
+        )
         self._show(self._model)
 
     def _show(self, model: FailureModel) -> None:
@@ -110,9 +118,33 @@ class FailuresView(TableView):
             ]
         )
 
+    def hold(self) -> bool:
+        """Hold the failures as they are; return False if they were held, or there are none yet."""
+        if self._is_held or self._model is None:
+            return False
+        self._is_held = True
+        return True
+
+    def leave_out_earlier(self, store: Store) -> Callable[[], None] | None:
+        """Show only failures of calls from now on; return what shows the others again."""
+        before = self._since
+
+        def take_back() -> None:
+            self._since = before
+            self.forget()
+
+        self._since = (store, store.next_seq)
+        self.forget()
+        return take_back
+
+    def _hold_or_go_on(self) -> bool:
+        if not self.hold():
+            self._is_held = False
+        return not self._is_held
+
     def forget(self) -> None:
         """Clear the table."""
-        self._model, self._groups = None, []
+        self._model, self._groups, self._is_held = None, [], False
         self.pane.text_table.show_rows(())
 
     def names_changed(self) -> None:
@@ -140,8 +172,8 @@ class FailuresView(TableView):
 
     @property
     def place(self) -> ViewPlace:
-        """Constant position: the table always has all failures."""
-        return ViewPlace()
+        """Position without rows: the table has all failures, unless it is held."""
+        return ViewPlace(following=not self._is_held)
 
     def empty_reason(self, watch: Watch) -> str:
         """Return the text for a watch without calls, or without their results."""

@@ -31,7 +31,7 @@ from tests.events_data import formats_of
 REGISTERS = SAVED_REGISTERS["x86_64"]
 KFUNCS, PID_OFFSET, OURS = SessionFunctions(4321, 4322), 1200, 77
 CONTEXT, CONTROL, COUNTERS, RECORD, VALUES, COOKIES = 0x10000, 0x20000, 0x30000, 0x50000, 0x60000, 0x70000
-TASK = 0x90000
+TASK, LIMIT = 0x90000, 0xA0000
 Record = tuple[int, int, int, int, tuple[int, ...]]
 """Thread, event, function, depth, and arguments or the return value."""
 
@@ -56,11 +56,14 @@ ROOTS = frozenset({0, 1, 2})
 class Kernel:
     """Maps, tasks and the two programs."""
 
-    def __init__(self, *, limited: bool = False, room: int = 1 << 30, levels: int = 0) -> None:
+    def __init__(self, *, room: int = 1 << 30, levels: int = 0) -> None:
         self.depths: dict[int, int] = {}
-        self.tasks: set[int] = set()
+        self.tasks: dict[int, int] = {}
+        """Limit of each task."""
         self.records: list[Record] = []
         self.lost: list[int] = []
+        self.within: dict[int, Callable[[], None]] = {}
+        """Done while a function runs, by its number."""
         self.times: list[tuple[int, int, int]] = []
         """Of each recorded end: time of the record, and begin and end of the call; of a beginning 0."""
         self.clock = count(1)
@@ -85,15 +88,13 @@ class Kernel:
         self.machine.write(COUNTERS, bytes(8 * len(COUNTER_NAMES)))
         self.switch(ProgramMode.RECORD)
         self._programs = {
-            is_root: self._placed(
-                trace_calls(REGISTERS, KFUNCS, (OURS,), is_root=is_root, limited=limited, levels=levels)
-            )
+            is_root: self._placed(trace_calls(REGISTERS, KFUNCS, (OURS,), is_root=is_root, levels=levels))
             for is_root in (False, True)
         }
         self._forks = self._placed(follow_forks(REGISTERS, PID_OFFSET))
 
-    def switch(self, mode: ProgramMode) -> None:
-        self.machine.write(CONTROL, struct.pack("<II", mode, 0))
+    def switch(self, mode: ProgramMode, limit: int = 0) -> None:
+        self.machine.write(CONTROL, struct.pack("<II", mode, limit))
 
     def counter(self, name: str) -> int:
         return self.machine.read(COUNTERS + 8 * COUNTER_NAMES.index(name), 8)
@@ -112,6 +113,7 @@ class Kernel:
         for number, offset in enumerate(REGISTERS.arguments):
             self.machine.write(CONTEXT + offset, struct.pack("<Q", 100 * call.function + number))
         is_followed = not self._run(program)
+        self.within.get(call.function, lambda: None)()
         for one in call.inside:
             self.cookie += 8
             self.make(one, thread, process)
@@ -120,6 +122,14 @@ class Kernel:
             self._at(call, thread, process, is_return=True)
             self.machine.write(CONTEXT + REGISTERS.result, struct.pack("<Q", call.result))
             self._run(program)
+
+    def traced(self, *threads: int) -> list[int]:
+        """Let tasks call a root; return those whose calls are recorded."""
+        before = len(self.records)
+        for thread in threads:
+            self.make(Call(1, 0), thread, thread)
+        assert all(one[1] == (ENTRY_ID, EXIT_ID)[at % 2] for at, one in enumerate(self.records[before:]))
+        return [one[0] for one in self.records[before::2]]
 
     def _at(self, call: Call, thread: int, process: int, *, is_return: bool) -> None:
         self.thread, self.process, self.function, self.is_return = thread, process, call.function, is_return
@@ -145,7 +155,8 @@ class Kernel:
         if role in (MapRole.COUNTERS, MapRole.RINGS):
             return COUNTERS if role == MapRole.COUNTERS else RECORD
         if role == MapRole.TASKS:
-            return VALUES if key in self.tasks else 0
+            self.machine.write(LIMIT, struct.pack("<Q", self.tasks.get(key, 0)))
+            return LIMIT if key in self.tasks else 0
         self._store_depths()
         return VALUES + 8 * key if key in self.depths else 0
 
@@ -157,7 +168,7 @@ class Kernel:
     def _update(self, machine: BpfMachine) -> int:
         key = self._key(machine)
         if machine.registers[1] == MapRole.TASKS:
-            self.tasks.add(key)
+            self.tasks[key] = machine.read(machine.registers[3], 8)
         else:
             self.depths[key] = machine.read(machine.registers[3], 8)
             machine.write(VALUES + 8 * key, struct.pack("<Q", self.depths[key]))
@@ -268,14 +279,32 @@ def test_our_own_process_and_the_idle_tasks_are_not_traced_nor_others_while_it_i
 
 
 def test_only_wanted_tasks_are_traced_and_those_that_they_make() -> None:
-    kernel = Kernel(limited=True)
-    kernel.tasks.add(10)
+    kernel = Kernel()
+    kernel.tasks[10] = 1
+    kernel.switch(ProgramMode.RECORD, 1)
     kernel.fork(10, 11)
     kernel.fork(11, 12)
     kernel.fork(20, 21)
-    for thread in (10, 11, 12, 20, 21):
-        kernel.make(Call(1, 0), thread, thread)
-    assert [record[0] for record in kernel.records] == [10, 10, 11, 11, 12, 12]
+    assert kernel.traced(10, 11, 12, 20, 21) == [10, 11, 12]
+    # All tasks again, then those of another command: what the first one left behind is not of it.
+    kernel.switch(ProgramMode.RECORD)
+    assert kernel.traced(10, 20) == [10, 20]
+    kernel.tasks[20] = 2
+    kernel.switch(ProgramMode.RECORD, 2)
+    kernel.fork(12, 13)
+    kernel.fork(20, 22)
+    assert kernel.traced(10, 12, 13, 20, 21, 22) == [20, 22]
+    kernel.switch(ProgramMode.OFF, 2)
+    assert kernel.traced(20) == []
+
+
+def test_a_trace_that_has_begun_goes_on_when_others_are_wanted() -> None:
+    kernel = Kernel()
+    tree = Call(1, 0, [Call(5, 0)])
+    kernel.within[1] = lambda: kernel.switch(ProgramMode.RECORD, 1)
+    kernel.make(tree, 10, 10)
+    assert kernel.records == list(expected(tree, 10))
+    assert kernel.depths == {} and kernel.traced(10) == []
 
 
 def test_the_formats_say_what_the_tracers_do() -> None:
