@@ -143,7 +143,7 @@ async def test_another_graph_is_shown_that_is_opened_while_it_is_on_the_screen(r
         app.open_target(str(graph_recording(tmp_path / "other.pwr", "failures")))
         await until(lambda: app.current_watch is not None and app.current_watch is not first, pilot)
         app.places.show_graph("failures")
-        await until(lambda: app.current_watch.ended and app.planner.info.loaded_symbols is not None, pilot)
+        await until(lambda: app.current_watch.ended and app.planner.info.symbols.loaded is not None, pilot)
         await until(lambda: read(view) and len(view._groups) == every, pilot)
         assert view._model.store is app.current_watch.store and app.places.live.views.current is view
 
