@@ -24,6 +24,7 @@ class FailedCalls:
         is_chosen: Callable[[int], bool] | None = None,
         errnos: frozenset[int] = frozenset(),
         given_values: GivenValues = lambda _: (),
+        since: int = 0,
     ) -> None:
         """Take the tree.
 
@@ -34,6 +35,7 @@ class FailedCalls:
                 wanted; None: of all calls that no other call encloses.
             errnos: negative error numbers that are wanted; empty: all.
             given_values: arguments of the calls.
+            since: time, in nanoseconds of the kernel's clock, from which on calls that begin are looked at.
         """
         self.checked = 0
         """Number of chosen calls that have returned a value."""
@@ -48,6 +50,7 @@ class FailedCalls:
         self._is_chosen = is_chosen
         self._chosen: dict[int, bool] = {}
         self._errnos = errnos
+        self._since = since
         self._next = tree.first
         self._waiting: list[int] = []
         """Chosen calls that run, or are inside one that does."""
@@ -79,6 +82,8 @@ class FailedCalls:
         return chains
 
     def _check(self, row: int) -> FailureChain | None:
+        if self._since and self._tree.row(row).ts < self._since:
+            return None
         flags = int(self._tree.columns.column("flags")[row - self._tree.first])
         if not flags & CallRowFlag.RETVAL or flags & CallRowFlag.NO_ENTRY:
             self.without_values += 1

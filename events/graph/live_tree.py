@@ -26,20 +26,17 @@ _LEAST: Final = 1 << 11
 class LiveTree:
     """Call tree that reads the rows of a store, starting with the oldest."""
 
-    def __init__(self, store: Store, ends: Mapping[str, EndRole], limit: int = LIMIT, since: int = 0) -> None:
-        """Take the roles of events by `group/name`, which are used if the tracer did not run.
-
-        `since`: sequence number of the first row that is read.
-        """
+    def __init__(self, store: Store, ends: Mapping[str, EndRole], limit: int = LIMIT) -> None:
+        """Take the roles of events by `group/name`, which are used if the tracer did not run."""
         self.traced = has_graph(store)
         """True if the calls come from the function_graph tracer."""
         self.ends = ends
         self.tree = CallTree(by_depth if self.traced else by_stack, limit)
-        self.skipped_events = 0 if since else store.evicted
+        self.skipped_events = store.evicted
         """Number of rows that the store dropped before they were processed."""
         self._store = store
         self._pairs = PairedEnds(store, ends)
-        self._at = max(since, store.first_seq)
+        self._at = store.first_seq
         self._last = -1
         """Time of the previous row."""
 

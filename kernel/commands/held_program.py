@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections import deque
 from collections.abc import Sequence
 from typing import Final, NamedTuple
@@ -35,6 +36,7 @@ _ENDING: Final = 6.0
 """Seconds for a command to be ended; the runner kills it after two."""
 _LAST: Final = 2.0
 """Seconds for the last output of a command that has ended."""
+_LOOK_EVERY: Final = 0.02
 _MOST_WAITING: Final = 4 << 20
 """Bytes of output that wait to be taken; the command is held up by more, as by any pipe that nobody reads."""
 _MOST_ON_TERMINAL: Final = 1 << 18
@@ -160,6 +162,13 @@ class HeldProgram:
         if not self._asked:
             self._asked = True
             self._request(runner.ASK_TIME)
+
+    def wait_for_time(self, seconds: float) -> None:
+        """Have `read_until` brought up to now; wait for that, or until the command has ended."""
+        self.ask_time()
+        end = time.monotonic() + seconds
+        while self._asked and time.monotonic() < end and not self._ended.wait(_LOOK_EVERY):
+            pass
 
     def send_signal(self, sign: int) -> None:
         """Send a signal to the command and its process group."""

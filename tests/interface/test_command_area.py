@@ -151,7 +151,7 @@ async def test_a_command_runs_while_calls_are_traced(running, arms):
         await until(lambda: sorted(found.limits) == [b""] * sessions + [str(pid).encode()] * sessions, pilot)
         # What was counted before is left out, and the table stands still.
         await until(lambda: "paused" in shown(app) and "the rows stand still at its last event" in shown(app), pilot)
-        assert view._since[0] is app.tracing.current_watch.store
+        assert view._since[0] is app.tracing.current_watch.store and view._since[1] > 0
         await pilot.press("space")
         await until(lambda: "paused" not in shown(app), pilot)
         await pilot.pause(PAUSE + 0.1)

@@ -90,11 +90,11 @@ class RequestedViews:
 
             self._bench.undo.add(told, take_back)
 
-    def leave_out_earlier(self) -> None:
-        """Show only what comes from now on, where rows are not in order of time; that can be undone."""
+    def leave_out_earlier(self, since: int) -> None:
+        """Show only what happens from a time of the kernel's clock on, where rows have no order of time."""
         view, watching = self._views.current, self._views.watch
         store = watching.store if watching is not None else None
-        if store is not None and (back := view.leave_out_earlier(store)) is not None:
+        if store is not None and (back := view.leave_out_earlier(store, since)) is not None:
             self._tick()
 
             def take_back() -> None:

@@ -90,8 +90,15 @@ class View(ABC):
         table.follower.stand()
         return True
 
-    def leave_out_earlier(self, store: Store) -> Callable[[], None] | None:  # noqa: ARG002 - most rows have a time
-        """Show nothing of the events before now; return what shows it again, None: the rows are in order of time."""
+    def leave_out_earlier(
+        self,
+        store: Store,  # noqa: ARG002 - most rows are in order of time
+        since: int,  # noqa: ARG002
+    ) -> Callable[[], None] | None:
+        """Show nothing of the events before a time, in nanoseconds of the kernel's clock; return what shows it again.
+
+        None: the rows are in order of time.
+        """
         return None
 
     @property

@@ -19,7 +19,7 @@ from textual.containers import Vertical
 from textual.message import Message
 from textual.timer import Timer
 
-from tui.live.command.last_events import LOOK_EVERY, MOST_LOOKS, LastEvents
+from tui.live.command.last_events import LOOK_EVERY, LastEvents
 from tui.live.command.output_feed import OutputFeed
 from tui.live.command.question import CommandQuestion
 from tui.present.ways_out import END_COMMAND, RUN_WITH_ALL, TO_COMMAND
@@ -59,7 +59,7 @@ class CommandArea(Vertical):
         bench: Workbench,
         to_rows: Callable[[], None],
         hold_rows: Callable[[], bool | None],
-        leave_out_earlier: Callable[[], None],
+        leave_out_earlier: Callable[[int], None],
     ) -> None:
         """Take the functions of the rows.
 
@@ -67,7 +67,7 @@ class CommandArea(Vertical):
             bench: the application.
             to_rows: gives the keyboard back to them.
             hold_rows: holds them; returns True if they were followed, None where rows are still to be shown.
-            leave_out_earlier: called before a command runs that is recorded alone.
+            leave_out_earlier: called before a command runs that is recorded alone, with the time there.
         """
         super().__init__()
         self.pane = TerminalPane(id="command-terminal")
@@ -147,7 +147,7 @@ class CommandArea(Vertical):
         except KernelError as error:
             self._then(partial(self._not_held, attempt, error.with_remedy))
         else:
-            if not self._then(partial(self._held, attempt, program, recorders, MOST_LOOKS)):
+            if not self._then(partial(self._held, attempt, program, recorders)):
                 program.close()  # the application ends
 
     def _then(self, act: Callable[[], None]) -> bool:
@@ -159,20 +159,14 @@ class CommandArea(Vertical):
         event.stop()
         event.act()
 
-    def _held(self, attempt: object, program: HeldProgram, recorders: Recorders, looks: int) -> None:
-        """Let the command run as soon as older events have their rows; one that was given up meanwhile ends.
-
-        `looks`: number of times that it may still wait for them.
-        """
-        if attempt is self._attempt and self._question.limits_tasks and not recorders.show_all() and looks:
-            self.set_timer(LOOK_EVERY, partial(self._held, attempt, program, recorders, looks - 1))
-            return
+    def _held(self, attempt: object, program: HeldProgram, recorders: Recorders) -> None:
+        """Let the command run; one that was given up meanwhile ends."""
         self._workers -= 1
         if attempt is not self._attempt:
             self._close(program, recorders)
             return
         if self._question.limits_tasks:
-            self._leave_out_earlier()
+            self._leave_out_earlier(program.read_until)
         self._attempt, self.program, self._recorders, self._kills_at = None, program, recorders, 0.0
         self.runs = True
         for note in recorders.notes_on_limits() if self._question.limits_tasks else ():

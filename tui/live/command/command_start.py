@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from kernel.commands.command_line import read_command_line
 from kernel.commands.held_program import HeldProgram, TerminalSize
@@ -12,6 +12,10 @@ from tui.live.command.recorders import Recorders
 if TYPE_CHECKING:
     from kernel.target import Target
     from widgets.terminal.command_dialog import CommandWanted
+
+
+_PATIENCE: Final = 5.0
+"""Seconds for a slow machine to tell its time."""
 
 
 class NotLimited(KernelError):
@@ -43,7 +47,7 @@ def hold_command(target: Target, recorders: Recorders, wanted: CommandWanted, si
     program = HeldProgram(target, read_command_line(wanted.line).words, size=TerminalSize(*size))
     try:
         recorders.limit((program.pid,) if wanted.limits_tasks else ())
-        recorders.read_all()  # what was recorded of others until the limit held comes before the command
+        program.wait_for_time(_PATIENCE)  # all that is recorded of others is older
     except KernelError as error:
         program.close()
         if wanted.limits_tasks and not isinstance(error, TargetLost):

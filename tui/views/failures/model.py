@@ -115,10 +115,10 @@ class FailureModel:
             limit: greatest number of calls in memory.
             has_unseen_calls: returns whether calls inside a function are not recorded, by its name without module.
             passing: events that pass the filter, of which a failed call has to have one; None: all do.
-            since: sequence number of the first event that is looked at.
+            since: time, in nanoseconds of the kernel's clock, from which on calls that begin are looked at.
         """
         self.store = store
-        self.live_tree = LiveTree(store, ends_of(watch.event_fields.plans, results=True), limit, since)
+        self.live_tree = LiveTree(store, ends_of(watch.event_fields.plans, results=True), limit)
         self.lines = GraphRowText(watch, store, names, call_text, traced=self.live_tree.traced)
         self.groups: dict[tuple[str, str], FailureGroup] = {}
         """By origin and error, in the order of their first failures."""
@@ -126,7 +126,7 @@ class FailureModel:
         self._has_unseen_calls = has_unseen_calls
         self.passing = passing
         chosen = None if is_chosen is None else (lambda function: is_chosen(self._name(function)))
-        self._failed = FailedCalls(self.live_tree.tree, self._error_return, chosen, errnos, self._given)
+        self._failed = FailedCalls(self.live_tree.tree, self._error_return, chosen, errnos, self._given, since)
 
     @property
     def checked(self) -> int:

@@ -51,7 +51,7 @@ class FailuresView(TableView):
         self._is_held = False
         """True while new failures are not shown."""
         self._since: tuple[Store | None, int] = (None, 0)
-        """Store, and sequence number of the first event in it that is looked at; None: all are."""
+        """Store, and the time from which on calls in it are looked at; None: all are."""
         self._model: FailureModel | None = None
         self._names: GraphNames | None = None
         self._watch: Watch | None = None
@@ -125,15 +125,15 @@ class FailuresView(TableView):
         self._is_held = True
         return True
 
-    def leave_out_earlier(self, store: Store) -> Callable[[], None] | None:
-        """Show only failures of calls from now on; return what shows the others again."""
+    def leave_out_earlier(self, store: Store, since: int) -> Callable[[], None] | None:
+        """Show only failures of calls that begin from a time on; return what shows the others again."""
         before = self._since
 
         def take_back() -> None:
             self._since = before
             self.forget()
 
-        self._since = (store, store.next_seq)
+        self._since = (store, since)
         self.forget()
         return take_back
 
