@@ -18,6 +18,7 @@ from events.store.outage_mark import task_text
 from events.text import join_values
 from kernel.errors import TargetLost
 from kernel.session.stack_triggers import records_stacks
+from kernel.watch.tasks.descriptor_names import DescriptorNames
 from probes.plans.instance_groups import with_group
 from probes.plans.plan import Plan, PlanColumn, PlannedEvent
 
@@ -52,6 +53,8 @@ class EventFields:
         self.group = ""
         """Group of our events in the store: that of the session whose events are read."""
         self._changing = threading.Lock()
+        self.descriptors = DescriptorNames(lambda: self.plans)
+        """Files of descriptors."""
 
     @property
     def plans(self) -> tuple[Plan, ...]:
@@ -124,8 +127,16 @@ class EventFields:
             if name in PROBE_FIELDS or (event, name) in self._frames:
                 continue
             column, namer = columns.get(name, _UNKNOWN), self.namer(record.boot)
-            values.append((name, value_text(value, fields.get(name), column, namer)))
+            text = value_text(value, fields.get(name), column, namer)
+            if column.naming and (file := self.descriptors.file(record, column, value)) is not None:
+                text = f"{text}<{file}>"
+            values.append((name, text))
         return values
+
+    def note(self, record: Record, field: str, value: Value) -> str:
+        """Return what is known of a value without certainty; empty: nothing."""
+        column = self._columns.get(exported_name(record.event), {}).get(field, _UNKNOWN)
+        return self.descriptors.note(record, column, value) if column.naming else ""
 
     def owners(self, event: str) -> Mapping[str, str]:
         """Return the structures that fields of an event were read from, by field: `file` of `file->f_pos`.
