@@ -85,6 +85,14 @@ class DescriptorIndex:
         self._read_to(record.seq)
         return self._tracker.opened(record.pid, fd, record.seq)
 
+    def may_show(self, text: str) -> bool:
+        """Return whether a text may stand in that of a descriptor with its file, `3</etc/passwd>`."""
+        if self.coverage.missing:
+            return False
+        self._read_to(self._store.next_seq - 1)
+        longest = max(text.lower().strip("0123456789abcdefx<").rstrip(">").split("<"), key=len)
+        return any(longest in name.lower() for name in self._tracker.names)
+
     def _has(self, record: Record, fd: int) -> bool:
         """Return whether an event is a row of this store, and a number may be a descriptor."""
         store = self._store
@@ -103,13 +111,13 @@ class DescriptorIndex:
         return bool(removed) and removed[0] <= ts
 
     def _read_to(self, row: int) -> None:
-        """Read the events up to a row."""
+        """Read the events up to a row, which exists, and some behind it."""
         store = self._store
         if self._at < store.first_seq:
             self._lose(store.first_seq, store.row(store.first_seq).ts if len(store) else 0)
             self._at = store.first_seq
         while self._at <= row:
-            stop = min(self._at + PIECE, row + 1)
+            stop = min(self._at + PIECE, store.next_seq)
             self._read(self._at, stop)
             self._at = stop
         if self._tracker.tables.facts > _MOST_FACTS:

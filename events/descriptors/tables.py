@@ -190,6 +190,12 @@ class Tables:
         if table.is_old or table.is_shared:
             self._removals.add(row, task, first, last)
 
+    def touch(self, row: int, task: int, fd: int) -> None:
+        """Note that a task begins to change a descriptor: what others know of it meanwhile may be of before."""
+        table = self.table(task, row)
+        if table.is_old or table.is_shared:
+            self._removals.add(row, task, fd, fd)
+
     def finish(self, row: int, task: int) -> None:
         """Note that a task does no system call any more that it began before."""
         self._removals.finish(row, task)

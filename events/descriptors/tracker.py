@@ -71,6 +71,8 @@ class Tracker:
         """
         self.tables = Tables()
         self.follows_exec = follows_exec
+        self.names: set[str] = set()
+        """Names of all files so far."""
         self._entries: dict[int, Entry] = {}
         """Call that each task is in."""
         self._inner: dict[int, Entry] = {}
@@ -216,6 +218,7 @@ class Tracker:
         if arguments.get("cmd", F_SETFD) in ((F_SETFD,) if call == "fcntl" else (F_SETFD, FIOCLEX, FIONCLEX)):
             fd = arguments.get("fd", -1)
             file = self.tables.current(row, task, fd, row)
+            self.tables.touch(row, task, fd)
             if file is not None:
                 self.tables.install(row, task, fd, file._replace(closes=None), row, replaces=True)
 
@@ -229,6 +232,8 @@ class Tracker:
         self._install(row, task, fd, file, entry.row)
 
     def _install(self, row: int, task: int, fd: int, file: OpenFile | None, since: int) -> None:
+        if file is not None:
+            self.names.add(file.name)
         self.tables.install(row, task, fd, file, since, replaces=False)
 
     def _path(self, row: int, task: int, entry: Entry) -> str | None:
@@ -260,10 +265,8 @@ class Tracker:
 
     def _copied(self, row: int, task: int, since: int, *, starts_program: bool = False) -> Table:
         """Return a copy of a task's table as far as it is known; `starts_program`: of what stays open then."""
-        table, source = Table(), self.tables.table(task, row)
-        if starts_program and (source.is_old or source.is_shared or not self.follows_exec):
-            return table
+        table = Table()
         for fd, file in self.tables.copy(row, task, since):
-            if not starts_program or file.closes is False:
+            if not starts_program or (self.follows_exec and file.closes is False):
                 table.slot(fd).set(row, file)
         return table

@@ -175,7 +175,8 @@ class EventFields:
             return NumberFormat(names=lambda address: namer.function(address, column.functions))
         if column.names:
             return NumberFormat(names=column.name_of)
-        return namer.reading(column.btf_type, column.is_retval, field, is_call=column.is_call, naming=column.naming)
+        number = namer.reading(column.btf_type, column.is_retval, field, is_call=column.is_call, naming=column.naming)
+        return self.descriptors.reading(column, number) if column.naming else number
 
     def named(self, fmt: EventFormat) -> tuple[str, ...]:
         """Return the fields in that line whose numbers may have names: enums, flags, errors, symbols."""
@@ -187,7 +188,9 @@ class EventFields:
         if field.kind in _WITHOUT_NAMES:
             return False
         reading = self.reading(fmt, field)
-        return reading.names is not None and not (reading.only_errors and field.width < _ERROR_BYTES)
+        return reading.beside is not None or (
+            reading.names is not None and not (reading.only_errors and field.width < _ERROR_BYTES)
+        )
 
     def numbers(self, fmt: EventFormat, field: Field) -> Mapping[str, int]:
         """Return the numbers of a field of an event by their names; empty: they have none."""

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from events.decode import Value
+from events.names.number_names import NumberFormat
 from events.record import Record
 from probes.functions.known_numbers import DESCRIPTORS
 from probes.plans.descriptor_sources import OPENING, descriptor_sources, event_orders
@@ -50,6 +51,15 @@ class DescriptorNames:
             return None
         return index.file(record, value)
 
+    def names(self, column: PlanColumn) -> bool:
+        """Return whether values of a column may have files."""
+        return column.naming in DESCRIPTORS and (index := self.index) is not None and not index.coverage.missing
+
+    def reading(self, column: PlanColumn, number: NumberFormat) -> NumberFormat:
+        """Return the format of a column's numbers, with files where they may have some."""
+        index = self.index
+        return number._replace(beside=index.may_show) if index is not None and self.names(column) else number
+
     def note(self, record: Record, column: PlanColumn, value: Value) -> str:
         """Return what is known of a descriptor without certainty; empty: nothing."""
         if column.naming not in DESCRIPTORS or type(value) is not int or (index := self.index) is None:
@@ -57,5 +67,9 @@ class DescriptorNames:
         if index.file(record, value) is not None or not (opened := index.opened(record, value)):
             return ""
         missing = index.coverage.missing
-        why = f"{', '.join(missing[:3])}{' …' if missing[3:] else ''} not recorded" if missing else "not certain"
+        why = (
+            f"{', '.join(missing[:3])}{' …' if missing[3:] else ''} not recorded"
+            if missing
+            else "closed since, or not certain"
+        )
         return f"last opened as {opened} ({why})"

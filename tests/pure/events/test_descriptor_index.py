@@ -16,7 +16,12 @@ from events.store.store import Store
 from tests.events_data import entry, event, page
 
 HEADER = HeaderPage("little")
-ENTER, LEAVE, OPEN, READ = "raw_syscalls/sys_enter", "raw_syscalls/sys_exit", "syscalls/sys_enter_openat", "x/read"
+ENTER, LEAVE, OPEN, READ = (
+    "raw_syscalls/sys_enter",
+    "raw_syscalls/sys_exit",
+    "syscalls/sys_enter_openat",
+    "syscalls/sys_enter_read",
+)
 TASK, EXEC = "task/task_newtask", "sched/sched_process_exec"
 COMMON = "\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n"
 FIELDS = {
