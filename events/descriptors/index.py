@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -22,7 +22,9 @@ from events.descriptors.tracker import Entry, Tracker
 from events.store.columns import PIECE
 
 if TYPE_CHECKING:
+    from events.decode import Value
     from events.record import Record
+    from events.store.columns import FormatTable
     from events.store.store import Store
 
 _SETTLING: Final = 100_000_000
@@ -64,14 +66,26 @@ class DescriptorIndex:
 
     def file(self, record: Record, fd: int) -> str | None:
         """Return the file of a descriptor of an event's task at that time; None: it is not certain."""
-        task, row, now = record.pid, record.seq, record.ts
         if self.coverage.missing or not self._has(record, fd):
             return None
+        return self._file(record.pid, fd, record.seq, record.ts, record.event)
+
+    def files(self, table: FormatTable, values: Sequence[int]) -> list[Value]:
+        """Return the file of the descriptor of each event of a table, or the number where that is not certain."""
+        path, rows = table.layout.format.path, zip(table.pids.tolist(), values, table.seqs.tolist(), strict=True)
+        found = [
+            self._file(task, fd, row, ts, path) if fd >= 0 else None
+            for (task, fd, row), ts in zip(rows, table.stamps.tolist(), strict=True)
+        ]
+        return [fd if name is None else name for fd, name in zip(values, found, strict=True)]
+
+    def _file(self, task: int, fd: int, row: int, now: int, path: str) -> str | None:
+        """Return the file of a task's descriptor at a row, which is of a time and an event's path."""
         self._read_to(row)
         if not bisect_left(self._turns, row + 1) % 2:
             return None
         found = self._tracker.file(task, fd, row)
-        if found is None or (found.by_function and not self._trusts_functions(record.event)):
+        if found is None or (found.by_function and not self._trusts_functions(path)):
             return None
         at = bisect_left(self._rows, row) - 1
         if at < 0 or self._store.loss_spans.may_lack_ends(self._stamps[at], now) or self._is_removed(now):

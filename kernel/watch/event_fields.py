@@ -23,6 +23,7 @@ from probes.plans.instance_groups import with_group
 from probes.plans.plan import Plan, PlanColumn, PlannedEvent
 
 if TYPE_CHECKING:
+    from events.store.columns import FormatTable
     from kernel.session.armed import Armed
 
 _UNKNOWN = PlanColumn("", "")
@@ -137,6 +138,11 @@ class EventFields:
         """Return what is known of a value without certainty; empty: nothing."""
         column = self._columns.get(exported_name(record.event), {}).get(field, _UNKNOWN)
         return self.descriptors.note(record, column, value) if column.naming else ""
+
+    def files_of(self, table: FormatTable, field: Field) -> list[Value] | None:
+        """Return the files of descriptors; see `events.store.store.FileSource`."""
+        columns = self._columns.get(exported_name(table.layout.format.path), {})
+        return self.descriptors.files(table, field, columns.get(field.name, _UNKNOWN))
 
     def owners(self, event: str) -> Mapping[str, str]:
         """Return the structures that fields of an event were read from, by field: `file` of `file->f_pos`.

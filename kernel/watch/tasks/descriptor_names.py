@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from events.decode import Value
+from events.format import Field
 from events.names.number_names import NumberFormat
 from events.record import Record
 from probes.functions.known_numbers import DESCRIPTORS
@@ -14,6 +15,7 @@ from probes.plans.plan import Plan, PlanColumn
 
 if TYPE_CHECKING:
     from events.descriptors.index import DescriptorIndex
+    from events.store.columns import FormatTable
     from events.store.store import Store
 
 
@@ -59,6 +61,12 @@ class DescriptorNames:
         """Return the format of a column's numbers, with files where they may have some."""
         index = self.index
         return number._replace(beside=index.may_show) if index is not None and self.names(column) else number
+
+    def files(self, table: FormatTable, field: Field, column: PlanColumn) -> list[Value] | None:
+        """Return the file or number of each value of a field; None: its values have no files."""
+        if (index := self.index) is None or not self.names(column):
+            return None
+        return index.files(table, table.column(field).values.tolist())
 
     def note(self, record: Record, column: PlanColumn, value: Value) -> str:
         """Return what is known of a descriptor without certainty; empty: nothing."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from events.aggregates.aggregate import Aggregate
+from events.aggregates.event_columns import EventColumns
+from events.aggregates.request import AggregateRequest
 from events.export.source import name_of
 from events.names.value_names import Namer
 from events.search.text_match import TextMatch
@@ -91,3 +94,18 @@ def test_a_record_of_another_store_has_no_names() -> None:
     fields = known(trace)
     record = trace.store.record(row)
     assert dict(fields.values(type(record)(**{**record.__dict__, "ts": record.ts + 1})))["fd"] == "3"
+
+
+def test_events_are_grouped_by_file() -> None:
+    trace, _ = opened()
+    trace.open(5, "/etc/passwd", 7)
+    trace.add(READ, 5, 7)
+    fields, store = known(trace), trace.store
+    store.files_of = fields.files_of
+    request = AggregateRequest(("fd",))
+    counted = Aggregate(store, request, lambda _: EventColumns(), only=(READ,))
+    while counted.backlog:
+        counted.tick()
+    keys = {one: counted.keys_of(one) for one in range(len(counted.groups))}
+    found = {key[0].value: int(counted.groups.counts[one]) for one, key in keys.items() if key}
+    assert found == {"/etc/passwd": 2, 3: 1}
