@@ -71,12 +71,10 @@ class Trace:
         self.ts = 1000
         self.index = DescriptorIndex(self.store, Known(sources, ORDERS), "x86_64")
 
-    def add(self, path: str, pid: int, *values: int | bytes, lost: bool = False) -> int:
+    def add(self, path: str, pid: int, *values: int | bytes) -> int:
         data = b"".join(one if isinstance(one, bytes) else struct.pack("<q", one) for one in values)
         self.ts += 1000
-        made = page(self.ts, event(entry(IDS[path], pid, data), 0), HEADER, lost=3 if lost else None)
-        if lost:
-            made = page(self.ts, event(entry(IDS[path], pid, data), 0), HEADER, flags=3 << 30, lost=3)
+        made = page(self.ts, event(entry(IDS[path], pid, data), 0), HEADER)
         self.store.feed(Batch((Chunk(0, made),), True))
         self.store.flush()
         return self.store.next_seq - 1
@@ -90,8 +88,8 @@ class Trace:
         self.add(ENTER, pid, OPENAT, folder, 0, 0, 0, 0, 0)
         self.add(LEAVE, pid, OPENAT, fd)
 
-    def file(self, pid: int, fd: int, *, lost: bool = False) -> str | None:
-        return self.index.file(self.store.record(self.add(READ, pid, fd, lost=lost)), fd)
+    def file(self, pid: int, fd: int) -> str | None:
+        return self.index.file(self.store.record(self.add(READ, pid, fd)), fd)
 
     def opened(self, pid: int, fd: int) -> str:
         return self.index.opened(self.store.record(self.add(READ, pid, fd)), fd)
