@@ -52,7 +52,7 @@ def _source(plan: Plan, event: PlannedEvent, order: int) -> Source | None:
     is_filtered = bool(event.filter)
     attached = event.line.split()[1] if event.line[:2] == "e:" and len(event.line.split()) > 1 else event.path
     if (role := _ROLES.get(attached)) is not None:
-        fields = {column.label: column.name for column in event.columns}
+        fields = {column.label.removeprefix("$"): column.name for column in event.columns}
         return Source(role, order, "", fields, (), is_filtered)
     if (call := _CALL.fullmatch(attached)) is not None:
         at_exit, name = call[1] == "exit", call[2]
@@ -66,7 +66,7 @@ def _source(plan: Plan, event: PlannedEvent, order: int) -> Source | None:
 
 def _of_call(event: PlannedEvent, role: Role, order: int, call: str, is_filtered: bool) -> Source:
     returned = next((column.name for column in event.columns if column.is_retval), "")
-    fields = {column.label.removeprefix("how->"): column.name for column in event.columns}
+    fields = {column.label.removeprefix("how->").removeprefix("$"): column.name for column in event.columns}
     fields |= dict.fromkeys(("ret",) if returned else (), returned)
     wanted = PATHS.get(call, "filename")
     paths = tuple(

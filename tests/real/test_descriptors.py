@@ -60,7 +60,7 @@ SPECS = (
 )
 OPENS = {
     "on syscalls/sys_enter_openat": "7.2",
-    "e syscalls.sys_enter_openat filename=+0($filename):ustring dfd flags": "6.12",
+    "e syscalls.sys_enter_openat filename=+0($filename):ustring $dfd $flags": "6.12",
     "f do_sys_openat2%both dfd filename:ustring how->flags $retval": "7.2",
 }
 
