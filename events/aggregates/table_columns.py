@@ -26,7 +26,7 @@ from events.format import Field
 from events.record import Record
 from events.stacks.stack import KERNEL_STACKS, recorded_stack
 from events.store.columns import FormatTable, is_number
-from events.summary.keys import KeyColumns, field_keys, keys_from_numbers, number_from_key
+from events.summary.keys import KeyColumns, field_keys, keys_from_numbers, number_from_key, value_keys
 
 if TYPE_CHECKING:
     from events.store.store import Store
@@ -59,6 +59,8 @@ def key_column(source: KeySource, table: FormatTable, store: Store) -> tuple[Key
         return KeyColumns((-errors).astype(np.uint64)), missing
     if is_number(field):
         values, missing = table.column(field)
+        if (files := store.files_of(table, field)) is not None:
+            return value_keys(files), missing
         return KeyColumns(keys_from_numbers(values)), missing
     return field_keys(table, field), None
 

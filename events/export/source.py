@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -22,6 +23,8 @@ from events.text import UNNAMED
 
 NAME = ".name"
 """End of the name of a column with the names of a field's numbers."""
+_WITH_FILE = re.compile(r"(?:[0-9]+|0x[0-9a-f]+)<(.*)>", re.DOTALL)
+"""Displayed text of a descriptor with its file."""
 _FUNCTION = "__probe_func"
 """Field with the address of the function that returned."""
 
@@ -94,11 +97,13 @@ def is_name(value: Value | float, text: str) -> bool:
 
 
 def name_of(value: Value | float, text: str) -> str | None:
-    """Return the name of a value for a column beside that of its number, of a system call without that; None: its
-    displayed text is no name.
+    """Return the name of a value for a column beside that of its number, of a system call or descriptor without that;
+    None: its displayed text is no name.
     """
     if not is_name(value, text):
         return None
+    if (file := _WITH_FILE.fullmatch(text)) is not None and isinstance(value, int):
+        return file[1]
     return text.removeprefix(f"{value} ") if isinstance(value, int) else text
 
 

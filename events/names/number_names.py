@@ -27,6 +27,9 @@ class NumberFormat(NamedTuple):
     """True if only -4095 to -1 can have a name."""
     lowest: int = 0
     """Smallest number that can have a name, read as unsigned."""
+    beside: Callable[[str], bool] | None = None
+    """Function that returns whether a text may stand in one that a number has behind it, which depends on the event;
+    None: there is none."""
 
 
 class NamedNumber(NamedTuple):

@@ -154,7 +154,8 @@ class Namer:
             number = bool(value) if is_bool else value
             return self.text(number, column, is_retval, field, is_call=is_call, naming=naming)
 
-        if is_call or is_bool or naming or field.naming or kind in ("bool", "enum", "function") or is_address(field):
+        is_named = self._named(field, naming) is not None
+        if is_call or is_bool or is_named or kind in ("bool", "enum", "function") or is_address(field):
             return NumberFormat(_is_hex(kind, field), text)
         if _points_to_object(kind, field):
             lowest = symbols.lowest if (symbols := self._symbols()) else HIGHEST

@@ -112,7 +112,7 @@ class TextMatch:
     def _is_digits(self, fmt: EventFormat, field: Field) -> bool:
         """Return whether a field is displayed as a number or an error name, neither of which has blanks."""
         reading = self._style.reading(fmt, field)
-        return is_number(field) and (reading.names is None or reading.only_errors)
+        return is_number(field) and reading.beside is None and (reading.names is None or reading.only_errors)
 
     def _match_gap(self, table: FormatTable, field: Field | None, gap: int, pattern: NumberPattern) -> Mask:
         if gap == _TASK:
@@ -124,6 +124,8 @@ class TextMatch:
             return decimal(table.pids, pattern) if digits else np.zeros(len(table), np.bool_)
         if is_number(field):
             reading = self._style.reading(table.layout.format, field)
+            if reading.beside is not None and reading.beside(pattern.text):
+                return np.ones(len(table), np.bool_)
             if reading.names is None and pattern.text not in FAULT and not HEX.fullmatch(pattern.text.lstrip("-")):
                 return np.zeros(len(table), np.bool_)
             values, missing = table.column(field)

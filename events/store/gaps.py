@@ -107,6 +107,8 @@ class LossSpans:
         """Spans in which events were lost, in the kernel or in transit."""
         self.changes = Gaps()
         """Spans in which probes were removed or changed: ends of their calls are missing, but no other events."""
+        self.removals: list[int] = []
+        """Times at which probes were taken away, or did not record for a while."""
 
     def may_lack_ends(self, start: int, end: int) -> bool:
         """Return whether ends of calls may be missing from `start` to `end`."""

@@ -97,6 +97,8 @@ class Inflow:
             self.loss_spans.changes.add(self._merger.latest + 1, self._merger.latest + 1)
         elif batch.after_gap and not batch.chunks:
             self.loss_spans.gaps.add(self._merger.latest + 1, self._merger.latest + 1)
+            if self._merger.latest >= 0:
+                self.loss_spans.removals.append(self._merger.latest + 1)
         elif batch.after_gap and self._gap_start is None:
             self._gap_start = self._merger.latest + 1
         if self._gap_start is not None and ends:

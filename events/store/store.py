@@ -19,13 +19,13 @@ from numpy.typing import NDArray
 
 from events.batch import Batch
 from events.clocks.boots import ID_BITS, ID_MASK, Boots, task_key
-from events.decode import Decoder
-from events.format import EventFormat
+from events.decode import Decoder, Value
+from events.format import EventFormat, Field
 from events.losses import RingLosses
 from events.record import Record
 from events.store.blocks import Blocks
 from events.store.cgroups import CGROUP_EVENTS, Cgroups
-from events.store.columns import PIECE, Columns
+from events.store.columns import PIECE, Columns, FormatTable
 from events.store.inflow import Inflow
 from events.store.rates import Rates
 from events.store.row_columns import RowColumns
@@ -35,6 +35,14 @@ from events.text import UNNAMED, parse_line
 _Number = TypeVar("_Number", int, float)
 _MOST_UNNAMED = 1 << 12
 """Thread ids whose names are requested at a time."""
+
+
+FileSource = Callable[[FormatTable, Field], "list[Value] | None"]
+"""Function that returns for a field of events the file of each descriptor, or its number; None: it has no files."""
+
+
+def _no_files(table: FormatTable, field: Field) -> None:  # noqa: ARG001 - as `Store.files_of` is called
+    return None
 
 
 class EventRow(NamedTuple):
@@ -85,6 +93,8 @@ class Store:
         """Row before which `request_names` has looked."""
         self.cgroups = Cgroups()
         """Cgroups of the tasks over time."""
+        self.files_of: FileSource = _no_files
+        """Source of the files of descriptors."""
         self.missed_calls: Mapping[str, int | None] = {}
         """Calls missed by each probe, by `group/event`, as last read; None: the kernel does not count them."""
         self.clock_resets: tuple[int, ...] = ()

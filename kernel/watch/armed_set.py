@@ -27,6 +27,7 @@ from kernel.watch.event_fields import EventFields
 from kernel.watch.loss_ledger import LossLedger
 from kernel.watch.session_queue import SessionQueue
 from probes.command import Armable, UserProbe, short_subject
+from probes.plans.descriptor_sources import tells_of_descriptors
 from probes.plans.places_of_boot import with_lines_of
 from probes.plans.plan import Plan, PlannedEvent
 from probes.probe import Probe, ProbeKind
@@ -218,7 +219,9 @@ class ArmedSet:
                 return []
             failures = self._queue.session.probes.disarm(armed)
             self._queue.drain(self._queue.session)
-            if any(event.frame for event in armed.plan.events):
+            if tells_of_descriptors(armed.plan):
+                self._queue.entries.append(_GAP)
+            elif any(event.frame for event in armed.plan.events):
                 # It may come back under the same name: a call of then must not be paired with one of now.
                 self._queue.entries.append(_PROBE_CHANGED)
         self._queue.on_data()
@@ -235,7 +238,10 @@ class ArmedSet:
             if session is None:
                 return []
             counted = session.probes.mode(armed) is Mode.COUNT
-            if mode is Mode.RECORD and any(event.frame for event in armed.plan.events):
+            if tells_of_descriptors(armed.plan):
+                self._queue.drain(session)
+                self._queue.entries.append(_GAP)
+            elif mode is Mode.RECORD and any(event.frame for event in armed.plan.events):
                 # An entry of before must not be paired with an exit of now. Where calls were followed meanwhile
                 # (counted, or by triggers), exits of calls will come whose entries were not recorded.
                 self._queue.drain(session)
@@ -288,7 +294,9 @@ class ArmedSet:
             ]
             self._read_all(session)  # what passed the filter of before comes before the mark
             changed = session.probes.change_filters(armed, replace(armed.plan, probe=wanted, events=tuple(events)))
-            if any(event.frame for event in changed.plan.events):
+            if tells_of_descriptors(changed.plan):
+                self._queue.entries.append(_GAP)
+            elif any(event.frame for event in changed.plan.events):
                 # An entry that passed one filter must not be paired with an exit that passed the other.
                 self._queue.entries.append(_PROBE_CHANGED)
             self._queue.entries.append(changed)  # a recording that is being written has to know its plan

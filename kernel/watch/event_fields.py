@@ -18,10 +18,12 @@ from events.store.outage_mark import task_text
 from events.text import join_values
 from kernel.errors import TargetLost
 from kernel.session.stack_triggers import records_stacks
+from kernel.watch.tasks.descriptor_names import DescriptorNames
 from probes.plans.instance_groups import with_group
 from probes.plans.plan import Plan, PlanColumn, PlannedEvent
 
 if TYPE_CHECKING:
+    from events.store.columns import FormatTable
     from kernel.session.armed import Armed
 
 _UNKNOWN = PlanColumn("", "")
@@ -52,6 +54,8 @@ class EventFields:
         self.group = ""
         """Group of our events in the store: that of the session whose events are read."""
         self._changing = threading.Lock()
+        self.descriptors = DescriptorNames(lambda: self.plans)
+        """Files of descriptors."""
 
     @property
     def plans(self) -> tuple[Plan, ...]:
@@ -124,8 +128,21 @@ class EventFields:
             if name in PROBE_FIELDS or (event, name) in self._frames:
                 continue
             column, namer = columns.get(name, _UNKNOWN), self.namer(record.boot)
-            values.append((name, value_text(value, fields.get(name), column, namer)))
+            text = value_text(value, fields.get(name), column, namer)
+            if column.naming and (file := self.descriptors.file(record, column, value)) is not None:
+                text = f"{text}<{file}>"
+            values.append((name, text))
         return values
+
+    def note(self, record: Record, field: str, value: Value) -> str:
+        """Return what is known of a value without certainty; empty: nothing."""
+        column = self._columns.get(exported_name(record.event), {}).get(field, _UNKNOWN)
+        return self.descriptors.note(record, column, value) if column.naming else ""
+
+    def files_of(self, table: FormatTable, field: Field) -> list[Value] | None:
+        """Return the files of descriptors; see `events.store.store.FileSource`."""
+        columns = self._columns.get(exported_name(table.layout.format.path), {})
+        return self.descriptors.files(table, field, columns.get(field.name, _UNKNOWN))
 
     def owners(self, event: str) -> Mapping[str, str]:
         """Return the structures that fields of an event were read from, by field: `file` of `file->f_pos`.
@@ -164,7 +181,8 @@ class EventFields:
             return NumberFormat(names=lambda address: namer.function(address, column.functions))
         if column.names:
             return NumberFormat(names=column.name_of)
-        return namer.reading(column.btf_type, column.is_retval, field, is_call=column.is_call, naming=column.naming)
+        number = namer.reading(column.btf_type, column.is_retval, field, is_call=column.is_call, naming=column.naming)
+        return self.descriptors.reading(column, number) if column.naming else number
 
     def named(self, fmt: EventFormat) -> tuple[str, ...]:
         """Return the fields in that line whose numbers may have names: enums, flags, errors, symbols."""
@@ -176,7 +194,9 @@ class EventFields:
         if field.kind in _WITHOUT_NAMES:
             return False
         reading = self.reading(fmt, field)
-        return reading.names is not None and not (reading.only_errors and field.width < _ERROR_BYTES)
+        return reading.beside is not None or (
+            reading.names is not None and not (reading.only_errors and field.width < _ERROR_BYTES)
+        )
 
     def numbers(self, fmt: EventFormat, field: Field) -> Mapping[str, int]:
         """Return the numbers of a field of an event by their names; empty: they have none."""

@@ -108,6 +108,8 @@ class WatchIntake:
         store.expect_stacks(self._known.with_stacks)
         store.cgroups = Cgroups(self.cgroups.recorded, self._bounds.tasks, self._bounds.moves)
         self.store = store
+        store.files_of = self._known.files_of
+        self._known.descriptors.use(store, self._info.facts.machine)
 
     def tick(self, budget: float = 1.0) -> int:
         """Move what has come into the store; gives the number of new rows.

@@ -24,6 +24,31 @@ def _by_place(sets: Mapping[str, str]) -> Mapping[str, str]:
     return {place: name for name, places in sets.items() for place in places.split()}
 
 
+DESCRIPTOR = "descriptor"
+"""Naming of a file descriptor, which is named by its file (`events.descriptors.index`), not by a constant."""
+DESCRIPTORS = (DESCRIPTOR, "directory")
+"""Namings of numbers that are descriptors, or may be."""
+_DESCRIPTOR_CALLS = {
+    "fd": "read write pread64 pwrite64 readv writev preadv pwritev preadv2 pwritev2 close lseek fstat "
+    "newfstat fcntl ioctl mmap getdents getdents64 fsync fdatasync ftruncate fallocate fadvise64 "
+    "readahead flock fchdir fchmod fchown fstatfs syncfs sync_file_range vmsplice epoll_ctl connect "
+    "bind listen accept accept4 sendto recvfrom sendmsg recvmsg sendmmsg recvmmsg shutdown getsockname "
+    "getpeername setsockopt getsockopt fgetxattr fsetxattr flistxattr fremovexattr inotify_add_watch "
+    "inotify_rm_watch finit_module execveat",
+    "fildes": "dup",
+    "oldfd": "dup2 dup3",
+    "newfd": "dup2 dup3",
+    "out_fd": "sendfile64 sendfile",
+    "in_fd": "sendfile64 sendfile",
+    "fd_in": "copy_file_range splice",
+    "fd_out": "copy_file_range splice",
+    "fdin": "tee",
+    "fdout": "tee",
+    "epfd": "epoll_ctl epoll_wait epoll_pwait epoll_pwait2",
+    "ufd": "timerfd_settime timerfd_gettime",
+}
+"""System calls by their parameter that is a file descriptor."""
+
 _CALLS = _by_place(
     {
         "open": "open.flags openat.flags open_by_handle_at.flags mq_open.oflag pipe2.flags dup3.flags",
@@ -172,8 +197,11 @@ def call_argument(call: str, parameter: str, types: str = "") -> str:
         parameter: `flags`.
         types: its type of C, as a format file has it: `umode_t`.
     """
-    found = _CALLS.get(f"{call}.{parameter}", "")
-    return found or _TYPEDEFS.get(types.removeprefix("const "), "") or _parameter(call, parameter, types)
+    return (
+        _of_call(call, parameter)
+        or _TYPEDEFS.get(types.removeprefix("const "), "")
+        or _parameter(call, parameter, types)
+    )
 
 
 def event_field(name: str, types: str) -> str:
@@ -186,14 +214,22 @@ def event_field(name: str, types: str) -> str:
     return _TYPEDEFS.get(types.removeprefix("const "), "") or _parameter("", name, types)
 
 
+def _of_call(call: str, parameter: str) -> str:
+    is_descriptor = call in _DESCRIPTOR_CALLS.get(parameter, "").split()
+    return _CALLS.get(f"{call}.{parameter}", "") or (DESCRIPTOR if is_descriptor else "")
+
+
 def function_parameter(btf: Btf, function: str, parameter: str, type_id: int) -> str:
     """Return the set of constants of a function's parameter; empty: its numbers have no names."""
     if not _is_number(btf, type_id):
         return ""
     call = _OF_CALL.fullmatch(function)
     name = _VARIANTS.get(call[1], call[1]) if call else ""
-    found = _CALLS.get(f"{name}.{parameter}", "") if name else ""
-    return found or typedef(btf, type_id) or _parameter(function, parameter, stripped(btf, type_id).name)
+    return (
+        _of_call(name, parameter)
+        or typedef(btf, type_id)
+        or _parameter(function, parameter, stripped(btf, type_id).name)
+    )
 
 
 def member(btf: Btf, struct: str, name: str, type_id: int) -> str:

@@ -204,8 +204,10 @@ def detail_of(watch: Watch, record: Record, call: tuple[DetailField, ...] = ()) 
         ):
             number = hex(one.value)
         # An address has only one form, and the name of a system call already has its number behind it.
-        alone = number in (value, "") or value.startswith(("0x", f"{number} "))
+        alone = number in (value, "") or value.startswith(("0x", f"{number} ", f"{number}<"))
         both = context.get(field.name) or (value if alone else f"{value}  ({number})")
+        if note := watch.event_fields.note(record, field.name, one.value):
+            both = f"{both}  {note}"
         rows.append(DetailField(field.name, both, field.type, field.offset, len(one.raw), one.data))
     captured, of_probe, common = ([row for row in rows if rank_of(row.name) == rank] for rank in range(3))
     known = (*_day_row(watch, record), *_cgroup_row(watch, record))

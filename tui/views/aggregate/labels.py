@@ -113,6 +113,8 @@ class KeyLabels:
             if source.fmt is None:
                 return ""
             if source.kind is KeyKind.FIELD and source.field is not None:
+                if isinstance(value, str) and is_number(source.field):
+                    return ""  # the file of a descriptor, whose number changes
                 return self._names(source.path, source.field.name, source.fmt.boot).clause(value)
             return self._property_clause(key, own)
         except ValueError:  # a text with both kinds of quotes
