@@ -1,4 +1,4 @@
-"""The recording that tests look at in place of the one that ships: the same kernel, and events that stay as they are."""
+"""The recording that tests look at in place of the one that ships: of the same kernel, with events that stay."""
 
 from __future__ import annotations
 

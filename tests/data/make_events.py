@@ -1,4 +1,4 @@
-"""Makes events-7.2.pwr of a recording that shipped once: its events, without the facts, types and symbols of the kernel.
+"""Makes events-7.2.pwr of a recording that shipped once: its events, without facts, types and symbols.
 
 python -m tests.data.make_events FILE.pwr
 """

@@ -1,4 +1,4 @@
-"""Makes tui/default.pwr, the recording that ships: events of probes and presets, of a known workload on a real kernel.
+"""Makes tui/default.pwr, the recording that ships: probes and presets, and a known workload, on a real kernel.
 
 python -m tests.data.make_shipped [FILE]
 """

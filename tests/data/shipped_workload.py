@@ -1,4 +1,4 @@
-"""Calls whose truth is known, for the recording that ships; runs in a guest, one stage for each line that it reads."""
+"""Calls whose truth is known, for the recording that ships; runs in a guest, a stage for each line that it reads."""
 
 import os
 import signal
