@@ -313,18 +313,9 @@ ON_RECORDING = {
     "disarm_all": ("Take all away", "Take all probes away, whose rows stay; u brings them back."),
     "take_back": ("Take back", "Take back what was cleared, taken away or filtered last."),
     "quit": ("Quit", "Quit."),
-    "LiveScreen": (
-        "Events of a recording",
-        "Lost: overwritten in the kernel. Missed: the probe did not run. Dropped: by probewright. "
-        "Unread: damaged, or of no known format.",
-    ),
     "follow": ("Hold", "Stay at the rows that are shown, or go to the last one."),
-    "last": ("Last", "To the last row"),
-    "act('follow')": ("Hold", "Hold the picture, or go to its end"),
-    "act('all')": ("All", "Show all of the time"),
-    "act('end')": ("Newest", "To the newest"),
 }
-"""Labels and help of actions, titles and notes of screens on a recording: nothing is armed, nothing new comes."""
+"""Labels and help of actions on a recording, in footers and the palette: nothing is armed there."""
 
 WHY_NOT = {
     "reconnect": "F7: no connection to another machine is lost or silent, so there is nothing to reconnect",

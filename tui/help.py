@@ -6,7 +6,6 @@ Written here are only headings and a few sentences; the tables of keys in `docs/
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Final, NamedTuple
 
 from textual import actions
@@ -60,8 +59,7 @@ SCREENS: Final = {
         "Each call returned the error to the one above it; the one marked first returned it first.",
     ),
     "ContentsScreen": ScreenNote(
-        "What is recorded",
-        "The kernel, the time, the probes with their fields and filters, the events of each, losses.",
+        "What is recorded", "The kernel, the time, the probes with their fields and filters, events of each, losses."
     ),
     "LossScreen": ScreenNote("Losses", "Lost events by CPU and by probe, with remedies."),
     "CommandDialog": ScreenNote(
@@ -110,17 +108,16 @@ SCREENS: Final = {
 EVERYWHERE: Final = "In a dialog only F1 and ctrl+q work; esc closes it."
 """Note on the application's keys: a dialog blocks most of them."""
 
-FOLLOWING: Final = "following, paused"
-CLICKS: Final[tuple[tuple[str, str], ...]] = (
+CLICKS: Final = (
     ("a key at the foot", "does what the key does"),
     (
         "a row",
-        "puts the cursor on it; a second click takes it, as Enter does; on a field it only ticks",
+        "puts the cursor on it; a second click takes it, as Enter does; on a field it ticks, and arms nothing",
     ),
     ("a host", "shows its state below the table; a second click shows all that is known of it"),
     ("a button, a line to type in", "gives that answer; puts the cursor there"),
     ("the name of a view", "shows that view"),
-    (FOLLOWING, "holds the picture, or follows"),
+    ("following, paused", "holds the picture, or follows"),
     ("the target, a loss", "chooses another target; shows losses with remedies, each of which can be clicked"),
     ("the title of a column", "sorts by it; again: reversed (▲ ▼ show it); a third one restores the order before"),
     ("▸ ▾ [ ]", "opens or closes a structure, folds or unfolds a call; ticks a field"),
@@ -175,10 +172,8 @@ def help_of(screen: Screen[object]) -> list[HelpSection]:
     """Return the help: purpose of the screen, keys of the focused widget, of the screen, of the rest, and of
     everywhere.
     """
-    words_of = getattr(screen.app, "words_of", lambda _, *words: words)
-    title, intro = words_of(type(screen).__name__, *note_on(type(screen)))
-    offers = getattr(screen.app, "offers", lambda _: True)
-    found = {kind: [one for one in bound if offers(one.action)] for kind, bound in reachable(screen).items()}
+    title, intro = note_on(type(screen))
+    found = reachable(screen)
     # A dialog has the keys of its own class and of its base classes; they are one section.
     own_bindings = [item for kind in type(screen).__mro__ for item in found.pop(kind, ())]
     named = {kind.__name__: bound for kind, bound in found.items() if kind.__name__ in PANES}
@@ -194,19 +189,10 @@ def help_of(screen: Screen[object]) -> list[HelpSection]:
             section("Anywhere on this screen", own_bindings),
             *others,
             *_without_effect(screen),
-            section("With the mouse", (), " ".join(f"A click on {what} {does}." for what, does in _clicks(screen))),
-            section(
-                "Everywhere", [_worded(screen, one) for one in Binding.make_bindings(bindings("app"))], EVERYWHERE
-            ),
+            section("With the mouse", (), " ".join(f"A click on {what} {does}." for what, does in CLICKS)),
+            section("Everywhere", bindings("app"), EVERYWHERE),
         ]
     return [item for item in sections if item.keys or item.intro]
-
-
-def _clicks(screen: Screen[object]) -> Iterator[tuple[str, str]]:
-    """Yield the places that answer to a click on the target that is open: a recording is followed no more."""
-    offers = getattr(screen.app, "offers", None)
-    is_recording = offers is not None and not offers("record")
-    return (one for one in CLICKS if not is_recording or one[0] != FOLLOWING)
 
 
 def _without_effect(screen: Screen[object]) -> Iterator[HelpSection]:
@@ -244,16 +230,7 @@ def reachable(screen: Screen[object]) -> dict[type, list[Binding]]:
     for start in (*screen.focus_chain, *waiting, screen):
         for kind, binding in _effective(start):
             found.setdefault(kind, {}).setdefault(binding.key, binding)
-    return {kind: [_worded(screen, binding) for binding in bound.values()] for kind, bound in found.items()}
-
-
-def _worded(screen: Screen[object], binding: Binding) -> Binding:
-    """Return a binding with the words that it has on the target that is open."""
-    words_of = getattr(screen.app, "words_of", None)
-    if words_of is None:
-        return binding
-    label, text = words_of(binding.action, binding.description, binding.tooltip)
-    return replace(binding, description=label, tooltip=text)
+    return {kind: list(bound.values()) for kind, bound in found.items()}
 
 
 def chain(start: DOMNode) -> Iterator[tuple[DOMNode, type, Binding]]:

@@ -332,7 +332,7 @@ class Probewright(App[None]):
         return target is None or target.is_kernel or parse(action)[1] not in KERNEL_ACTIONS
 
     def words_of(self, action: str, label: str, help_text: str = "") -> tuple[str, str]:
-        """Return label and help of an action, or title and note of a screen, on the target that is open."""
+        """Return label and help of an action on the target that is open, for footers and the palette."""
         target = self.planner.info.target if self.planner is not None else None
         if target is None or target.is_kernel:
             return label, help_text

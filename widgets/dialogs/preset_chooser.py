@@ -58,7 +58,7 @@ class PresetCheck:
 
 
 _LEAST_REASON = 21
-"""Columns that a reason gets of a row where a third of it is as wide: `not in this recording`."""
+"""Columns that a reason gets of a row that has twice as many: `not in this recording`."""
 
 
 class _Rows:
@@ -82,7 +82,7 @@ class _Rows:
         own = f"  [{one.origin}]" if one.origin != "shipped" else ""
         room = max(0, columns - named - 4 - width(own))
         reason = safe(checked.in_list or checked.verdict) if checked is not None and refused else ""
-        kept = min(width(reason), _LEAST_REASON) + 2 if reason and room >= 3 * _LEAST_REASON else 0
+        kept = min(width(reason), _LEAST_REASON) + 2 if reason and room >= 2 * _LEAST_REASON else 0
         asked = cut(safe(asked), room - kept)
         yield Piece(f"  {asked}", ("dim" if refused else "") if one.preset else "bad")
         yield Piece(own, "dim")
