@@ -12,8 +12,10 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from kernel.connection import open_target
 from kernel.lab import cache
 from tests import schedule
+from tests.events_recording import write_events_recording
 from tui.cli.console import once, waiting
 
 pytest_plugins = ["tests.second_try", "tests.lab_kernels"]
@@ -33,6 +35,10 @@ def pytest_configure(config: pytest.Config) -> None:
     if not hasattr(config, "workerinput"):
         config.stash[_RUN_FOLDER] = folder = cache.run_folder()
         config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
+        write_events_recording(folder)
+    # In place of the one that ships, before any test is imported: what tests count in it stays as it is.
+    recordings = str(_run_folder(config))
+    open_target._data_folders = lambda: (recordings,)
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -60,8 +66,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def run_folder(pytestconfig: pytest.Config) -> Path:
     """What the tests of one run share, in whichever process."""
-    worker = getattr(pytestconfig, "workerinput", None)
-    return Path(worker["run_folder"]) if worker else pytestconfig.stash[_RUN_FOLDER]
+    return _run_folder(pytestconfig)
+
+
+def _run_folder(config: pytest.Config) -> Path:
+    worker = getattr(config, "workerinput", None)
+    return Path(worker["run_folder"]) if worker else config.stash[_RUN_FOLDER]
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -116,7 +116,7 @@ COMMANDS = (
         "view('references')",
         "R",
         "References",
-        "Show the objects whose references were taken and not put, of the probes that refs arms or records.",
+        "Show the objects whose references were taken and not put, of the probes of refs.",
         "live",
         footer=False,
     ),
@@ -192,6 +192,13 @@ COMMANDS = (
     ),
     Command("disarm", "d", "Disarm", "Disarm the probe of the event under the cursor, or one from a list.", "live"),
     Command("disarm_all", "D", "Disarm all", "Disarm all probes; u arms them again.", "live", footer=False),
+    Command(
+        "contents",
+        "B",
+        "Contents",
+        "Show what is recorded: kernel, time, the probes with their specifications, the events of each, losses.",
+        "live",
+    ),
     Command("losses", "L", "Losses", "Show lost events by CPU and by probe, with remedies.", "live"),
     Command(
         "triggers",
@@ -285,7 +292,7 @@ COMMANDS = (
 )
 
 GUARDED_ACTIONS = frozenset({
-    "answer", "arm_composed", "boot", "clear", "code", "copy", "disarm", "disarm_all", "disarm_hosts",
+    "answer", "arm_composed", "boot", "clear", "code", "contents", "copy", "disarm", "disarm_all", "disarm_hosts",
     "end_command", "export", "graph", "in_kernel", "losses", "measure", "other_recording", "probe", "record",
     "registers", "remedy", "retry", "run_command", "save", "source", "take_back", "triggers", "watch_memory",
 })  # fmt: skip
@@ -298,6 +305,17 @@ KERNEL_ACTIONS = frozenset({
     "watch_memory",
 })  # fmt: skip
 """Names of actions that need a kernel that runs: on a recording no footer offers them; help, and the key, say why."""
+
+ON_RECORDING = {
+    "live": ("Live", "Show the events of the recording."),
+    "presets": ("Presets", "Show the events that answer a question, or edit presets."),
+    "disarm": ("Take away", "Take away the probe of the event under the cursor, or one from a list; its rows stay."),
+    "disarm_all": ("Take all away", "Take all probes away, whose rows stay; u brings them back."),
+    "take_back": ("Take back", "Take back what was cleared, taken away or filtered last."),
+    "quit": ("Quit", "Quit."),
+    "follow": ("Hold", "Stay at the rows that are shown, or go to the last one."),
+}
+"""Labels and help of actions on a recording, in footers and the palette: nothing is armed there."""
 
 WHY_NOT = {
     "reconnect": "F7: no connection to another machine is lost or silent, so there is nothing to reconnect",

@@ -58,6 +58,9 @@ SCREENS: Final = {
         "First failure",
         "Each call returned the error to the one above it; the one marked first returned it first.",
     ),
+    "ContentsScreen": ScreenNote(
+        "What is recorded", "The kernel, the time, the probes with their fields and filters, events of each, losses."
+    ),
     "LossScreen": ScreenNote("Losses", "Lost events by CPU and by probe, with remedies."),
     "CommandDialog": ScreenNote(
         "Run a command",

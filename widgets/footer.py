@@ -79,10 +79,12 @@ class KeyFooter(Widget):
         found: dict[str, FooterKey] = {}
         last: list[FooterKey] = []
         offers = getattr(self.app, "offers", None)
+        words_of = getattr(self.app, "words_of", None)
         for _, binding, enabled, _ in screen.active_bindings.values():
             if not binding.show or binding.action in found or (offers is not None and not offers(binding.action)):
                 continue
-            key = FooterKey(binding.key, self.app.get_key_display(binding), binding.description, enabled)
+            label = words_of(binding.action, binding.description)[0] if words_of else binding.description
+            key = FooterKey(binding.key, self.app.get_key_display(binding), label, enabled)
             # Textual leaves out letters that a text line takes, but does not recognize "slash" as a letter.
             if len(key.key_name) == 1 and screen.focused and screen.focused.check_consume_key(key.key, key.key_name):
                 continue

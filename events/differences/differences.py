@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Final, NamedTuple
@@ -85,6 +86,12 @@ class Difference(NamedTuple):
     b: float
     change: Change
 
+    @property
+    def is_unrecorded(self) -> tuple[bool, bool]:
+        """Whether the event was not recorded in A, and in B: the number there is no count."""
+        is_alone = self.change.verdict is Verdict.UNRECORDED
+        return is_alone and self.change.factor > 1, is_alone and self.change.factor < 1
+
 
 class Comparison(NamedTuple):
     """Comparison of two recordings."""
@@ -147,7 +154,7 @@ def _names(one: Difference) -> tuple[object, ...]:
 
 def _of_group(group: Labels, a: RecordingFacts, b: RecordingFacts) -> Iterator[_Judge]:
     own, other = a.groups.get(group, _NONE), b.groups.get(group, _NONE)
-    is_recorded = all(group[0] in facts.recorded or group in facts.groups for facts in (a, b))
+    is_recorded = [group[0] in facts.recorded or group in facts.groups for facts in (a, b)]
     yield partial(_rate, group, own, other, a, b, is_recorded=is_recorded)
     if own.durations is not None and other.durations is not None:
         yield from _quantiles(
@@ -165,13 +172,13 @@ def _rate(
     b: RecordingFacts,
     need: float,
     *,
-    is_recorded: bool,
+    is_recorded: Sequence[bool],
 ) -> Difference:
     rates = [one.events / facts.seconds if facts.seconds > 0 else 0.0 for one, facts in ((own, a), (other, b))]
     portions = [Portion(one.events, facts.seconds, facts.lost) for one, facts in ((own, a), (other, b))]
     change = compare_portions(portions[0], portions[1], need)
-    if not is_recorded:
-        change = Change(change.factor, _NO_CHANGE, Verdict.UNRECORDED)
+    if not all(is_recorded):
+        change = Change(0.0 if is_recorded[0] else math.inf, _NO_CHANGE, Verdict.UNRECORDED)
     return Difference(group, Aspect.RATE, "", "", rates[0], rates[1], change)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -114,14 +114,14 @@ def _auto(default_recording: Path | str | None) -> TargetChoice:
 
 def shipped_recording() -> Path | None:
     """Return the path of the recording in the package; None: there is none."""
+    return next((path for folder in _data_folders() if (path := Path(folder, "default.pwr")).exists()), None)
+
+
+def _data_folders() -> Sequence[str]:
     import importlib.util
 
     spec = importlib.util.find_spec("tui")  # located, not imported: it is data there
-    for folder in (spec.submodule_search_locations or ()) if spec else ():
-        path = Path(folder, "default.pwr")
-        if path.exists():
-            return path
-    return None
+    return (spec.submodule_search_locations or ()) if spec else ()
 
 
 def _from_file(path: Path) -> Target:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 from events.graph.record_ends import EXIT, NO_RETURNS, lacks_returns
+from events.recording.reader import Recording
 from kernel.connection.kernel_info import KernelInfo
 from kernel.errors import TargetUnusable
 from kernel.graph.exit_probes import exit_probe_support
@@ -83,6 +84,16 @@ def _functions(info: KernelInfo, word: str) -> tuple[str, ...]:
     return found
 
 
+def calls_with_returns(recording: Recording) -> tuple[str, ...]:
+    """Return the subjects of the recorded probes at both ends of functions that have the return values."""
+    return tuple(
+        plan.probe.subject
+        for plan in readable_plans(recording)
+        if {event.at_exit for event in plan.events if event.frame} == {True, False}
+        and any(column.is_retval for event in plan.events for column in event.columns)
+    )
+
+
 def _recorded_source(info: KernelInfo, calls: Sequence[str]) -> FailureSource:
     """Return the recorded calls with return values: of a tracer, else of probes at both ends."""
     recording = info.target.recording
@@ -100,12 +111,7 @@ def _recorded_source(info: KernelInfo, calls: Sequence[str]) -> FailureSource:
         )
         losses = () if found or not roots else (f"only calls inside those of {', '.join(roots)} were recorded",)
         return FailureSource(found or functions_of(info, calls), "the tracer that was recorded", losses)
-    with_results = [
-        plan.probe.subject
-        for plan in readable_plans(recording)
-        if {event.at_exit for event in plan.events if event.frame} == {True, False}
-        and any(column.is_retval for event in plan.events for column in event.columns)
-    ]
+    with_results = calls_with_returns(recording)
     found = tuple(name for name in with_results if is_meant(name))
     if not found:
         has = ", ".join(sorted(set(with_results)))

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from functools import cached_property
+from typing import Any
 
 from events.batch import Batch
 from events.format import EventFormat
@@ -207,6 +209,17 @@ def is_recorded(recording: Recording, wanted: Plan) -> bool:
     """Return whether the events of a plan were recorded, as far as the recording's plans are readable."""
     plans = readable_plans(recording)
     return any(one.probe.subject == wanted.probe.subject and _covers(one, wanted) for one in plans)
+
+
+def recorded_otherwise(recording: Recording, wanted: Plan) -> Plan | None:
+    """Return a recorded plan that has the events of a plan but for its filter; None: there is none."""
+    alike = (one for one in readable_plans(recording) if one.probe.subject == wanted.probe.subject)
+    return next((one for one in alike if _covers(_without_filter(one), _without_filter(wanted))), None)
+
+
+def _without_filter(plan: Plan) -> Plan:
+    probe: Any = plan.probe
+    return replace(plan, probe=replace(probe, filter="")) if hasattr(probe, "filter") else plan
 
 
 def unwanted_fields(recorded: Plan, wanted: Plan) -> dict[str, frozenset[str]]:

@@ -92,7 +92,7 @@ async def test_only_the_probe_under_the_cursor_is_disarmed(recording):
         watching = app.current_watch
         assert watching and watching.store
         await pilot.press("d")
-        await until(lambda: isinstance(app.screen, PickList) and says(app, "disarm which probe?"), pilot)
+        await until(lambda: isinstance(app.screen, PickList) and says(app, "take away which probe?"), pilot)
         await pilot.press(*"cdDk", "escape")
         await until(lambda: app.places.live.is_current, pilot)
         first, all_armed = watching.store.record(0).event, len(watching.armed.probes)

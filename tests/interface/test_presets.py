@@ -9,6 +9,7 @@ import pytest
 
 from kernel.preset_files import Presets
 from probes.presets.read import read_preset
+from tests.events_recording import SHIPPED
 from tests.interface.test_app import application, kernel_only, open_compose, pick, recording
 from tests.interface.widget_host import screen_text, until
 from tui.app import target_control
@@ -23,6 +24,12 @@ from widgets.dialogs.form import FormDialog
 from widgets.dialogs.preset_chooser import PresetChooser
 
 __all__ = ["kernel_only", "recording"]
+
+WORKING = (
+    *("exec-arguments", "failed-syscalls", "first-failure", "packet-drops", "run-queue-delay", "slow-opens"),
+    "who-kills",
+)
+"""Presets that the recording that ships can do."""
 
 OWN = """version = 1
 name = "reads"
@@ -98,9 +105,7 @@ async def test_what_the_target_refuses_says_why_and_is_not_armed(kernel_only, fo
         chooser = await open_presets(app, pilot)
         await pilot.press(*"reads")
         await until(lambda: chooser.current and chooser.current.name == "reads" and "✗" in text(app), pilot)
-        await pilot.press("enter")
-        await until(lambda: isinstance(app.screen, FormDialog), pilot)
-        await pilot.press("enter")
+        await pilot.press("enter")  # its values are not asked for: none would change that
         await until(lambda: "not armed" in text(app), pilot)
         assert isinstance(app.screen, PresetScreen) and app.current_watch and not app.current_watch.armed.probes
 
@@ -143,6 +148,34 @@ async def test_what_a_recording_does_not_hold_is_refused_as_that(recording, name
         await until(lambda: chooser.current and chooser.current.name == name, pilot)
         await until(lambda: "with these fields: it has bprm_execve" in text(app), pilot)
         assert "accepted" not in text(app) and "This kernel" not in text(app)
+        await pilot.press("enter")
+        await until(lambda: "not armed" in text(app), pilot)
+        assert isinstance(app.screen, PresetScreen)
+
+
+async def test_what_a_recording_holds_with_another_filter_asks_for_the_values_of_that(recording, folders):
+    folders.mkdir(parents=True)
+    (folders / "reads.toml").write_text(OWN)
+    app = application(recording)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(lambda: app.current_watch and app.current_watch.ended and app.places.live, pilot)
+        chooser = await open_presets(app, pilot)
+        await pilot.press(*"reads")
+        await until(lambda: chooser.current and chooser.current.name == "reads", pilot)
+        await until(lambda: "holds it with another filter: f vfs_read%return file->f_pos" in text(app), pilot)
+        await pilot.press("enter")
+        await until(lambda: isinstance(app.screen, FormDialog), pilot)
+
+
+async def test_those_that_can_be_done_are_first_and_the_others_say_why_beside_long_questions():
+    app = application(SHIPPED)
+    async with app.run_test(size=(80, 50)) as pilot:
+        chooser = await open_presets(app, pilot)
+        await until(lambda: chooser.current and chooser.current.name == WORKING[0], pilot)
+        names = [one.name for one in decisions.listed()]
+        signs = [line for line in screen_text(app) if any(f" {name} " in line for name in names)]
+        assert [name for line in signs[: len(WORKING)] for name in WORKING if f" {name} " in line] == list(WORKING)
+        assert all("not in this recording" in line for line in signs[len(WORKING) : len(names)])
 
 
 async def test_values_are_asked_for_and_a_wrong_one_is_said(recording, folders):

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import re
+
+import pytest
+
 from kernel.connection.open_target import shipped_recording
 from tests.interface.test_app import application, pick
 from tests.interface.widget_host import screen_text, until
+from tui.app.palette import rows_of
 from tui.commands import COMMANDS, KERNEL_ACTIONS
 from tui.help import help_of
+from tui.live.chain_screen import ContentsScreen
 from tui.live.losses import LossScreen
+from widgets.dialogs.pick_list import PickList
 from widgets.footer import KeyFooter
 
 
@@ -24,7 +31,7 @@ async def test_no_key_that_only_refuses_is_offered():
     async with app.run_test(size=(200, 40)) as pilot:
         await until(lambda: app.current_watch and app.current_watch.ended and app.places.live, pilot)
         await until(lambda: "Filter" in offered(app), pilot)
-        assert {"Export", "Disarm", "Summary"} <= set(offered(app))
+        assert {"Export", "Take away", "Contents", "Summary"} <= set(offered(app))
         assert "Record" not in offered(app)
         assert without_effect(app) == "K, r, T, W, w, X: no kernel runs here; F4 chooses a kernel that runs."
         await pilot.press("w")
@@ -41,6 +48,45 @@ async def test_no_key_that_only_refuses_is_offered():
         await pick(app, pilot, "vfs_read")
         await until(lambda: "Export" in offered(app) and "Tick" in offered(app), pilot)
         assert "Graph" not in offered(app) and "G: " in without_effect(app)
+
+
+MEANINGLESS = re.compile(r"\b(?:dis)?arm(?:s|ed|ing)?\b|\bfollow(?:s|ing)?\b|\bnew events\b", re.IGNORECASE)
+"""Words about a kernel that runs."""
+
+
+async def test_the_live_place_of_a_recording_has_no_words_about_a_kernel_that_runs():
+    app = application(shipped_recording())
+    async with app.run_test(size=(200, 40)) as pilot:
+        await until(lambda: app.current_watch and app.current_watch.ended and app.places.live, pilot)
+        await until(lambda: "Take away" in offered(app), pilot)
+        for view in ("e", "x", "s", "y", "l", "F", "g"):
+            await pilot.press(view)
+            await pilot.pause()
+            told = [*offered(app), *screen_text(app)]
+            told += [f"{row.name} {row.help}" for row in rows_of(app, app.screen)]
+            assert not [text for text in told if MEANINGLESS.search(text)]
+        await pilot.press("e", "d")
+        await until(lambda: isinstance(app.screen, PickList), pilot)
+        assert not [text for text in screen_text(app) if MEANINGLESS.search(text)]
+        await pilot.press("escape", "D")
+        await until(lambda: not app.current_watch.armed.probes, pilot)
+        await until(lambda: "taken away: " in "\n".join(screen_text(app)), pilot)
+        assert not [text for text in screen_text(app) if MEANINGLESS.search(text)]
+
+
+@pytest.mark.parametrize("size", [(120, 40), (80, 24)])
+async def test_what_is_recorded_is_listed(size):
+    app = application(shipped_recording())
+    async with app.run_test(size=size) as pilot:
+        await until(lambda: app.current_watch and app.current_watch.ended and app.places.live, pilot)
+        await pilot.press("B")
+        await until(lambda: isinstance(app.screen, ContentsScreen), pilot)
+        await until(lambda: "f vfs_read%return file->f_pos count $retval" in "\n".join(screen_text(app)), pilot)
+        shown = "\n".join(screen_text(app))
+        assert "Linux 7.2.13" in shown and "x86_64, 2 CPUs" in shown and "vfs_read__exit" in shown
+        assert "made        not recorded" in shown, "this one is of a version that kept no time of day"
+        await pilot.press("escape")
+        await until(lambda: app.places.live.is_current, pilot)
 
 
 def test_every_such_action_is_one():

@@ -29,7 +29,7 @@ from tui.app.recorder_control import RecorderControl
 from tui.app.target_control import TargetControl
 from tui.app.trace_control import TraceControl
 from tui.app.undo_list import TakeBackList
-from tui.commands import KERNEL_ACTIONS, WHY_NOT, bindings, why_not_bindings
+from tui.commands import KERNEL_ACTIONS, ON_RECORDING, WHY_NOT, bindings, why_not_bindings
 from tui.dialogs import dialogs
 from tui.messages import PartMessage
 from tui.notifications import Notices
@@ -330,6 +330,13 @@ class Probewright(App[None]):
         """Return False for an action, with its parameters, that can never work on this target: a recording."""
         target = self.planner.info.target if self.planner is not None else None
         return target is None or target.is_kernel or parse(action)[1] not in KERNEL_ACTIONS
+
+    def words_of(self, action: str, label: str, help_text: str = "") -> tuple[str, str]:
+        """Return label and help of an action on the target that is open, for footers and the palette."""
+        target = self.planner.info.target if self.planner is not None else None
+        if target is None or target.is_kernel:
+            return label, help_text
+        return ON_RECORDING.get(action) or ON_RECORDING.get(parse(action)[1]) or (label, help_text)
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         from tui.app.palette import commands_of

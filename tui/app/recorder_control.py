@@ -110,5 +110,8 @@ def _ask_file(app: App[None], name: str, chosen: Callable[[Path], object]) -> No
         if values is not None:
             chosen(path_of(values))
 
-    line = FormField("file", name, "Events go in from now on; w ends it.")
-    app.push_screen(FormDialog("Record to which file?", [line], wrong), done)
+    told = (
+        "All events of the armed probes that come from now on are written to this new file; those on the screen are "
+        f"not. w again ends the recording; `probewright FILE` opens it. Without a folder it is in {Path.cwd()}."
+    )
+    app.push_screen(FormDialog("Record to which file?", [FormField("file", name, told)], wrong), done)

@@ -14,8 +14,8 @@ from kernel.connection.planner import Planner
 from kernel.errors import KernelError, TargetUnusable
 from kernel.preset_files import Origin, PresetFile, Presets, read_text
 from kernel.recording.plans import readable_plans
-from kernel.recording.replay import is_recorded
-from probes.command import Armable
+from kernel.recording.replay import is_recorded, recorded_otherwise
+from probes.command import Armable, short_subject
 from probes.presets.errors import PresetError
 from probes.presets.failure_request import failure_request
 from probes.presets.judge import PresetJudgement, judge
@@ -53,14 +53,12 @@ def look(
     try:
         judgement = judge(preset, given, planner.check, planner.info.facts.machine)
     except PresetError as error:
-        return PresetCheck(False, str(error)), None
+        return PresetCheck(False, str(error), depends_on_values=True), None
     except KernelError as error:
         return PresetCheck(False, f"the target can't be asked: {error}"), None
     title = planner.info.facts.title
-    if lacks := _not_recorded(planner.info, judgement):
-        told = f"{lacks}; {title} takes it" if judgement.ok else lacks
-        lines = tuple(one.text for one in judgement.probes)
-        return PresetCheck(False, told, lines, in_list="not in this recording"), judgement
+    if (lacks := _not_recorded(planner.info, judgement)) is not None:
+        return lacks, judgement
     for one in judgement.probes:
         if one.plan is None and (why_not := one.verdict.error) is not None:
             why = f"{why_not.clause}: {why_not.token}" if why_not.token else why_not.clause
@@ -74,31 +72,42 @@ def _look_at_calls(
     info: KernelInfo, preset: Preset, given: Mapping[str, str]
 ) -> tuple[PresetCheck, FailureSource | None]:
     """Look whether a target can tell the first failures of a preset's calls."""
-    from kernel.graph.failure_means import failure_source
+    from kernel.graph.failure_means import calls_with_returns, failure_source
 
     in_list = "not in this recording" if info.holds_events else ""
     try:
         request = failure_request(preset, given)
         source = failure_source(info, request.calls)
-    except (PresetError, TargetUnusable) as error:
-        remedy = f"; {error.remedy}" if isinstance(error, TargetUnusable) and error.remedy else ""
-        return PresetCheck(False, f"{error}{remedy}", in_list=in_list), None
+    except PresetError as error:
+        return PresetCheck(False, str(error), in_list=in_list, depends_on_values=True), None
+    except TargetUnusable as error:
+        told = f"{error}{f'; {error.remedy}' if error.remedy else ''}"
+        others = info.target.recording is not None and bool(calls_with_returns(info.target.recording))
+        return PresetCheck(False, told, in_list=in_list, depends_on_values=others), None
     except KernelError as error:
         return PresetCheck(False, f"the target can't be asked: {error}"), None
     return PresetCheck(True, f"accepted by {info.facts.title}", (source.words,), source.losses), source
 
 
-def _not_recorded(info: KernelInfo, judgement: PresetJudgement) -> str:
-    """Why a recording can't show it; empty: it can, or there is no recording of events."""
+def _not_recorded(info: KernelInfo, judgement: PresetJudgement) -> PresetCheck | None:
+    """Return why a recording can't show a preset; None: it can, or there is no recording of events."""
     recording = info.target.recording
     if recording is None or not info.holds_events:
-        return ""
+        return None
     others = [one for one in judgement.probes if one.plan is None or not is_recorded(recording, one.plan)]
     if not others:
-        return ""
-    names = sorted({plan.probe.subject for plan in readable_plans(recording)})
-    wanted = ", ".join(one.probe.subject for one in others)
-    return f"this recording does not hold {wanted} with these fields: it has {', '.join(names) or 'no events'}"
+        return None
+    lines = tuple(one.text for one in judgement.probes)
+    filtered = [one.plan and recorded_otherwise(recording, one.plan) for one in others]
+    if all(filtered):
+        told = "; ".join(str(plan.probe) for plan in filtered if plan)
+        reason = f"this recording holds it with another filter: {told}"
+        return PresetCheck(False, reason, lines, in_list="with another filter", depends_on_values=True)
+    names = sorted({short_subject(plan.probe) for plan in readable_plans(recording)})
+    wanted = ", ".join(short_subject(one.probe) for one in others)
+    told = f"this recording does not hold {wanted} with these fields: it has {', '.join(names) or 'no events'}"
+    takes = f"; {info.facts.title} takes it" if judgement.ok else ""
+    return PresetCheck(False, told + takes, lines, in_list="not in this recording")
 
 
 def form_of(preset: Preset) -> list[FormField]:

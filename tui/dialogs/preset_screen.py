@@ -135,6 +135,12 @@ class PresetScreen(ModalScreen[PickedPreset | None]):
                 return
             if one.preset is not None:
                 self._look_at(planner, one, one.preset)
+        if not asked.is_cancelled:
+            self.app.call_from_thread(self._rank, planner)
+
+    def _rank(self, planner: Planner) -> None:
+        if planner is self._planner and self.is_attached:
+            self._chooser.rank()
 
     def _look_at(self, planner: Planner, one: ListedPreset, preset: Preset) -> None:
         """Ask the target about a preset, if nobody has; in a thread."""
@@ -160,16 +166,32 @@ class PresetScreen(ModalScreen[PickedPreset | None]):
         if preset is None or self._planner is None:
             why = event.one.error if preset is None else f"no target is open yet: wait, or {LEAVE_FOR_TARGET}"
             self._refused(why)
-        elif preset.parameters:
-
-            def done(values: dict[str, str] | None) -> None:
-                if values is not None:
-                    self._arm(preset, values)
-
-            lines = preset_model.form_of(preset)
-            self.app.push_screen(FormDialog(preset.title, lines, lambda v: preset_model.wrong_with(preset, v)), done)
-        else:
+        elif not preset.parameters:
             self._arm(preset, {})
+        elif event.one in self._looked:
+            self._ask_values(self._planner, event.one, preset)
+        else:
+            self._look_and_ask_values(self._planner, event.one, preset)
+
+    @work(thread=True, group="judge", exclusive=True)
+    def _look_and_ask_values(self, planner: Planner, one: ListedPreset, preset: Preset) -> None:
+        self._look_at(planner, one, preset)
+        self.app.call_from_thread(self._ask_values, planner, one, preset)
+
+    def _ask_values(self, planner: Planner, one: ListedPreset, preset: Preset) -> None:
+        """Ask for the values of a preset's parameters, unless the target can't do it with any."""
+        if planner is not self._planner or not self.is_current or (looked := self._looked.get(one)) is None:
+            return
+        if looked.is_final:
+            self._refused(looked.verdict)
+            return
+
+        def done(values: dict[str, str] | None) -> None:
+            if values is not None:
+                self._arm(preset, values)
+
+        lines = preset_model.form_of(preset)
+        self.app.push_screen(FormDialog(preset.title, lines, lambda v: preset_model.wrong_with(preset, v)), done)
 
     def _arm(self, preset: Preset, values: Mapping[str, str]) -> None:
         if self._planner is not None:

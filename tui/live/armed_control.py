@@ -67,7 +67,9 @@ class ArmedControl:
         if self._views.current.of_graph and self._bench.tracing.runs:
             self._ask_to_end_graph()
         else:
-            self.with_probe("disarm", lambda probe: self._bench.arming.disarm([probe]))
+            watching = self._bench.current_watch
+            is_kernel = watching is None or watching.info.target.is_kernel
+            self.with_probe("disarm" if is_kernel else "take away", lambda probe: self._bench.arming.disarm([probe]))
 
     def disarm_all(self) -> None:
         """Disarm all probes, and end the tracer."""

@@ -50,3 +50,7 @@ class ChainScreen(ModalScreen[None]):
     def _selected(self, event: LineList.Selected) -> None:
         event.stop()
         self.dismiss()
+
+
+class ContentsScreen(ChainScreen):
+    """Shows what is recorded; apart for its help."""

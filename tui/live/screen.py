@@ -320,6 +320,18 @@ class LiveScreen(Screen[None]):
         self.bench.keyboard.ends("search")
         self.bench.notices.notify(f"nothing to search in this view: {SEARCH_EVENTS}", topic="search")
 
+    def action_contents(self) -> None:
+        """Show what is recorded: kernel, time, probes, events of each, losses."""
+        from tui.live.chain_screen import ContentsScreen
+        from tui.recording_contents import screen_lines_of
+
+        watching = self.views.watch
+        if watching is None:
+            self.notify(f"no target is open yet: {CHOOSE_TARGET}", markup=False)
+            return
+        lines = screen_lines_of(watching, self.bench.counts, self.app.size.width)
+        self.app.push_screen(ContentsScreen("what is recorded", lines))
+
     def action_losses(self) -> None:
         """Show the losses, and the remedies."""
         from tui.live.losses import LossScreen

@@ -57,15 +57,20 @@ def objects_of(found: Comparison, names: tuple[str, str], keys: tuple[str, ...])
 
 def difference_object(one: Difference, keys: tuple[str, ...]) -> dict[str, Any]:
     """Return one comparison as an object."""
+    a, b = (
+        None if is_unrecorded else number
+        for number, is_unrecorded in zip((one.a, one.b), one.is_unrecorded, strict=True)
+    )
+    is_compared = a is not None and b is not None and not math.isinf(one.change.factor)
     return {
         "compare": "difference",
         **_about(one.group, keys),
         "aspect": str(one.aspect),
         "field": one.field or None,
         "item": one.item or None,
-        "a": one.a,
-        "b": one.b,
-        "factor": None if math.isinf(one.change.factor) else one.change.factor,
+        "a": a,
+        "b": b,
+        "factor": one.change.factor if is_compared else None,
         "least": one.change.least,
         "verdict": one.change.verdict.name.lower(),
     }

@@ -119,7 +119,7 @@ def note_of(watch: Watch) -> str:
     if watch.ended:
         return watch.connection_note
     if not watch.armed.probes:
-        return "nothing is armed any more"
+        return "nothing is armed any more" if watch.info.target.is_kernel else "all probes were taken away"
     from tui.present.activity import activity_of
 
     return activity_of(watch).note
@@ -153,6 +153,8 @@ def note_of_nothing(info: KernelInfo | None) -> str:
         return ""
     if info.is_truncated and not info.holds_events:
         return "the recording is cut short: its events are missing"
+    if not info.target.is_kernel:
+        return f"no events are here, only what is known of a kernel: {BUILD_PROBE}, {OPEN_KERNEL}"
     return f"nothing is armed: {ARM_ONE}"
 
 

@@ -48,10 +48,17 @@ class PresetCheck:
     losses: tuple[str, ...] = ()
     in_list: str = ""
     """Short reason for a row of the list; empty: the verdict."""
+    depends_on_values: bool = False
+    """True if it is rejected with its default values, and others may be accepted."""
+
+    @property
+    def is_final(self) -> bool:
+        """True if it is rejected whatever the values of its parameters are."""
+        return not self.accepted and not self.depends_on_values
 
 
-_LEAST_REASON = 16
-"""Columns below which a reason is left out of a row."""
+_LEAST_REASON = 21
+"""Columns that a reason gets of a row that has twice as many: `not in this recording`."""
 
 
 class _Rows:
@@ -73,12 +80,15 @@ class _Rows:
         yield Piece(fit(safe(one.name), named), "dim" if refused else "name")
         asked = one.preset.question or one.preset.title if one.preset else f"can't be used: {one.error}"
         own = f"  [{one.origin}]" if one.origin != "shipped" else ""
-        asked = cut(safe(asked), max(0, columns - named - 4 - width(own)))
+        room = max(0, columns - named - 4 - width(own))
+        reason = safe(checked.in_list or checked.verdict) if checked is not None and refused else ""
+        kept = min(width(reason), _LEAST_REASON) + 2 if reason and room >= 2 * _LEAST_REASON else 0
+        asked = cut(safe(asked), room - kept)
         yield Piece(f"  {asked}", ("dim" if refused else "") if one.preset else "bad")
         yield Piece(own, "dim")
-        room = columns - named - 4 - width(asked) - width(own) - 2
-        if checked is not None and refused and room >= _LEAST_REASON:
-            yield Piece("  " + cut(safe(checked.in_list or checked.verdict), room), "bad")
+        room -= width(asked) + 2
+        if reason and (room >= _LEAST_REASON or kept):
+            yield Piece("  " + cut(reason, room), "bad")
 
 
 class _Search(SearchLine):
@@ -163,6 +173,11 @@ class PresetChooser(Vertical):
         if self.current == one:
             self._about.update(about(one, looked))
 
+    def rank(self) -> None:
+        """List first what the target accepts; the cursor goes along with a preset that a key chose, or to the top."""
+        current = self.current
+        self._search_for(self._search.value, current.name if current is not None and self._moved else "")
+
     def forget_checks(self) -> None:
         """Drop the results of all checks, as another target is open."""
         self._checks.clear()
@@ -179,6 +194,7 @@ class PresetChooser(Vertical):
 
     def _search_for(self, text: str, name: str) -> None:
         found = [self._all[n] for n in ranked([(one.name, one.preset) for one in self._all], text)]
+        found.sort(key=self._is_refused)
         self._list.rows = _Rows(found, self._checks)
         self._list.move_to(next((row for row, one in enumerate(found) if one.name == name), 0))
         self.border_subtitle = f"{len(found)} of {len(self._all)}"
@@ -186,6 +202,10 @@ class PresetChooser(Vertical):
             self._about.update(Content("\n".join(nothing_fits(self._all, text))))
         elif self.current is not None:
             self.post_message(self.Highlighted(self.current))
+
+    def _is_refused(self, one: ListedPreset) -> bool:
+        checked = self._checks.get(one)
+        return one.preset is None or (checked is not None and checked.is_final)
 
     def action_move(self, step: int) -> None:
         """Move the cursor up or down."""

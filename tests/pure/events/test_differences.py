@@ -29,7 +29,8 @@ from events.differences.value_counts import NumberCounts, TextCounts
 from events.format import Field, FieldKind
 from events.summary.distribution import Distribution
 from events.summary.keys import value_keys
-from tui.views.compare.text import change_text, head_lines
+from tui.output.comparison_table import difference_object
+from tui.views.compare.text import change_text, group_lines, head_lines, number_texts
 
 NEED = evidence(20)
 COUNTS = st.integers(0, 2000)
@@ -181,6 +182,12 @@ def test_known_changes_are_found_and_sorted_by_what_is_proven():
     assert verdicts["read", Aspect.LATENCY, "p50"] is Verdict.CHANGED
     assert verdicts["rare", Aspect.RATE, ""] is Verdict.TOO_FEW
     assert verdicts["new", Aspect.RATE, ""] is Verdict.UNRECORDED
+    (new,) = (one for one in found.differences if one.group[0] == "new")
+    assert new.is_unrecorded == (True, False)
+    assert number_texts(new)[0] == "not recorded" and number_texts(new)[1].endswith("/s")
+    assert next(group_lines(found, new.group)).a == "not recorded"
+    new_object = difference_object(new, ())
+    assert (new_object["a"], new_object["b"], new_object["factor"]) == (None, new.b, None)
     least = [one.change.least for one in found.changes]
     assert least == sorted(least, reverse=True) and found.differences[: len(least)] == found.changes
 

@@ -19,6 +19,7 @@ from events.export.catalogue import format_named
 from events.export.job import writer_of
 from events.recording.reader import Recording
 from kernel.connection.kernel_info import KernelInfo
+from kernel.connection.open_target import shipped_recording
 from kernel.connection.planner import Planner
 from kernel.recording.target import RecordingTarget
 from kernel.watch.watch import Watch
@@ -205,7 +206,8 @@ def test_a_recording_holds_it_and_gives_it_out(watch: Watch, tmp_path: Path, cap
 
 
 def test_an_old_recording_says_that_it_has_none(capsys) -> None:
-    old = Path(__file__).parents[3] / "tui/default.pwr"
+    old = shipped_recording()  # tests have an old one in its place
+    assert old is not None
     planner = Planner(KernelInfo(RecordingTarget(Recording.open(old), str(old))))
     assert not Watch(planner).clock.is_known
     assert main([str(old), "--export", "csv", "--clock", "local"]) == 0

@@ -67,13 +67,16 @@ def add_reading(printing: Callable[[str, str], argparse.ArgumentParser]) -> None
     )
     sub.add_argument("--limit", type=types.natural, default=0, metavar="N", help="at most N (0: all)")
     sub = printing(
-        "show", "Show a function's signature and fields, a type, the fields of an event, or a compiled BPF object."
+        "show",
+        "Show a function's signature and fields, a type, the fields of an event, a compiled BPF object, or what a "
+        "recording holds.",
     )
     sub.add_argument(
         "name",
         type=types.name,
-        metavar="FUNCTION|TYPE|EVENT|FILE.bpf.o",
-        help="vfs_read, file, 'struct file', sched/sched_switch, 't sched_switch', user_events/NAME, an object",
+        metavar="FUNCTION|TYPE|EVENT|FILE",
+        help="vfs_read, file, 'struct file', sched/sched_switch, 't sched_switch', user_events/NAME, an object "
+        "(FILE.bpf.o), a recording (FILE.pwr)",
     )
     sub.add_argument(
         "--callers", action="store_true", help="also the callers of the function, found in the kernel's code"

@@ -1,4 +1,4 @@
-"""`probewright show FUNCTION|TYPE|EVENT|FILE.bpf.o`: print a signature, a type, an event's fields, an object."""
+"""`probewright show FUNCTION|TYPE|EVENT|FILE`: print a signature, a type, an event, an object, a recording."""
 
 from __future__ import annotations
 
@@ -39,6 +39,10 @@ def run(arguments: argparse.Namespace) -> int:
         from tui.cli.tables.object_text import show_object
 
         return show_object(arguments)
+    if arguments.name.endswith(".pwr"):
+        from tui.cli.tables.recording_text import show_recording
+
+        return show_recording(arguments)
     info = connect(arguments.target)
     try:
         status = _program_event(info, arguments) if is_about_programs(arguments.name) else _show(info, arguments)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tui.views.compare.text import Line
 
 _COLUMNS: Final = 80
-_NUMBER: Final = 10
+_NUMBER: Final = 12
 """Columns of a number of one recording."""
 _NOTE: Final = 23
 """Columns of a change in words."""
@@ -108,13 +108,12 @@ def _print(found: Comparison, names: tuple[str, str], top: int) -> None:
 
 
 def _print_changes(found: Comparison, top: int) -> None:
-    from tui.views.compare.text import change_text, group_name, item_text, listed_changes, number_text
+    from tui.views.compare.text import change_text, group_name, item_text, listed_changes, number_texts
 
     changes = listed_changes(found)
     print(_drawn("changes, the greatest first", "A", "B", ""))
     for one in changes[:top] if top else changes:
-        a, b = (number_text(one.aspect, number) for number in (one.a, one.b))
-        print(_drawn(f"{group_name(one.group)}: {item_text(one)}", a, b, change_text(one.change)))
+        print(_drawn(f"{group_name(one.group)}: {item_text(one)}", *number_texts(one), change_text(one.change)))
 
 
 def _print_group(found: Comparison, group: Labels) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from events.differences.differences import Aspect, Comparison, Difference
 from foreign.count_text import counted
-from tui.views.compare.text import change_text, group_lines, item_text, number_text, share_text
+from tui.views.compare.text import change_text, group_lines, item_text, number_texts, share_text
 from widgets.number_format import bar, duration, grouped
 from widgets.safe_text import fit, safe, width
 
@@ -34,15 +34,15 @@ class BarRow(NamedTuple):
 
 def distribution_lines(found: Comparison, one: Difference, room: int) -> Iterator[str]:
     """Yield the comparison in words, both distributions in `room` columns, and all numbers of its group."""
-    a, b = (number_text(one.aspect, number) for number in (one.a, one.b))
+    a, b = number_texts(one)
     yield f"{item_text(one)}: {a} in A, {b} in B: {change_text(one.change)}"
     yield ""
     if rows := bar_rows(found, one):
         yield from _bars(rows, room)
         yield ""
-    yield f"{'':{_LABEL}} {'A':>11} {'B':>11}"
+    yield f"{'':{_LABEL}} {'A':>12} {'B':>12}"
     for line in group_lines(found, one.group):
-        yield f"{fit(safe(line.label), _LABEL)} {line.a:>11} {line.b:>11}  {line.note}".rstrip()
+        yield f"{fit(safe(line.label), _LABEL)} {line.a:>12} {line.b:>12}  {line.note}".rstrip()
 
 
 def bar_rows(found: Comparison, one: Difference) -> list[BarRow]:

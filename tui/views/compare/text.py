@@ -22,6 +22,7 @@ from widgets.number_format import duration, grouped, rate, short
 
 NO_CHANGE: Final = "no difference beyond chance"
 NONE: Final = "none"
+NOT_RECORDED: Final = "not recorded"
 _SHOWN_SHARES: Final = 5
 """Named values of a field that are listed, unless more have changed."""
 _WORDS: Final = {
@@ -68,6 +69,18 @@ def number_text(aspect: Aspect, number: float) -> str:
     if aspect is Aspect.LATENCY:
         return duration(round(number))
     return grouped(round(number)) if aspect is Aspect.SIZE else share_text(number)
+
+
+def number_texts(one: Difference) -> tuple[str, str]:
+    """Return the numbers of both recordings with their unit, or that one did not record the event."""
+    a, b = _or_not_recorded(one, (number_text(one.aspect, number) for number in (one.a, one.b)))
+    return a, b
+
+
+def _or_not_recorded(one: Difference, texts: Iterable[str]) -> Iterator[str]:
+    """Yield a text for both recordings: that of one which did not record the event says so."""
+    for text, is_unrecorded in zip(texts, one.is_unrecorded, strict=True):
+        yield NOT_RECORDED if is_unrecorded else text
 
 
 def share_text(share: float) -> str:
@@ -145,8 +158,10 @@ def group_lines(found: Comparison, group: Labels) -> Iterator[Line]:
     """Yield the lines of a group: its events, the latency of its calls, the values of its fields."""
     a, b = (facts.groups.get(group) for facts in (found.a, found.b))
     by_item = {(one.aspect, one.field, one.item): one for one in found.of_group(group)}
-    yield _shown("events", (grouped(one.events) if one is not None else NONE for one in (a, b)))
-    yield _compared(by_item[Aspect.RATE, "", ""])
+    rate_line = by_item[Aspect.RATE, "", ""]
+    counts = (grouped(one.events) if one is not None else NONE for one in (a, b))
+    yield _shown("events", _or_not_recorded(rate_line, counts))
+    yield _compared(rate_line)
     yield from _latency_lines(a, b, by_item)
     fields = dict.fromkeys((*(a.values if a is not None else ()), *(b.values if b is not None else ())))
     for field in fields:
@@ -158,8 +173,7 @@ _Items = dict[tuple[Aspect, str, str], Difference]
 
 
 def _compared(one: Difference) -> Line:
-    a, b = (number_text(one.aspect, number) for number in (one.a, one.b))
-    return Line(item_text(one), a, b, change_text(one.change), one)
+    return Line(item_text(one), *number_texts(one), change_text(one.change), one)
 
 
 def _shown(label: str, texts: Iterable[str]) -> Line:

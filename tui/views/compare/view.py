@@ -10,7 +10,7 @@ from tui.present.hist_tables import TableLine
 from tui.present.ways_out import CHOOSE_TARGET, COMPARE_WITH
 from tui.views.compare.distributions import distribution_lines
 from tui.views.compare.pane import ComparisonPane
-from tui.views.compare.text import change_text, group_name, item_text, number_text
+from tui.views.compare.text import change_text, group_name, item_text, number_texts
 from tui.views.view import TableView, ViewPlace
 from widgets.number_format import grouped
 from widgets.safe_text import safe
@@ -109,5 +109,4 @@ class ComparisonView(TableView):
 
 
 def _cells(one: Difference) -> tuple[str, ...]:
-    a, b = (number_text(one.aspect, number) for number in (one.a, one.b))
-    return group_name(one.group), item_text(one), a, b, change_text(one.change)
+    return group_name(one.group), item_text(one), *number_texts(one), change_text(one.change)
