@@ -41,7 +41,7 @@ class RecordedProbe(NamedTuple):
 
 
 class RecordingContents(NamedTuple):
-    """What a recording holds."""
+    """Contents of a recording: what was armed, and what came of it."""
 
     file: str
     kernel: str
