@@ -175,8 +175,8 @@ class PresetChooser(Vertical):
 
     def rank(self) -> None:
         """List first what the target accepts; the cursor goes along with a preset that a key chose, or to the top."""
-        current = self.current
-        self._search_for(self._search.value, current.name if current is not None and self._moved else "")
+        current, is_chosen = self.current, self._moved or bool(self._search.value.strip())
+        self._search_for(self._search.value, current.name if current is not None and is_chosen else "")
 
     def forget_checks(self) -> None:
         """Drop the results of all checks, as another target is open."""
@@ -194,7 +194,8 @@ class PresetChooser(Vertical):
 
     def _search_for(self, text: str, name: str) -> None:
         found = [self._all[n] for n in ranked([(one.name, one.preset) for one in self._all], text)]
-        found.sort(key=self._is_refused)
+        if not text.strip():  # else the best match stays the first
+            found.sort(key=self._is_refused)
         self._list.rows = _Rows(found, self._checks)
         self._list.move_to(next((row for row, one in enumerate(found) if one.name == name), 0))
         self.border_subtitle = f"{len(found)} of {len(self._all)}"
