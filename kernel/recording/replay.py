@@ -207,8 +207,19 @@ def _covers(recorded: Plan, wanted: Plan) -> bool:
 
 def is_recorded(recording: Recording, wanted: Plan) -> bool:
     """Return whether the events of a plan were recorded, as far as the recording's plans are readable."""
-    plans = readable_plans(recording)
-    return any(one.probe.subject == wanted.probe.subject and _covers(one, wanted) for one in plans)
+    return _delivering(recording, wanted) is not None
+
+
+def recorded_events(recording: Recording, wanted: Plan) -> tuple[str, ...]:
+    """Return the paths of the events that deliver a plan in a recording; empty: none do."""
+    plan = _delivering(recording, wanted)
+    return tuple(event.path for event in plan.events if event.recorded) if plan is not None else ()
+
+
+def _delivering(recording: Recording, wanted: Plan) -> Plan | None:
+    """Return the recorded plan that has all events and values of a plan; None: there is none."""
+    alike = (one for one in readable_plans(recording) if one.probe.subject == wanted.probe.subject)
+    return next((one for one in alike if _covers(one, wanted)), None)
 
 
 def recorded_otherwise(recording: Recording, wanted: Plan) -> Plan | None:

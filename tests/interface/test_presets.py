@@ -153,6 +153,35 @@ async def test_what_a_recording_does_not_hold_is_refused_as_that(recording, name
         assert isinstance(app.screen, PresetScreen)
 
 
+@pytest.mark.parametrize(
+    ("name", "condition"),
+    [
+        ("who-kills", "event == signal_generate"),
+        ("exec-arguments", "event == call || event == sched_process_exec"),
+    ],
+)
+async def test_of_a_recording_a_preset_shows_its_events_alone(name, condition):
+    app = application(str(SHIPPED))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(lambda: app.current_watch and app.current_watch.ended and app.places.live, pilot)
+        chooser = await open_presets(app, pilot)
+        await pilot.press(*name)
+        await until(lambda: chooser.current and chooser.current.name == name, pilot)
+        await until(lambda: "✓ accepted" in text(app), pilot)
+        await pilot.press("enter")
+        if chooser.current.name == "who-kills":  # has parameters, which stay as they are
+            await until(lambda: isinstance(app.screen, FormDialog), pilot)
+            await pilot.press("enter")
+        events = app.places.live.views.events
+        await until(lambda: events.filter.text == condition, pilot)
+        named = {one.removeprefix("event == ") for one in condition.split(" || ")}
+        await until(
+            lambda: named & {line.split()[3] for line in screen_text(app)[3:6] if len(line.split()) > 3}, pilot
+        )
+        await pilot.press("u")
+        await until(lambda: not events.filter.text, pilot)
+
+
 async def test_what_a_recording_holds_with_another_filter_asks_for_the_values_of_that(recording, folders):
     folders.mkdir(parents=True)
     (folders / "reads.toml").write_text(OWN)
@@ -261,7 +290,8 @@ async def test_calls_that_are_too_short_for_it_are_not_shown(recording, folders)
         await until(lambda: app.places.live.views.current.name == "calls", pilot)
         pane = app.places.live.query_one(CallsPane)
         await until(lambda: pane.shown and pane.shown.filter_text and not pane.shown.backlog, pilot)
-        assert pane.condition == "latency >= 50us"
+        own_events = "event == vfs_write__entry || event == vfs_write__exit"
+        assert pane.condition == f"({own_events}) && latency >= 50us"
         took = [pane.shown.item(row).latency for row in range(pane.shown.first, pane.shown.next)]
         assert took and all(one is not None and one >= 50_000 for one in took)
         assert pane.shown.counts[0] < pane.shown.counts[1]

@@ -14,7 +14,7 @@ from kernel.connection.planner import Planner
 from kernel.errors import KernelError, TargetUnusable
 from kernel.preset_files import Origin, PresetFile, Presets, read_text
 from kernel.recording.plans import readable_plans
-from kernel.recording.replay import is_recorded, recorded_otherwise
+from kernel.recording.replay import is_recorded, recorded_events, recorded_otherwise
 from probes.command import Armable, short_subject
 from probes.presets.errors import PresetError
 from probes.presets.failure_request import failure_request
@@ -108,6 +108,15 @@ def _not_recorded(info: KernelInfo, judgement: PresetJudgement) -> PresetCheck |
     told = f"this recording does not hold {wanted} with these fields: it has {', '.join(names) or 'no events'}"
     takes = f"; {info.facts.title} takes it" if judgement.ok else ""
     return PresetCheck(False, told + takes, lines, in_list="not in this recording")
+
+
+def recorded_events_of(info: KernelInfo, judgement: PresetJudgement) -> tuple[str, ...]:
+    """Return the paths of the events of a preset that a recording holds; empty on a kernel."""
+    recording = info.target.recording
+    if recording is None or not info.holds_events:
+        return ()
+    plans = (one.plan for one in judgement.probes if one.plan is not None)
+    return tuple(path for plan in plans for path in recorded_events(recording, plan))
 
 
 def form_of(preset: Preset) -> list[FormField]:

@@ -40,6 +40,8 @@ class PickedPreset(NamedTuple):
     """Values of its parameters."""
     functions: tuple[str, ...] = ()
     """Functions whose calls are traced, where the preset is of failures."""
+    recorded_events: tuple[str, ...] = ()
+    """Paths of its events in a recording; empty: a kernel is open."""
 
 
 class PresetScreen(ModalScreen[PickedPreset | None]):
@@ -204,7 +206,9 @@ class PresetScreen(ModalScreen[PickedPreset | None]):
             self.app.call_from_thread(self._refused, looked.verdict)
         else:
             if isinstance(judgement, PresetJudgement):
-                picked = PickedPreset(preset, tuple(one.probe for one in judgement.probes), values)
+                probes = tuple(one.probe for one in judgement.probes)
+                events = preset_model.recorded_events_of(planner.info, judgement)
+                picked = PickedPreset(preset, probes, values, recorded_events=events)
             else:
                 picked = PickedPreset(preset, (), values, judgement.functions)
             self.app.call_from_thread(self.dismiss, picked)

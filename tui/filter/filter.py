@@ -226,10 +226,10 @@ def slower_than(least: int) -> str:
     return f"{LATENCY} >= {least // size}{unit}"
 
 
-def of_event(path: str) -> str:
-    """Return the condition for one event, by its path."""
-    name = event_name(path)
-    return f"event == {name}" if name.isidentifier() else f'event == "{name}"'
+def of_events(paths: Iterable[str]) -> str:
+    """Return the condition for some events, by their paths."""
+    names = dict.fromkeys(map(event_name, paths))
+    return " || ".join(f"event == {name}" if name.isidentifier() else f'event == "{name}"' for name in names)
 
 
 def condition_error_text(error: ConditionError) -> str:

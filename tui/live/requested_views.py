@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Coroutine
 from typing import TYPE_CHECKING, Any, cast
 
-from tui.filter.filter import of_event, slower_than
+from tui.filter.filter import of_events, slower_than
 from tui.live.filter_control import FilterControl
 from tui.live.view_switch import ViewSwitch
 from tui.workbench import Workbench
@@ -58,7 +58,10 @@ class RequestedViews:
             self._views.events.show_kind_of(plan)
 
     async def show_preset(self, picked: PickedPreset) -> None:
-        """Show the view that a preset asks for, with its columns, and of its calls those that are long enough."""
+        """Show the view that a preset asks for, with its columns, and of its calls those that are long enough; of a
+        recording its events alone.
+        """
+        from events.conditions.condition_parser import and_condition
         from probes.presets.substitute import least_latency
 
         preset = picked.preset
@@ -66,13 +69,16 @@ class RequestedViews:
         await self._go(str(preset.view))
         if preset.columns:
             self._views.events.prefer(picked.probes, preset.columns)
+        condition = of_events(picked.recorded_events)
         if least := least_latency(preset, picked.given):
-            self._filtering.choose(slower_than(least))
+            condition = and_condition(condition, slower_than(least))
+        if condition:
+            self._filtering.replace(condition)
 
     async def show_event(self, path: str) -> None:
         """Show the rows of one event alone."""
         await self._go("events")
-        self._filtering.replace(of_event(path))
+        self._filtering.replace(of_events([path]))
 
     async def show_failures(self, picked: PickedPreset) -> None:
         """Show the first failures of the calls, and with the error, that a preset asks for."""
