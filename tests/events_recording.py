@@ -20,12 +20,12 @@ def write_events_recording(folder: Path) -> None:
     """
     data, events = SHIPPED.read_bytes(), EVENTS.read_bytes()
     shipped, own = Recording.open(data), Recording.open(events)
+    meta, *others = stored_chunks(events, lambda *_: True)
     with (folder / SHIPPED.name).open("wb") as file:
         writer = RecordingWriter(file)
-        for chunk in stored_chunks(data, lambda kind, _: kind in ("facts", "btf")):
+        for chunk in (meta, *stored_chunks(data, lambda kind, _: kind in ("facts", "btf"))):  # in the usual order
             file.write(chunk)
         symbols = moved_symbols(shipped.kallsyms(shipped.boot) or b"", own.meta[FIRST_ADDRESSES])
         writer.blob("symbols", "", symbols)
-        for chunk in stored_chunks(events, lambda *_: True):
-            file.write(chunk)
+        file.writelines(others)
         writer.close()

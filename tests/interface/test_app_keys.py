@@ -312,7 +312,7 @@ async def test_what_is_about_an_event_offers_those_on_the_screen(recording, key,
         elif key == "K":
             assert events.record.seq == newest - 1
         else:
-            assert events.condition.startswith("comm " + ("==" if key == "full_stop" else "!="))
+            assert events.condition.startswith("pid " + ("==" if key == "full_stop" else "!="))
 
 
 async def test_a_probe_and_a_trace_offer_the_functions_on_the_screen(recording):

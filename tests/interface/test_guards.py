@@ -28,6 +28,7 @@ from widgets.dialogs.progress import ProgressDialog
 from widgets.dialogs.trigger_dialog import TriggerDialog, TriggerRow, TriggerVerdict
 from widgets.events.loss_panel import LossPanel
 from widgets.events.values import LossSheet, ProbeLoss
+from widgets.spec.spec_editor import SpecEditor
 
 HIST = """# event histogram
 #
@@ -339,8 +340,8 @@ async def test_what_is_too_fast_can_get_a_filter_or_be_left(living):
         await pilot.press("ctrl+r")
         await until(lambda: isinstance(app.screen, ChoiceDialog), pilot)
         await pilot.press("f")
-        await until(lambda: app.places.compose.panes.spec.has_class("-filtering"), pilot)
-        assert app.places.compose.focused is not None
+        await until(lambda: isinstance(app.focused, SpecEditor) and "Keep filter" in screen_text(app)[-1], pilot)
+        assert app.focused.value.endswith(" if ")
 
 
 async def test_the_buffer_grows_and_shrinks_by_a_key_and_a_probe_counts(living):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from kernel.connection.kernel_info import KernelInfo
+from kernel.symbols.kernel_symbols import KernelSymbols
 from kernel.watch.event_fields import EventFields
 from tests.interface.test_app import application, recording  # noqa: F401 - a fixture
 from tests.interface.widget_host import screen_text, until
@@ -14,7 +14,7 @@ async def test_rows_that_are_there_get_the_names_of_their_addresses(recording, m
     may_read, read = threading.Event(), threading.Event()
     values = EventFields.values
 
-    def load(self: KernelInfo, *, by_name: bool = True) -> None:
+    def load(self: KernelSymbols, *, by_name: bool = True) -> None:
         may_read.wait(60)
         read.set()
 
@@ -24,7 +24,7 @@ async def test_rows_that_are_there_get_the_names_of_their_addresses(recording, m
             (name, "proc_reg_file_ops" if name == "count" else text) for name, text in found if read.is_set()
         ] or found
 
-    monkeypatch.setattr(KernelInfo, "load_symbols", load)
+    monkeypatch.setattr(KernelSymbols, "load", load)
     monkeypatch.setattr(EventFields, "values", named)
     app = application(recording)
     async with app.run_test(size=(160, 40)) as pilot:
