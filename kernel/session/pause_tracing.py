@@ -34,6 +34,11 @@ class TracingPause:
         self._clock_before = ""
         """Clock before the pause."""
 
+    @property
+    def is_paused(self) -> bool:
+        """True between `begin` and `end`."""
+        return self._paused
+
     def read_all(self) -> None:
         """Make the pump read the present content of the buffer, and read the loss counts."""
         self._pump.settle()

@@ -79,6 +79,9 @@ class ArmedSet:
             if isinstance(session, Session):
                 session.pause.begin()
                 session.probes.programs.hold()
+                if session.probes.armed:
+                    self._read_all(session)
+                    self._queue.entries.append(_GAP)
 
     def limit_tasks(self, tasks: Sequence[int]) -> None:
         """Record some tasks and those that they make alone (thread ids), until it is called again; empty: all tasks
@@ -265,9 +268,11 @@ class ArmedSet:
 
     @contextlib.contextmanager
     def _pause(self, session: Session) -> Iterator[None]:
+        was_paused = session.pause.is_paused
         with session.pause.hold():
             self._queue.drain(session)
-            self._queue.entries.append(_GAP)
+            if not was_paused:  # else who began the pause has marked it
+                self._queue.entries.append(_GAP)
             yield
 
     def _around(self, session: AnySession, triggers: Iterable[str]) -> contextlib.AbstractContextManager[None]:
