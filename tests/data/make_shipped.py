@@ -59,11 +59,11 @@ def record(path: Path) -> None:
 def _record(planner: Planner, watch: Watch, machine: Guest, path: Path) -> None:
     watch.recording.prepare(path)
     with _workload(machine) as stages:
-        # A latency pauses what is armed already, and behind such a gap a recording proves no pair of ends.
+        # A latency pauses what records already, and behind such a gap a recording proves no pair of ends.
         watch.armed.hold_recording()
+        _arm(watch, *map(parse_probe, PROBES))
         delays = _arm(watch, *_probes_of("run-queue-delay", planner))
         _arm(watch, *(probe for name in PRESETS for probe in _probes_of(name, planner)))
-        _arm(watch, *map(parse_probe, PROBES))
         watch.record_to(path)
         watch.armed.record_together()
         next(stages)
