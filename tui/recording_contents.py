@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from events.names.event_names import exported_name
 from foreign.count_text import counted
 from tui.present.event_times import wall_clock, wall_date
-from tui.present.hist_tables import TableLine
 from tui.present.loss_totals import losses_of
-from widgets.safe_text import safe
 
 if TYPE_CHECKING:
     from events.loss_counts import LossCounts, LossTotals
     from kernel.watch.watch import Watch
+    from tui.present.hist_tables import TableLine
 
 _LEAST_COLUMNS: Final = 20
 _MOST_COLUMNS: Final = 130
@@ -123,6 +122,9 @@ def lines_of(found: RecordingContents) -> Iterator[str]:
 
 def screen_lines_of(watch: Watch, counts: LossCounts | None, columns: int) -> list[TableLine]:
     """Return the contents in lines that are safe for a screen, and no longer than a dialog on it has columns."""
+    from tui.present.hist_tables import TableLine
+    from widgets.safe_text import safe
+
     room = max(_LEAST_COLUMNS, min(columns * 96 // 100, _MOST_COLUMNS) - 6)
     return [
         TableLine(safe(part), "name" if text and not text.startswith(" ") else "")

@@ -73,7 +73,7 @@ def stand_ins(text: str) -> str:
 
 def cut(text: str, columns: int) -> str:
     """Return safe text in at most `columns` columns; if it is cut, the last one is an ellipsis."""
-    if len(text) <= columns and width(text) <= columns:
+    if width(text) <= columns:
         return text
     if columns < 1:
         return ""

@@ -190,7 +190,7 @@ class Tables:
         if table.is_old or table.is_shared:
             self._removals.add(row, task, first, last)
 
-    def touch(self, row: int, task: int, fd: int) -> None:
+    def note_change(self, row: int, task: int, fd: int) -> None:
         """Note that a task begins to change a descriptor: what others know of it meanwhile may be of before."""
         table = self.table(task, row)
         if table.is_old or table.is_shared:

@@ -218,7 +218,7 @@ class Tracker:
         if arguments.get("cmd", F_SETFD) in ((F_SETFD,) if call == "fcntl" else (F_SETFD, FIOCLEX, FIONCLEX)):
             fd = arguments.get("fd", -1)
             file = self.tables.current(row, task, fd, row)
-            self.tables.touch(row, task, fd)
+            self.tables.note_change(row, task, fd)
             if file is not None:
                 self.tables.install(row, task, fd, file._replace(closes=None), row, replaces=True)
 

@@ -88,7 +88,7 @@ class Difference(NamedTuple):
 
     @property
     def is_unrecorded(self) -> tuple[bool, bool]:
-        """Whether the event was not recorded in A, and in B: the number there is no count."""
+        """True for A, and for B, where the event was not recorded: the number there is no count."""
         is_alone = self.change.verdict is Verdict.UNRECORDED
         return is_alone and self.change.factor > 1, is_alone and self.change.factor < 1
 

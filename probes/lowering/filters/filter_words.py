@@ -133,9 +133,9 @@ def value_advice(refusal_code: str, condition: str, word: str, names: Names) -> 
     own = names.get(field, {})
     known = {name.lower(): name for values in names.values() for name in values if name != word}
     low = {name.lower(): name for name in own}
-    similar = [low[name] for name in difflib.get_close_matches(word.lower(), low, _MOST_SIMILAR)] or [
-        known[name] for name in difflib.get_close_matches(word.lower(), known, 1, _LEAST_SIMILARITY)
-    ]
+    similar = [
+        low[name] for name in difflib.get_close_matches(word.lower(), low, _MOST_SIMILAR, _LEAST_SIMILARITY)
+    ] or [known[name] for name in difflib.get_close_matches(word.lower(), known, 1, _LEAST_SIMILARITY)]
     return ValueAdvice(names_hint(field, own), tuple(similar))
 
 

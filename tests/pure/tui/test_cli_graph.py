@@ -165,7 +165,7 @@ def test_json_has_whole_pointers_and_addresses_beside_names(tmp_path, capsys):
     found = objects("graph", tmp_path, capsys)
     calls = [one for one in found if one["kind"] == "call"]
     assert len(calls) > 3000
-    symbols = connect(str(tmp_path / "graph.pwr")).symbols
+    symbols = connect(str(tmp_path / "graph.pwr")).symbols.current
     assert all(symbols.text(int(one["address"], 16), offset=False) == one["function"] for one in calls)
     pointers = re.findall(r"=(0xff[0-9a-f]*)", " ".join(one["arguments"] for one in calls))
     assert len(pointers) > 1000 and {len(one) for one in pointers} == {18}

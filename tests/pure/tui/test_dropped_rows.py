@@ -49,7 +49,9 @@ def store() -> Store:
 @pytest.fixture
 def shown(store, monkeypatch) -> FilteredTable[EventItems]:
     monkeypatch.setattr(filters, "sorts_of_fields", lambda _: OWN)
-    return event_table(SimpleNamespace(event_fields=None, info=SimpleNamespace(loaded_symbols_of=None)), store)
+    return event_table(
+        SimpleNamespace(event_fields=None, info=SimpleNamespace(symbols=SimpleNamespace(loaded_of=None))), store
+    )
 
 
 @pytest.mark.parametrize("chosen", ["", "cpu == 1"])

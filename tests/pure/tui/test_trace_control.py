@@ -68,9 +68,9 @@ class Symbols:
 
     def __init__(self, slow: threading.Event | None = None) -> None:
         self.slow = slow
-        self.info = self
+        self.info = SimpleNamespace(symbols=self)
 
-    def load_symbols(self) -> None:
+    def load(self) -> None:
         assert self.slow is None or self.slow.wait(LONG)
 
 
