@@ -124,7 +124,7 @@ async def by_key(stage: Stage) -> None:
 async def timeline(stage: Stage) -> None:
     """All events by time, an interval of it selected."""
     await stage.press("l")
-    await stage.sees("by task")
+    await stage.sees("by event")
     await stage.press("home", *["n"] * 12, *["shift+right"] * 5)
     await stage.sees("selected")
     stage.save("timeline")
@@ -135,8 +135,9 @@ async def timeline(stage: Stage) -> None:
 async def presets(stage: Stage) -> None:
     """Presets by question, ranked by a word of it."""
     await stage.press("f5")
-    await stage.sees("not in this recording")
+    await stage.sees("exec-arguments")
     await stage.type("open")
+    await stage.sees("slow-opens")
     stage.save("presets")
     await stage.press("escape")
 

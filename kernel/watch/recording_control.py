@@ -29,7 +29,7 @@ class Entered(NamedTuple):
     formats: Mapping[int, EventFormat]
     """Formats by event id."""
     boot: int
-    """Number of the boot; see `kernel.connection.kernel_info.KernelInfo.boot`."""
+    """Number of the boot; see `kernel.symbols.kernel_symbols.KernelSymbols.boot`."""
 
 
 class RecordingControl:
