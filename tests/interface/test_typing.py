@@ -259,3 +259,19 @@ async def test_a_word_behind_a_search_that_a_view_has_not_is_for_no_command(livi
             and app.places.live.views.current.name == "summary"
             and app.current_watch.armed.probes
         )
+
+
+async def test_a_key_that_waits_while_the_application_ends_is_nobodys(recording):
+    """The reply to the key before may come when the application has no screen any more."""
+    app = application(recording)
+    async with app.run_test(size=SIZE) as pilot:
+        await until(lambda: app.places.live is not None and app.places.live.is_current, pilot)
+        app.keyboard._under_way = True
+        await app.keyboard.press(events.Key("down", None))
+        assert app.keyboard._waiting
+        stack = app._screen_stack
+        screens = stack.copy()
+        stack.clear()
+        await app.keyboard.key_done()
+        assert not app.keyboard._waiting
+        stack.extend(screens)

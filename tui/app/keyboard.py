@@ -105,6 +105,8 @@ class Keyboard:
 
     async def _go_on(self) -> None:
         """Give the keys that wait, up to one behind which the next has to wait."""
+        if not self._app.screen_stack:  # the application ends: the reply to its last key comes after its screens
+            self._waiting.clear()
         while self._waiting and not self._under_way:
             event, stroke = self._waiting.popleft()
             if self._held and stroke.key == "enter":
