@@ -205,6 +205,9 @@ async def test_those_that_can_be_done_are_first_and_the_others_say_why_beside_lo
         signs = [line for line in screen_text(app) if any(f" {name} " in line for name in names)]
         assert [name for line in signs[: len(WORKING)] for name in WORKING if f" {name} " in line] == list(WORKING)
         assert all("not in this recording" in line for line in signs[len(WORKING) : len(names)])
+        await pilot.press(*"kill")  # two names have it
+        await until(lambda: [one.name for one in chooser._shown[:2]] == ["who-kills", "oom-kills"], pilot)
+        assert chooser.current.name == "who-kills"
 
 
 async def test_values_are_asked_for_and_a_wrong_one_is_said(recording, folders):

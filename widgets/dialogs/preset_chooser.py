@@ -174,7 +174,9 @@ class PresetChooser(Vertical):
             self._about.update(about(one, looked))
 
     def rank(self) -> None:
-        """List first what the target accepts; the cursor goes along with a preset that a key chose, or to the top."""
+        """List first, of equally good matches, what the target accepts; the cursor goes along with a preset that a
+        key chose, or to the top.
+        """
         current, is_chosen = self.current, self._moved or bool(self._search.value.strip())
         self._search_for(self._search.value, current.name if current is not None and is_chosen else "")
 
@@ -193,9 +195,8 @@ class PresetChooser(Vertical):
         return rows.presets if isinstance(rows, _Rows) else ()
 
     def _search_for(self, text: str, name: str) -> None:
-        found = [self._all[n] for n in ranked([(one.name, one.preset) for one in self._all], text)]
-        if not text.strip():  # else the best match stays the first
-            found.sort(key=self._is_refused)
+        every = sorted(self._all, key=self._is_refused)  # equally good matches keep this order
+        found = [every[n] for n in ranked([(one.name, one.preset) for one in every], text)]
         self._list.rows = _Rows(found, self._checks)
         self._list.move_to(next((row for row, one in enumerate(found) if one.name == name), 0))
         self.border_subtitle = f"{len(found)} of {len(self._all)}"
