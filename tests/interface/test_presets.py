@@ -62,6 +62,14 @@ async def open_presets(app, pilot) -> PresetChooser:
     return app.screen.query_one(PresetChooser)
 
 
+async def at_recorded_preset(app, pilot, name: str) -> None:
+    """Put the cursor on a preset once the recording was read."""
+    await until(lambda: app.current_watch and app.current_watch.ended and app.places.live, pilot)
+    chooser = await open_presets(app, pilot)
+    await pilot.press(*name)
+    await until(lambda: chooser.current and chooser.current.name == name, pilot)
+
+
 @pytest.mark.parametrize("size", [(80, 24), (120, 40)])
 async def test_one_is_found_by_words_and_tags_and_judged_for_the_target(kernel_only, size):
     app = application(kernel_only)
@@ -142,10 +150,7 @@ async def test_who_chooses_while_a_target_is_opened_goes_on_and_is_told_what_it_
 async def test_what_a_recording_does_not_hold_is_refused_as_that(recording, name):
     app = application(recording)
     async with app.run_test(size=(120, 40)) as pilot:
-        await until(lambda: app.current_watch and app.current_watch.ended and app.places.live, pilot)
-        chooser = await open_presets(app, pilot)
-        await pilot.press(*name)
-        await until(lambda: chooser.current and chooser.current.name == name, pilot)
+        await at_recorded_preset(app, pilot, name)
         await until(lambda: "with these fields: it has bprm_execve" in text(app), pilot)
         assert "accepted" not in text(app) and "This kernel" not in text(app)
         await pilot.press("enter")
@@ -163,13 +168,10 @@ async def test_what_a_recording_does_not_hold_is_refused_as_that(recording, name
 async def test_of_a_recording_a_preset_shows_its_events_alone(name, condition):
     app = application(str(SHIPPED))
     async with app.run_test(size=(120, 40)) as pilot:
-        await until(lambda: app.current_watch and app.current_watch.ended and app.places.live, pilot)
-        chooser = await open_presets(app, pilot)
-        await pilot.press(*name)
-        await until(lambda: chooser.current and chooser.current.name == name, pilot)
+        await at_recorded_preset(app, pilot, name)
         await until(lambda: "✓ accepted" in text(app), pilot)
         await pilot.press("enter")
-        if chooser.current.name == "who-kills":  # has parameters, which stay as they are
+        if name == "who-kills":  # has parameters, which stay as they are
             await until(lambda: isinstance(app.screen, FormDialog), pilot)
             await pilot.press("enter")
         events = app.places.live.views.events
@@ -187,10 +189,7 @@ async def test_what_a_recording_holds_with_another_filter_asks_for_the_values_of
     (folders / "reads.toml").write_text(OWN)
     app = application(recording)
     async with app.run_test(size=(120, 40)) as pilot:
-        await until(lambda: app.current_watch and app.current_watch.ended and app.places.live, pilot)
-        chooser = await open_presets(app, pilot)
-        await pilot.press(*"reads")
-        await until(lambda: chooser.current and chooser.current.name == "reads", pilot)
+        await at_recorded_preset(app, pilot, "reads")
         await until(lambda: "holds it with another filter: f vfs_read%return file->f_pos" in text(app), pilot)
         await pilot.press("enter")
         await until(lambda: isinstance(app.screen, FormDialog), pilot)
@@ -215,10 +214,7 @@ async def test_values_are_asked_for_and_a_wrong_one_is_said(recording, folders):
     (folders / "reads.toml").write_text(OWN.replace(" if count > ${least}", ""))
     app = application(recording)
     async with app.run_test(size=(80, 24)) as pilot:
-        await until(lambda: app.current_watch and app.current_watch.ended and app.places.live, pilot)
-        chooser = await open_presets(app, pilot)
-        await pilot.press(*"reads")
-        await until(lambda: chooser.current and chooser.current.name == "reads", pilot)
+        await at_recorded_preset(app, pilot, "reads")
         await pilot.press("enter")
         await until(lambda: isinstance(app.screen, FormDialog), pilot)
         await pilot.press("x", "enter")
