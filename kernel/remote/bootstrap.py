@@ -7,12 +7,14 @@ shell is sent through its standard input. A shell may read its script ahead, so 
 from __future__ import annotations
 
 import importlib.util
+import marshal
 import re
 import secrets
 import select
 import subprocess
 import threading
 import time
+import zlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Protocol
@@ -43,10 +45,17 @@ p=; command -v python3 >/dev/null && p=yes
 _SAY = 'printf \'\\n%s\\n%s\\n%s\\n%s\\n%s %s\\n%s\\n\' {token} "$u" "$v" "$p" "$(hostname)" "$w" {token}\n'
 _UNFIT = "1|2|126|127"
 """Exit statuses of a python3 that can't be the agent: a module is missing, or python3 can't be started."""
+_CODE = " code"
+"""Behind the token of a Python that reads our bytecode."""
 _BOOT = (
     "import sys,os,select,struct,_signal; sys.version_info<(3,6) and sys.exit(1); "
-    "sys.stdout.write({token!r}+chr(10)); sys.stdout.flush(); exec(sys.stdin.buffer.read({size}))"
+    "exec('try: import zlib\\nexcept ImportError: zlib=None'); "
+    "same=zlib and getattr(sys.modules.get('_frozen_importlib_external'),'MAGIC_NUMBER',b'').hex()=={magic!r}; "
+    "sys.stdout.write({token!r}+({code!r} if same else '')+chr(10)); sys.stdout.flush(); "
+    "sent=sys.stdin.buffer.read({packed} if same else {plain}); "
+    "exec(__import__('marshal').loads(zlib.decompress(sent)) if same else sent)"
 )
+"""A Python of our version gets the agent compiled: compiling takes it longer than starting."""
 
 _AGENT_PARTS = (
     *("frames", "bpf_calls", "number_readers", "sampler", "object_rings", "ring_reader", "journal", "user_events"),
@@ -84,12 +93,15 @@ def boot_agent(
         cancel: set by another thread to give up.
     """
     source = agent_source()
-    token = secrets.token_hex(16)
-    _send(process, start(_BOOT.format(token=token, size=len(source))).encode() + b"\n")
-    received = read_until(process, (token.encode() + b"\n", *([unfit.encode() + b"\n"] if unfit else [])), cancel)
-    if not received.endswith(token.encode() + b"\n"):
+    packed = zlib.compress(marshal.dumps(compile(source, "<string>", "exec", dont_inherit=True, optimize=0)))
+    token, magic = secrets.token_hex(16), importlib.util.MAGIC_NUMBER.hex()
+    program = _BOOT.format(token=token, magic=magic, code=_CODE, packed=len(packed), plain=len(source))
+    _send(process, start(program).encode() + b"\n")
+    takes_source, takes_code = f"{token}\n".encode(), f"{token}{_CODE}\n".encode()
+    received = read_until(process, (takes_source, takes_code, *([unfit.encode() + b"\n"] if unfit else [])), cancel)
+    if not received.endswith((takes_source, takes_code)):
         return False
-    _send(process, source)
+    _send(process, packed if received.endswith(takes_code) else source)
     return True
 
 
