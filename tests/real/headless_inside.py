@@ -67,7 +67,7 @@ def main() -> None:
     }
     if facts.usable:
         # Made before the session, which leaves out its own children. No cat: it copies without vfs_read.
-        reader = subprocess.Popen(["sh", "-c", "while :; do read line </proc/version; usleep 20000; done"])
+        reader = subprocess.Popen(["sh", "-c", "while :; do read line </proc/version; usleep 200000; done"])
         with open_session(target) as session:
             path = f"{session.group}/read"
             event = PlannedEvent(session.group, "read", f"f:{path} vfs_read count", f"-:{path}")

@@ -41,7 +41,7 @@ def someone_else() -> int:
     if not pid:
         while True:
             read_some(50)
-            time.sleep(0.002)
+            time.sleep(0.02)
     return pid
 
 

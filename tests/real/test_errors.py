@@ -134,7 +134,7 @@ def test_without_python_there_it_says_what_is_missing(guest: Guest, tmp_path: Pa
 def test_only_a_process_and_its_children_are_looked_at(guest: Guest, tmp_path: Path) -> None:
     """Others fail meanwhile in the same way; of them none is told."""
     env = ssh_to(guest, tmp_path)
-    noise = "while :; do cat /nonexistent/other 2>/dev/null; sleep 0.05; done"
+    noise = "while :; do cat /nonexistent/other 2>/dev/null; sleep 0.3; done"
     guest.run(f"sh -c '{noise}' >/dev/null 2>&1 & echo $! >/tmp/noise")
     work = "for i in 1 2 3; do cat /nonexistent/mine 2>/dev/null; done; true"
     words = ("errors", "openat", "--json", "--errno", "enoent", "-t", address(guest), "--", "sh", "-c", work)

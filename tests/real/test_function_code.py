@@ -239,7 +239,7 @@ class TestOnKernels:
 {chr(10).join(lines)}
 LINES
         sh -c 'echo "common_pid == $$" >events/pw_code/filter; echo 1 >events/pw_code/enable
-          exec dd if=/proc/version of=/tmp/pw_code bs=7 count=20' 2>/dev/null
+          exec dd if=/proc/version of=/tmp/pw_code bs=7 count=40' 2>/dev/null
         echo 0 >events/pw_code/enable; cat trace; echo >dynamic_events; rm /tmp/pw_code
         """
         text = seen.guest.run(script).decode()

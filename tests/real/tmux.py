@@ -63,7 +63,7 @@ class Tmux:
                 return screen
             if time.monotonic() > end:
                 raise TimeoutError(screen)
-            time.sleep(0.05)
+            time.sleep(0.15)  # each look starts a tmux
 
     def status(self, seconds: float = PATIENCE) -> int:
         """Exit status of the program, once it has ended. Raises TimeoutError."""

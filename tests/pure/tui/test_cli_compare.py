@@ -65,7 +65,8 @@ def test_a_copy_differs_in_nothing(capsys, copy, records):
     status, out, err = called(capsys, "compare", HERE, copy)
     head = out.splitlines()
     assert (status, err) == (DONE, "")
-    assert "".join(head).startswith(f"A  {HERE}: {len(records)} events in ") and f"B  {copy}: " in out
+    words = "".join(out.split())  # lines end where paths of this machine let them
+    assert words.startswith("".join(f"A {HERE}: {len(records)} events in ".split())) and f"B{copy}:" in words
     assert re.search("^no difference beyond chance in [0-9]+ comparisons;", out, re.MULTILINE)
     assert max(len(line) for line in head if line[:1] not in "AB" or "  " not in line[:3]) <= 80
     assert {line.split("  ")[-1] for line in head[3:] if " p50 " in line} <= {"no difference", "too few to tell"}
