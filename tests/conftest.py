@@ -31,7 +31,10 @@ _RUN_FOLDER = pytest.StashKey[Path]()
 
 def pytest_configure(config: pytest.Config) -> None:
     """A folder that the workers of one run share; it goes with the process that started them."""
-    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup's deafness would pass to the processes of tests
+    # The deafness of nohup, and of what a shell runs in the background, would pass to the processes of tests.
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     if not hasattr(config, "workerinput"):
         config.stash[_RUN_FOLDER] = folder = cache.run_folder()
         config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
@@ -60,7 +63,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> schedule.Gro
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark and sort; it comes after tests/real has marked its own, and before `-m` selects."""
-    items.sort(key=lambda item: schedule.rank(item.nodeid))
+    places = schedule.places(item.nodeid for item in items)
+    items.sort(key=lambda item: places[schedule.group_of(item.nodeid)])
 
 
 @pytest.fixture(scope="session")

@@ -2,44 +2,49 @@
 
 `make test` leaves to `make test-matrix` a test on another kernel than the newest, or on the newest without Python or
 with large sub-buffers (`7.2-sh`, `7.2-64k`), where the newest as it is has it as well. Workers take whole groups, a
-file on one kernel each, the longest first; within them the order is random (pytest-randomly), unless `-p no:randomly`
-says otherwise.
+file on one kernel each, the longest first, those on guests and others in turns; within them the order is random
+(pytest-randomly), unless `-p no:randomly` says otherwise.
 """
 
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+import zlib
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 
 from xdist.scheduler.loadscope import LoadScopeScheduling
 
 NEWEST = "7.2"
 LONGEST: tuple[str, ...] = (
-    "test_exports",
-    "test_commands",
-    "test_ssh_connections",
-    "test_killed",
-    "test_program_events",
-    "test_hosts",
-    "test_fault_drill",
-    "test_session_guest",
-    "test_function_graph",
+    "test_bpf",
     "test_errors",
-    "test_pairing",
+    "test_fault_drill",
+    "test_ssh_connections",
+    "test_boot",
+    "test_sources",
+    "test_aggregate",
+    "test_exports",
+    "test_killed",
+    "test_commands",
+    "test_command_run",
     "test_lab",
-    "test_guards",
-    "test_headless",
+    "test_compare",
+    "test_return_instructions",
+    "test_readable_values",
+    "test_hosts",
+    "test_command_terminal",
+    "test_chosen_functions",
+    "test_monitors",
     "test_attach",
-    "test_kinds",
-    "test_thirty",
-    "test_differential",
-    "test_exports_boot",
     "test_presets",
+    "test_guards",
+    "test_function_graph",
+    "test_pairing",
 )
-"""Files of tests/real whose groups begin first, so that no worker is alone with one of them at the end."""
+"""Files of tests/real whose groups begin first of those, so that no worker is alone with one of them at the end."""
 LONG_ELSEWHERE = ("test_monkey", "test_headless_memory", "test_graph_view", "test_export_everything", "test_app_keys")
-"""Files of other folders that begin before the rest of those, by the same reason."""
+"""Files of other folders that begin first of those, by the same reason."""
 _KERNEL = re.compile(r"(?<![\w.:])((?:arm64:)?(?:\d+\.\d+|full))(?![\w.])(-sh|-64k)?")
 
 
@@ -81,16 +86,41 @@ def only_in_matrix(tests: Iterable[str]) -> set[str]:
     return {test for test in listed if _guest_of(test) not in kept[test.partition("[")[0]]}
 
 
-def rank(test: str) -> tuple[int, str]:
-    """Return the sort key of a node id: groups of the longest files of tests/real first, other files of it next.
+def places(tests: Iterable[str]) -> dict[str, float]:
+    """Return the place of each group of node ids in the order of a run, from 0 to 1.
 
-    Then come the long files of other folders, and the rest.
+    Tests on guests compute all the time, and most others wait: both go on side by side from begin to end, the longest
+    of each first. Others are in the order of a checksum: neighbours in a folder would all wait at once.
     """
-    group = group_of(test)
-    stem = group.partition(".py")[0].rpartition("/")[2]
-    if " " not in group:
-        return len(LONGEST) + 1 + (stem not in LONG_ELSEWHERE), ""
-    return LONGEST.index(stem) if stem in LONGEST else len(LONGEST), group
+    sizes = Counter(map(group_of, tests))
+    found = {}
+    for is_real in (True, False):
+        weights = {
+            group: (3.0 if _is_long(group) else 1.0) if is_real else float(sizes[group])
+            for group in sizes
+            if (" " in group) == is_real
+        }
+        done = 0.0
+        for group in sorted(weights, key=_rank):
+            found[group] = done / sum(weights.values())
+            done += weights[group]
+    return found
+
+
+def _rank(group: str) -> tuple[int, str]:
+    """Return the sort key of a group among its own kind."""
+    stem = _stem(group)
+    if " " in group:
+        return LONGEST.index(stem) if stem in LONGEST else len(LONGEST), group
+    return int(stem not in LONG_ELSEWHERE), f"{zlib.crc32(group.encode()):08x}"
+
+
+def _is_long(group: str) -> bool:
+    return _stem(group) in LONGEST
+
+
+def _stem(group: str) -> str:
+    return group.partition(".py")[0].rpartition("/")[2]
 
 
 class GroupScheduling(LoadScopeScheduling):  # type: ignore[misc]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.schedule import LONG_ELSEWHERE, LONGEST, group_of, kernel_of, kernels_of, only_in_matrix, rank
+from tests.schedule import LONG_ELSEWHERE, LONGEST, group_of, kernel_of, kernels_of, only_in_matrix, places
 
 REAL = "tests/real/test_kinds.py::TestKinds::test_event"
 
@@ -46,17 +46,26 @@ def test_only_tests_on_real_kernels_have_a_kernel() -> None:
     assert kernels_of(["tests/pure/btf/test_lies.py::test[6.1]"]) == set()
 
 
-def test_groups_are_a_file_on_a_kernel_and_the_longest_come_first() -> None:
+def test_groups_are_a_file_on_a_kernel() -> None:
     assert group_of(f"{REAL}[6.1]") == group_of(f"{REAL}_too[6.1-sh]") != group_of(f"{REAL}[7.2]")
     pure = [f"tests/pure/btf/test_lies.py::test[{kernel}]" for kernel in ("6.1", "7.2")]
     assert group_of(pure[0]) == group_of(pure[1])
-    real = [f"tests/real/{name}.py::test[{kernel}]" for name in (*LONGEST, "test_zzz") for kernel in ("6.1", "7.2")]
-    long = {f"tests/interface/{name}.py::test" for name in LONG_ELSEWHERE}
-    tests = [*real, *long, *pure]
-    mixed = sorted(random.Random(1).sample(tests, len(tests)), key=rank)
-    assert mixed[: len(real)] == real
-    assert set(mixed[len(real) : -len(pure)]) == long
-    assert {group_of(test) for test in mixed[-len(pure) :]} == {"tests/pure/btf/test_lies.py"}
+
+
+def test_the_longest_come_first_and_others_beside_those_on_guests() -> None:
+    names = [*LONGEST, *(f"test_z{number:02}" for number in range(40))]
+    real = [f"tests/real/{name}.py::test[{kernel}]" for name in names for kernel in ("6.1", "7.2")]
+    long = [f"tests/interface/{name}.py::test" for name in LONG_ELSEWHERE]
+    others = [f"tests/pure/btf/test_{number}.py::test[{one}]" for number in range(200) for one in range(3)]
+    tests = [*real, *long, *others]
+    place = places(random.Random(1).sample(tests, len(tests)))
+    order = sorted(place, key=place.__getitem__)
+    assert set(order) == {group_of(test) for test in tests}
+    assert [group for group in order if " " in group] == [group_of(test) for test in real]
+    beside = [group for group in order if " " not in group]
+    assert set(beside[: len(long)]) == {group_of(test) for test in long}
+    for half in (order[: len(order) // 2], order[len(order) // 2 :]):
+        assert len(real) / 4 < sum(" " in group for group in half) < len(real) * 3 / 4
 
 
 def test_the_longest_files_are_there() -> None:
