@@ -113,10 +113,11 @@ class EventFields:
         if records_stacks(text):
             self.with_stacks.add(event.path)
 
-    def values(self, record: Record) -> list[tuple[str, str]]:
+    def values(self, record: Record, *, at_once: bool = False) -> list[tuple[str, str]]:
         """Return name and value of each requested field; values as names where they have one.
 
-        For a stack in a row of its own, the reason why it has no event.
+        For a stack in a row of its own, the reason why it has no event. `at_once`: without the files of descriptors
+        that many events are to be read for.
         """
         if is_stack(record):
             return [("note", NO_EVENT)]
@@ -129,7 +130,8 @@ class EventFields:
                 continue
             column, namer = columns.get(name, _UNKNOWN), self.namer(record.boot)
             text = value_text(value, fields.get(name), column, namer)
-            if column.naming and (file := self.descriptors.file(record, column, value)) is not None:
+            file = self.descriptors.file(record, column, value, at_once=at_once) if column.naming else None
+            if file is not None:
                 text = f"{text}<{file}>"
             values.append((name, text))
         return values

@@ -45,6 +45,10 @@ if TYPE_CHECKING:
 
 _SOON: Final = 0.01
 """Seconds to the next tick of a view that has more to do."""
+_FILES_EVERY: Final = 0.1
+"""Seconds between two turns of reading the files of descriptors, where rows wait for them."""
+_FILES_FOR: Final = 0.04
+"""Seconds of such a turn."""
 
 
 class LiveScreen(Screen[None]):
@@ -79,6 +83,7 @@ class LiveScreen(Screen[None]):
 
     def on_mount(self) -> None:
         self.views.show_times()
+        self.set_interval(_FILES_EVERY, self._read_files)
 
     def on_resize(self) -> None:
         self.command.take_share()
@@ -129,6 +134,12 @@ class LiveScreen(Screen[None]):
         self.views.names_changed()
         self.filtering.show()
         self.details.names_changed()
+
+    def _read_files(self) -> None:
+        """Read the files of descriptors that rows were shown without; show them when all are read."""
+        files = self.views.watch.event_fields.descriptors if self.views.watch is not None else None
+        if files is not None and files.are_wanted and not files.read_on(_FILES_FOR):
+            self.names_changed()
 
     def refresh_state(self) -> None:
         """Show anew what is armed and what was lost."""

@@ -188,7 +188,7 @@ def detail_of(watch: Watch, record: Record, call: tuple[DetailField, ...] = ()) 
 
     if is_mark(record):
         return tuple(DetailField(name, str(value), "", -1, 0, b"") for name, value in mark_values(record).items())
-    named = dict(ValueStyle(watch.event_fields).values(record))
+    named = dict(ValueStyle(watch.event_fields).values(record, at_once=True))
     context = _context_of(record)
     rows = []
     unshown = ("caller",) if is_stack(record) else ()  # all callers stand as rows of the stack

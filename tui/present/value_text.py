@@ -40,9 +40,9 @@ class ValueStyle:
             for plan in plans
         )
 
-    def values(self, record: Record) -> list[tuple[str, str]]:
-        """Return name and text of each captured field."""
-        values = self._known.values(record)
+    def values(self, record: Record, *, at_once: bool = False) -> list[tuple[str, str]]:
+        """Return name and text of each captured field; `at_once`: see `EventFields.values`."""
+        values = self._known.values(record, at_once=at_once)
         if not self.measured(record.event, _MEASURED):
             return values
         return [(name, time_of(record.values[name]) or text if name == _MEASURED else text) for name, text in values]

@@ -29,10 +29,13 @@ class DescriptorNames:
         self._machine = ""
         self._read: tuple[Plan, ...] = ()
         self._index: DescriptorIndex | None = None
+        self.are_wanted = False
+        """True if a screen showed an event without its files, as too many events before it are still to be read."""
 
     def use(self, store: Store, machine: str) -> None:
         """Set the store whose events have descriptors, and `uname -m` of its kernel."""
         self._store, self._machine, self._read, self._index = store, machine, (), None
+        self.are_wanted = False
 
     @property
     def index(self) -> DescriptorIndex | None:
@@ -47,11 +50,22 @@ class DescriptorNames:
                 self._index = DescriptorIndex(self._store, Known(sources, event_orders(plans)), self._machine)
         return self._index
 
-    def file(self, record: Record, column: PlanColumn, value: Value) -> str | None:
-        """Return the file of a value that is a descriptor; None: it is none, or its file is not certain."""
+    def file(self, record: Record, column: PlanColumn, value: Value, *, at_once: bool = False) -> str | None:
+        """Return the file of a value that is a descriptor; None: it is none, or its file is not certain.
+
+        `at_once`: None, too, where many events are to be read before it is known; `are_wanted` says so.
+        """
         if column.naming not in DESCRIPTORS or type(value) is not int or (index := self.index) is None:
             return None
+        if at_once and not index.coverage.missing and not index.is_near(record.seq):
+            self.are_wanted = True
+            return None
         return index.file(record, value)
+
+    def read_on(self, seconds: float) -> bool:
+        """Read wanted files for about so many seconds of CPU time; return True if more remain."""
+        self.are_wanted = self.are_wanted and (index := self.index) is not None and index.read_on(seconds)
+        return self.are_wanted
 
     def names(self, column: PlanColumn) -> bool:
         """Return whether values of a column may have files."""
@@ -69,9 +83,11 @@ class DescriptorNames:
         return index.files(table, table.column(field).values.tolist())
 
     def note(self, record: Record, column: PlanColumn, value: Value) -> str:
-        """Return what is known of a descriptor without certainty; empty: nothing."""
+        """Return what is known at once of a descriptor without certainty; empty: nothing."""
         if column.naming not in DESCRIPTORS or type(value) is not int or (index := self.index) is None:
             return ""
+        if not index.is_near(record.seq):
+            return "the files of many events before are still being read"
         if index.file(record, value) is not None or not (opened := index.opened(record, value)):
             return ""
         missing = index.coverage.missing

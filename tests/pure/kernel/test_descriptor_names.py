@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from events.aggregates.aggregate import Aggregate
 from events.aggregates.event_columns import EventColumns
 from events.aggregates.request import AggregateRequest
+from events.descriptors import index
 from events.export.source import name_of
 from events.names.value_names import Namer
 from events.search.text_match import TextMatch
@@ -109,3 +112,27 @@ def test_events_are_grouped_by_file() -> None:
     keys = {one: counted.keys_of(one) for one in range(len(counted.groups))}
     found = {key[0].value: int(counted.groups.counts[one]) for one, key in keys.items() if key}
     assert found == {"/etc/passwd": 2, 3: 1}
+
+
+def test_a_screen_gets_the_files_of_many_events_in_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(index, "_AT_ONCE", 2)
+    trace, row = opened()
+    fields, record = known(trace), trace.store.record(row)
+    names = fields.descriptors
+    assert not names.are_wanted and not names.read_on(1), "nothing is read that nobody asked for"
+    assert dict(fields.values(record, at_once=True))["fd"] == "3"
+    assert names.are_wanted
+    assert "still being read" in fields.note(record, "fd", 3)
+    turns = 1
+    while names.read_on(1e-9):  # a piece
+        turns += 1
+    assert turns > 3
+    assert not names.are_wanted
+    assert dict(fields.values(record, at_once=True))["fd"] == "3</etc/passwd>"
+    assert fields.note(record, "fd", 3) == ""
+
+
+def test_an_export_waits_for_the_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(index, "_AT_ONCE", 2)
+    trace, row = opened()
+    assert dict(known(trace).values(trace.store.record(row)))["fd"] == "3</etc/passwd>"

@@ -68,7 +68,7 @@ class EventItems:
 
     def cells(self, event: Event) -> Mapping[str, str]:
         """Return the texts of an event by field name."""
-        return dict(self._values.values(event)) if isinstance(event, Record) else {}
+        return dict(self._values.values(event, at_once=True)) if isinstance(event, Record) else {}
 
     def owners(self, event: str) -> Mapping[str, str]:
         """Return the structures that fields of an event were read from, by field."""
