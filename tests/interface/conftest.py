@@ -74,16 +74,20 @@ def style_sheets_parsed_once() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def parameters_counted_once() -> Iterator[None]:
-    """Count the parameters of a callback once for its code: each application has closures of its own."""
+    """Count the parameters of a callback once for its code: each application has closures of its own.
+
+    A bound method has the code of its function, and a parameter less.
+    """
     count, known = textual._callback._count_parameters, dict[Any, int]()
 
     def count_once(function: Any) -> int:
         code = getattr(function, "__code__", None)
         if code is None:
             return count(function)
-        if code not in known:
-            known[code] = count(function)
-        return known[code]
+        key = code, hasattr(function, "__self__")
+        if key not in known:
+            known[key] = count(function)
+        return known[key]
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(textual._callback, "_count_parameters", count_once)
