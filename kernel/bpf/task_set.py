@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final
+import contextlib
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple
 
 from btf.btf import Btf
 from btf.errors import BtfError
@@ -13,13 +14,24 @@ from kernel.bpf import calls
 from kernel.bpf.calls import BpfRefused, MapType
 from kernel.errors import TargetUnusable
 from kernel.target import Target
-from probes.bpf.instructions import MapRole, encode
+from probes.bpf.instructions import Instruction, MapRole, encode
 from probes.bpf.program import NO_FUNCTION, AttachPoint, TargetFunction
 from probes.bpf.registers import SavedRegisters
-from probes.bpf.tracing.call_tracer import follow_forks
+from probes.bpf.tracing.call_tracer import follow_exits, follow_forks
 
 _MOST_TASKS: Final = 1 << 15
 _FORK: Final = "wake_up_new_task"
+_RELEASE: Final = "release_task"
+_Program = Callable[[SavedRegisters], tuple[Instruction, ...]]
+
+
+class TaskFunctions(NamedTuple):
+    """Functions of the kernel that have a task as their first argument; NO_FUNCTION: the types lack one."""
+
+    fork: TargetFunction = NO_FUNCTION
+    """`wake_up_new_task`, that each fork calls for the new task."""
+    release: TargetFunction = NO_FUNCTION
+    """`release_task`, that is called for each task before its number is free."""
 
 
 def pid_offset(btf: Btf) -> int:
@@ -30,10 +42,10 @@ def pid_offset(btf: Btf) -> int:
         raise TargetUnusable("the kernel's types have no task_struct.pid") from None
 
 
-def fork_function(btf: Btf) -> TargetFunction:
-    """Return the function that each fork calls for the new task; NO_FUNCTION: the types lack it."""
-    found = btf.function(_FORK)
-    return TargetFunction(found.id) if found is not None else NO_FUNCTION
+def task_functions(btf: Btf) -> TaskFunctions:
+    """Return the functions by a kernel's types."""
+    found = map(btf.function, (_FORK, _RELEASE))
+    return TaskFunctions(*(TargetFunction(one.id) if one is not None else NO_FUNCTION for one in found))
 
 
 class TaskSet:
@@ -45,16 +57,18 @@ class TaskSet:
         registers: SavedRegisters,
         pid_place: int,
         tasks: Sequence[int],
-        fork: TargetFunction = NO_FUNCTION,
+        functions: TaskFunctions = TaskFunctions(),  # noqa: B008 - a tuple
     ) -> None:
-        """Make the map, and follow forks by kprobe.multi, or else by fentry.
+        """Make the map, and follow forks and ends of tasks by kprobe.multi, or else by fentry.
+
+        Where a kernel lets no program see the ends, tasks that have ended take up the map.
 
         Args:
             target: the kernel.
             registers: of its machine.
             pid_place: `pid_offset`.
             tasks: thread ids.
-            fork: `fork_function`; NO_FUNCTION: without kprobe.multi it is refused.
+            functions: `task_functions`; without them and without kprobe.multi it is refused.
 
         Raises BpfRefused, FileRefused, TargetLost: nothing is left of it.
         """
@@ -62,22 +76,30 @@ class TaskSet:
         self._files = [calls.create_map(target, MapType.HASH, 4, 8, _MOST_TASKS, "pw_tasks")]
         try:
             self.add(tasks, 0)
-            try:
-                self._load(registers, pid_place, AttachPoint.ENTRY, NO_FUNCTION)
-                self._files.append(calls.attach(target, self._files[-1], (_FORK,)))
-            except BpfRefused:
-                if fork == NO_FUNCTION:
-                    raise
-                # Such a program gets an array of the arguments.
-                self._load(registers._replace(arguments=(0,)), pid_place, AttachPoint.FENTRY, fork)
-                self._files.append(calls.attach_to_function(target, self._files[-1]))
+            self._attach(registers, lambda them: follow_forks(them, pid_place), _FORK, functions.fork)
+            with contextlib.suppress(BpfRefused):
+                self._attach(registers, lambda them: follow_exits(them, pid_place), _RELEASE, functions.release)
         except BaseException:
             self.close()
             raise
 
-    def _load(self, registers: SavedRegisters, pid_place: int, point: AttachPoint, function: TargetFunction) -> None:
-        code = encode(follow_forks(registers, pid_place), {MapRole.TASKS: self.file})
-        self._files.append(calls.load_program(self._target, code, "pw_forks", point, function))
+    def _attach(
+        self, registers: SavedRegisters, made: _Program, name: str, function: TargetFunction = NO_FUNCTION
+    ) -> None:
+        """Attach a program to the entry of a function; `made` returns it. Raises BpfRefused."""
+        try:
+            self._load(made(registers), AttachPoint.ENTRY, NO_FUNCTION)
+            self._files.append(calls.attach(self._target, self._files[-1], (name,)))
+        except BpfRefused:
+            if function == NO_FUNCTION:
+                raise
+            # Such a program gets an array of the arguments.
+            self._load(made(registers._replace(arguments=(0,))), AttachPoint.FENTRY, function)
+            self._files.append(calls.attach_to_function(self._target, self._files[-1]))
+
+    def _load(self, program: tuple[Instruction, ...], point: AttachPoint, function: TargetFunction) -> None:
+        code = encode(program, {MapRole.TASKS: self.file})
+        self._files.append(calls.load_program(self._target, code, "pw_tasks", point, function))
 
     def add(self, tasks: Sequence[int], number: int) -> None:
         """Add tasks (thread ids) with a number, which what they make gets, too. Raises BpfRefused, TargetLost."""

@@ -16,7 +16,7 @@ from events.format import HeaderPage
 from events.loss_counts import LossCounts
 from kernel.bpf.call_tracer import LoadedTracer, TracerPlan
 from kernel.bpf.ring_stream import ConvertedStream
-from kernel.bpf.task_set import TaskSet, fork_function, pid_offset
+from kernel.bpf.task_set import TaskSet, pid_offset, task_functions
 from kernel.cleanup.owner import GROUP_PREFIX, INSTANCE_PREFIX
 from kernel.cleanup.undo import UndoFailure, UndoList
 from kernel.errors import FileRefused, TargetUnusable
@@ -145,4 +145,4 @@ def _task_set(target: Target, btf: Btf | None, tasks: tuple[int, ...]) -> TaskSe
     registers = SAVED_REGISTERS.get(target.facts().machine)
     if btf is None or registers is None:
         raise TargetUnusable(f"{target.name}: BPF programs can't be limited to a command there", BY_TRACEFS)
-    return TaskSet(target, registers, pid_offset(btf), tasks, fork_function(btf))
+    return TaskSet(target, registers, pid_offset(btf), tasks, task_functions(btf))

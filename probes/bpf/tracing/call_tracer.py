@@ -253,11 +253,7 @@ def follow_forks(registers: SavedRegisters, pid_offset: int) -> tuple[Instructio
     out.jump_if(JumpCondition.EQ, 0, 0, done)
     out.load(1, 0, 0, 8)
     out.store(FRAME_POINTER, _VALUE, 1, 8)
-    out.load(3, CONTEXT, registers.arguments[0], 8)
-    out.alu(AluOperation.ADD, 3, pid_offset)
-    out.constant(2, 4)
-    out.stack_address(1, _KEY)
-    out.call(Helper.PROBE_READ_KERNEL)
+    _read_task(out, registers, pid_offset)
     out.stack_address(2, _KEY)
     out.stack_address(3, _VALUE)
     out.map(1, MapRole.TASKS)
@@ -266,3 +262,30 @@ def follow_forks(registers: SavedRegisters, pid_offset: int) -> tuple[Instructio
     out.place(done)
     out.exit()
     return out.program()
+
+
+def follow_exits(registers: SavedRegisters, pid_offset: int) -> tuple[Instruction, ...]:
+    """Return a program for the entry of `release_task(struct task_struct *p)`: a task whose number is about to be
+    free (kernel/exit.c) is none of `MapRole.TASKS` any more.
+
+    Args: as of `follow_forks`.
+    """
+    out = Assembler()
+    out.move(CONTEXT, 1)
+    out.constant(1, 0)  # no task, where the number can't be read
+    out.store(FRAME_POINTER, _KEY, 1, 4)
+    _read_task(out, registers, pid_offset)
+    out.stack_address(2, _KEY)
+    out.map(1, MapRole.TASKS)
+    out.call(Helper.MAP_DELETE_ELEM)
+    out.exit()
+    return out.program()
+
+
+def _read_task(out: Assembler, registers: SavedRegisters, pid_offset: int) -> None:
+    """Read the number of the task that is the first argument into the key on the stack."""
+    out.load(3, CONTEXT, registers.arguments[0], 8)
+    out.alu(AluOperation.ADD, 3, pid_offset)
+    out.constant(2, 4)
+    out.stack_address(1, _KEY)
+    out.call(Helper.PROBE_READ_KERNEL)

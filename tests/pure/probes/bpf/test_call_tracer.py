@@ -22,6 +22,7 @@ from probes.bpf.tracing.call_tracer import (
     EXIT_ID,
     SIZE,
     SessionFunctions,
+    follow_exits,
     follow_forks,
     trace_calls,
 )
@@ -92,6 +93,7 @@ class Kernel:
             for is_root in (False, True)
         }
         self._forks = self._placed(follow_forks(REGISTERS, PID_OFFSET))
+        self._exits = self._placed(follow_exits(REGISTERS, PID_OFFSET))
 
     def switch(self, mode: ProgramMode, limit: int = 0) -> None:
         self.machine.write(CONTROL, struct.pack("<II", mode, limit))
@@ -100,10 +102,16 @@ class Kernel:
         return self.machine.read(COUNTERS + 8 * COUNTER_NAMES.index(name), 8)
 
     def fork(self, parent: int, child: int) -> None:
-        self.thread = self.process = parent
-        self.machine.write(TASK + PID_OFFSET, struct.pack("<i", child))
+        self._about(parent, child, self._forks)
+
+    def release(self, parent: int, child: int) -> None:
+        self._about(parent, child, self._exits)
+
+    def _about(self, thread: int, other: int, program: list[Instruction]) -> None:
+        self.thread = self.process = thread
+        self.machine.write(TASK + PID_OFFSET, struct.pack("<i", other))
         self.machine.write(CONTEXT + REGISTERS.arguments[0], struct.pack("<Q", TASK))
-        self._run(self._forks)
+        self._run(program)
 
     def make(self, call: Call, thread: int, process: int) -> None:
         """Let a task call a function: the return is seen if the program at the entry says so."""
@@ -175,6 +183,8 @@ class Kernel:
         return 0
 
     def _delete(self, machine: BpfMachine) -> int:
+        if machine.registers[1] == MapRole.TASKS:
+            return 0 if self.tasks.pop(self._key(machine), None) is not None else -2
         del self.depths[self._key(machine)]
         return 0
 
@@ -296,6 +306,19 @@ def test_only_wanted_tasks_are_traced_and_those_that_they_make() -> None:
     assert kernel.traced(10, 12, 13, 20, 21, 22) == [20, 22]
     kernel.switch(ProgramMode.OFF, 2)
     assert kernel.traced(20) == []
+
+
+def test_a_task_that_has_ended_takes_no_room_and_its_number_is_nobodys() -> None:
+    kernel = Kernel()
+    kernel.tasks[10] = 1
+    kernel.switch(ProgramMode.RECORD, 1)
+    kernel.fork(10, 11)
+    kernel.fork(11, 12)
+    kernel.release(10, 11)
+    kernel.release(1, 30)  # it was none of them
+    assert kernel.tasks == {10: 1, 12: 1}
+    kernel.fork(20, 11)
+    assert kernel.traced(10, 11, 12) == [10, 12]
 
 
 def test_a_trace_that_has_begun_goes_on_when_others_are_wanted() -> None:
