@@ -301,21 +301,72 @@ triggers one.
 """
 
 KERNEL_ACTIONS = frozenset({
-    "end_command", "graph", "in_kernel", "measure", "record", "remedy", "run_command", "source", "triggers",
-    "watch_memory",
+    "compare", "end_command", "graph", "in_kernel", "measure", "record", "remedy", "run_command", "since", "source",
+    "triggers", "watch_memory",
 })  # fmt: skip
-"""Names of actions that need a kernel that runs: on a recording no footer offers them; help, and the key, say why."""
+"""Names of actions that need a kernel that runs: on a recording no footer offers them, and help says why."""
+
+RECONNECT_ACTIONS = frozenset({"give_up", "reconnect"})
+"""Names of actions that need a kernel that runs here or, with several hosts, on one of them."""
+
+BEFORE_OPEN = frozenset(command.action for command in COMMANDS if command.place == "app") - {"edit"}
+"""Actions of the places that work before a target is open."""
+
+MARK_ACTIONS = frozenset({"mark", "mark_all", "marked"})
+"""Names of actions of the list of functions that need an open target: marked places are judged together."""
 
 ON_RECORDING = {
     "live": ("Live", "Show the events of the recording."),
     "presets": ("Presets", "Show the events that answer a question, or edit presets."),
+    "presets.choose": ("Show", "Show its events"),
+    "presets.back": ("Back", "Leave the presets"),
     "disarm": ("Take away", "Take away the probe of the event under the cursor, or one from a list; its rows stay."),
     "disarm_all": ("Take all away", "Take all probes away, whose rows stay; u brings them back."),
     "take_back": ("Take back", "Take back what was cleared, taken away or filtered last."),
     "quit": ("Quit", "Quit."),
     "follow": ("Hold", "Stay at the rows that are shown, or go to the last one."),
+    "timeline.follow": ("Hold", "Stay at the time that is shown, or go to the last of it."),
+    "timeline.all": ("All", "Show all of the time"),
+    "timeline.end": ("Last", "To the last event"),
+    "events.last": ("Last", "To the last row"),
+    "losses": ("Losses", "Show lost events by CPU and by probe."),
+    "view('histograms')": (
+        "Histograms",
+        "Say what takes the place of hist triggers, whose tables only a kernel that runs has.",
+    ),
+    "view('maps')": ("Maps", "Say why there are no maps: only a kernel that runs has those of compiled BPF objects."),
+    "view('numbers')": (
+        "Numbers",
+        "Show the numbers that monitors sampled: value, least, most, change a second, and the last minutes.",
+    ),
+    "arm": ("Arm", "Show the events of this probe, where they are recorded; others need a kernel that runs."),
+    "spec.submit": (
+        "Arm",
+        "Show the events of the text as written, where they are recorded; Tab takes a suggested name",
+    ),
+    "lowered": ("Lines", "Show the lines of this probe for the kernel of the recording, and for others."),
+    "code": ("Code", "Show the function's instructions, where they are known: a recording has none."),
+    "attach.callers": ("Callers", "Search the kernel's code for callers; a recording has none"),
+    "functions.marked": ("Marked", "List what is marked, what can have no probe first; again: list what matches"),
+    "via": ("BPF", "Judge probes on functions as BPF programs record them, as tracefs does, or by what each needs."),
+    "stacks": (
+        "Stacks",
+        "Build probes with the kernel stack of each event, or of none; a kernel that runs records it.",
+    ),
+    "registers": (
+        "Registers",
+        "Show what each way to attach to the function reads, and which values it lacks.",
+    ),
 }
-"""Labels and help of actions on a recording, in footers and the palette: nothing is armed there."""
+"""Labels and help of actions on a recording, by the action, its name, or its key's id: nothing is armed there."""
+
+ON_SAVED_FACTS = {
+    "live": ("Live", "Show the place of events; here are none, only what is known of a kernel."),
+    "presets": ("Presets", "Look which questions this kernel can answer, or edit presets."),
+    "lowered": ("Lines", "Show the lines of this probe for this kernel, and for others."),
+    "arm": ("Arm", "Look whether this probe is recorded; it needs a kernel that runs."),
+}
+"""Labels and help where the target has no events, in place of those on a recording."""
 
 WHY_NOT = {
     "reconnect": "F7: no connection to another machine is lost or silent, so there is nothing to reconnect",
@@ -341,3 +392,8 @@ def bindings(place: str) -> list[Binding | tuple[str, str] | tuple[str, str, str
         for c in COMMANDS
         if c.place == place
     ]
+
+
+def of_place(place: str) -> frozenset[str]:
+    """Return the actions of one place."""
+    return frozenset(command.action for command in COMMANDS if command.place == place)

@@ -5,7 +5,8 @@ Written here are only headings and a few sentences; the tables of keys in `docs/
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Final, NamedTuple
 
 from textual import actions
@@ -16,7 +17,6 @@ from textual.screen import ModalScreen, Screen
 from textual.widget import Widget
 
 from tui.commands import bindings
-from tui.present.ways_out import RUNNING_KERNEL
 from widgets.dialogs.help import HelpSection, section, shown_key
 
 
@@ -25,6 +25,8 @@ class ScreenNote(NamedTuple):
 
     title: str
     intro: str
+    recorded: str = ""
+    """Introduction where no kernel runs: on a recording; empty: the same."""
 
 
 class HelpPane(NamedTuple):
@@ -42,10 +44,16 @@ SCREENS: Final = {
         "F2, or Esc among the fields, searches for another function. "
         "Or type the specification (: or F6), with completions that show types and offsets. Ticks and text "
         "follow each other.",
+        "Type part of a function's name, then Enter. Space or a digit ticks a value; Enter shows the events of the "
+        "probe, where they are recorded. F2, or Esc among the fields, searches for another function. "
+        "Or type the specification (: or F6), with completions that show types and offsets. Ticks and text "
+        "follow each other.",
     ),
     "LiveScreen": ScreenNote(
         "Watch events",
         "New events appear at the bottom. Lost: overwritten in the kernel. Missed: the probe did not run. "
+        "Dropped: by probewright. Unread: damaged, or of no known format.",
+        "The events that were recorded. Lost: overwritten in the kernel. Missed: the probe did not run. "
         "Dropped: by probewright. Unread: damaged, or of no known format.",
     ),
     "HostsScreen": ScreenNote(
@@ -61,7 +69,9 @@ SCREENS: Final = {
     "ContentsScreen": ScreenNote(
         "What is recorded", "The kernel, the time, the probes with their fields and filters, events of each, losses."
     ),
-    "LossScreen": ScreenNote("Losses", "Lost events by CPU and by probe, with remedies."),
+    "LossScreen": ScreenNote(
+        "Losses", "Lost events by CPU and by probe, with remedies.", "Events that were lost, by CPU and by probe."
+    ),
     "CommandDialog": ScreenNote(
         "Run a command",
         "The command runs on the machine of the probes, as the user who is logged in there, once they record it. "
@@ -94,7 +104,11 @@ SCREENS: Final = {
     ),
     "FormDialog": ScreenNote("A form", "Every line is checked while you type."),
     "ConfirmDialog": ScreenNote("A question", "Enter takes the marked button."),
-    "PastedProbes": ScreenNote("Pasted probes", "Enter arms all that are marked ✓; Esc arms none."),
+    "PastedProbes": ScreenNote(
+        "Pasted probes",
+        "Enter arms all that are marked ✓; Esc arms none.",
+        "Enter shows the events of all that are marked ✓, where they are recorded; Esc takes none.",
+    ),
     "PickList": ScreenNote("A choice", "Enter takes the row under the cursor; Esc takes none."),
     "ChoiceDialog": ScreenNote(
         "A question", "The letters on the buttons answer at once; Enter takes the marked one."
@@ -124,6 +138,13 @@ CLICKS: Final = (
     ("a frame of the flame graph", "gives it the whole width"),
 )
 """Places that answer to a click, and the answer; `tests/interface/test_mouse.py` says which test drives each."""
+
+CLICKS_ON_RECORDING: Final = {
+    "a row": ("a row", "puts the cursor on it; a second click takes it, as Enter does; on a field it ticks"),
+    "following, paused": ("recorded", "stays at the rows that are shown, or goes to the last one"),
+    "the target, a loss": ("the target, a loss", "chooses another target; shows losses"),
+}
+"""Places and answers where no kernel runs, by the place in `CLICKS` that each stands for."""
 
 PANES: Final = {
     "FunctionList": HelpPane("Functions", "ComposeScreen"),
@@ -172,35 +193,60 @@ def help_of(screen: Screen[object]) -> list[HelpSection]:
     """Return the help: purpose of the screen, keys of the focused widget, of the screen, of the rest, and of
     everywhere.
     """
-    title, intro = note_on(type(screen))
-    found = reachable(screen)
+    note, recorded = note_on(type(screen)), not _has_kernel(screen.app)
+    title, intro = note.title, (recorded and note.recorded) or note.intro
+    all_found = reachable(screen)
+    found = {kind: list(_here(screen, bound)) for kind, bound in all_found.items()}
     # A dialog has the keys of its own class and of its base classes; they are one section.
     own_bindings = [item for kind in type(screen).__mro__ for item in found.pop(kind, ())]
     named = {kind.__name__: bound for kind, bound in found.items() if kind.__name__ in PANES}
     first = [name for name in _focused_classes(screen) if name in named]
     panes = [section(PANES[name].title, named[name]) for name in first]
     others = [section(pane.title, named[name]) for name, pane in PANES.items() if name in named and name not in first]
+    without = _without_effect(screen, [binding for bound in all_found.values() for binding in bound])
     if isinstance(screen, ModalScreen):
-        sections = [section(title, own_bindings, intro), *panes, *others, *_without_effect(screen)]
+        sections = [section(title, own_bindings, intro), *panes, *others, *without]
     else:
+        clicks = [CLICKS_ON_RECORDING.get(one[0], one) if recorded else one for one in CLICKS]
+        everywhere = _here(screen, Binding.make_bindings(bindings("app")))
         sections = [
             section(title, (), intro),
             *panes,
             section("Anywhere on this screen", own_bindings),
             *others,
-            *_without_effect(screen),
-            section("With the mouse", (), " ".join(f"A click on {what} {does}." for what, does in CLICKS)),
-            section("Everywhere", bindings("app"), EVERYWHERE),
+            *without,
+            section("With the mouse", (), " ".join(f"A click on {what} {does}." for what, does in clicks)),
+            section("Everywhere", everywhere, EVERYWHERE),
         ]
     return [item for item in sections if item.keys or item.intro]
 
 
-def _without_effect(screen: Screen[object]) -> Iterator[HelpSection]:
-    """Yield a section on the keys that can never work on this target, with the reason; none: all may."""
-    offers = getattr(screen.app, "offers", None)
-    found = (key for bound in reachable(screen).values() for key in bound if offers and not offers(key.action))
-    if keys := sorted({shown_key(binding) for binding in found}, key=lambda key: (key.lower(), key)):
-        yield HelpSection("Without effect here", (), f"{', '.join(keys)}: no kernel runs here; {RUNNING_KERNEL}.")
+def _has_kernel(app: App[object]) -> bool:
+    words = getattr(app, "key_words", None)
+    return words is None or words.has_kernel
+
+
+def _here(screen: Screen[object], bound: Iterable[Binding]) -> Iterator[Binding]:
+    """Yield the keys that can work on the target that is open, with their help there."""
+    offers, words_of = getattr(screen.app, "offers", None), getattr(screen.app, "words_of", None)
+    for key in bound:
+        if offers is None or words_of is None:
+            yield key
+        elif offers(key.action, screen):
+            _, text = words_of(key.action, key.description, key.tooltip, key.id or "")
+            yield replace(key, tooltip=text)
+
+
+def _without_effect(screen: Screen[object], bound: Iterable[Binding]) -> Iterator[HelpSection]:
+    """Yield a section on the keys that cannot work on this target, with the reason; none: all may."""
+    words = getattr(screen.app, "key_words", None)
+    keys: dict[str, set[str]] = {}
+    for binding in bound:
+        if words is not None and (why := words.lack(binding.action, screen)):
+            keys.setdefault(why, set()).add(shown_key(binding))
+    for why, names in keys.items():
+        listed = ", ".join(sorted(names, key=lambda key: (key.lower(), key)))
+        yield HelpSection("Without effect here", (), f"{listed}: {why}.")
 
 
 def _focused_classes(screen: Screen[object]) -> list[str]:

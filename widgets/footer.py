@@ -81,9 +81,11 @@ class KeyFooter(Widget):
         offers = getattr(self.app, "offers", None)
         words_of = getattr(self.app, "words_of", None)
         for _, binding, enabled, _ in screen.active_bindings.values():
-            if not binding.show or binding.action in found or (offers is not None and not offers(binding.action)):
+            if not binding.show or binding.action in found or (offers and not offers(binding.action, screen)):
                 continue
-            label = words_of(binding.action, binding.description)[0] if words_of else binding.description
+            label = binding.description
+            if words_of:
+                label, _ = words_of(binding.action, label, key_id=binding.id or "")
             key = FooterKey(binding.key, self.app.get_key_display(binding), label, enabled)
             # Textual leaves out letters that a text line takes, but does not recognize "slash" as a letter.
             if len(key.key_name) == 1 and screen.focused and screen.focused.check_consume_key(key.key, key.key_name):

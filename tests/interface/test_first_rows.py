@@ -15,12 +15,16 @@ from kernel.recording.target import RecordingTarget
 from tests.interface.widget_host import screen_text, until
 from tui.app import target_control
 from tui.app.app import Probewright
+from tui.app.palette import rows_of
+from tui.dialogs.preset_screen import PresetScreen
+from tui.help import help_of
 from tui.opening import Opening
 from tui.present.first_row import Preview
 from tui.present.first_rows import first_rows
 from tui.present.ways_out import BUILD_PROBE
 from tui.preview import PreviewReader
 from widgets.events.status_bar import LiveLine, TopLine
+from widgets.footer import KeyFooter
 from widgets.lists.tail_table import TailTable
 
 SIZE = (120, 40)
@@ -207,3 +211,52 @@ async def test_rows_that_were_not_read_say_that_they_come(preview):
         assert "…" in screen_text(app)[3] and "vfs_" not in screen_text(app)[3]
         await let_go(app, pilot, opening)
         await until(lambda: "vfs_" in screen_text(app)[3] or "open" in screen_text(app)[3], pilot)
+
+
+def offered(app: Probewright) -> set[str]:
+    return {key.label for key in app.screen.query_one(KeyFooter).keys}
+
+
+async def test_the_foot_offers_what_works_before_a_recording_is_open(preview):
+    read = Read(preview, events=True)
+    async with starting(read) as (app, pilot, opening):
+        everywhere = {"Compose", "Live", "Target", "Presets", "Help"}
+        await until(lambda: app.places.live and app.places.live.is_current and offered(app), pilot)
+        assert offered(app) == everywhere, "nothing is read"
+        read.finish()
+        await until(lambda: table_of(app).rows.next == preview.events.next, pilot)
+        table_of(app).focus()
+        await until(lambda: table_of(app).has_focus, pilot)
+        await pilot.pause()
+        assert offered(app) == everywhere, "rows stand there, and no target is open"
+        assert {row.name for row in rows_of(app, app.screen)} == everywhere | {"Quit"}
+        (without,) = (one.intro for one in help_of(app.screen) if one.title == "Without effect here")
+        assert "no target is open yet; F4 chooses one" in without and "space" in without
+        assert not {"Hold", "Pause/follow", "Details"} & offered(app)
+        await let_go(app, pilot, opening)
+        await until(lambda: {"Hold", "Details", "Filter", "Take away"} <= offered(app), pilot)
+
+
+async def test_the_foot_offers_what_works_before_a_kernel_is_open(preview):
+    read = Read(preview._replace(events=None), events=False)
+    read.finish()
+    async with starting(read) as (app, pilot, opening):
+        await until(lambda: "functions" in screen_text(app)[0], pilot)
+        needs = {"Edit", "Lines", "Graph", "Filter", "Export", "Mark", "Mark all"}
+        assert not needs & offered(app) and {"Pick", "Target", "Help"} <= offered(app)
+        named = {row.name for row in rows_of(app, app.screen)}
+        assert not needs & named and {"Target", "Presets"} <= named
+        await pilot.press("f3")
+        await until(lambda: app.places.live and app.places.live.is_current and offered(app), pilot)
+        assert offered(app) == {"Compose", "Live", "Target", "Presets", "Help"}
+        await pilot.press("f5")
+        await until(lambda: isinstance(app.screen, PresetScreen) and offered(app), pilot)
+        assert "Help" in offered(app), "a dialog has its own"
+        await pilot.press("escape")
+        await until(lambda: app.places.live.is_current, pilot)
+        opening.free.set()
+        await until(lambda: app.planner is not None, pilot)
+        await until(lambda: app.places.live.is_current and "Filter" in offered(app), pilot)
+        await pilot.press("f2")
+        await until(lambda: app.places.compose.is_current and {"Mark", "Mark all"} <= offered(app), pilot)
+        assert "Lines" in {row.name for row in rows_of(app, app.screen)}

@@ -6,6 +6,7 @@ from collections import defaultdict
 from functools import partial
 
 import pytest
+from textual.binding import Binding
 from textual.screen import Screen
 from textual.widget import Widget
 
@@ -26,7 +27,7 @@ from widgets.dialogs.choose import ChoiceDialog
 from widgets.dialogs.confirm import ConfirmDialog
 from widgets.dialogs.error_dialog import ErrorDialog
 from widgets.dialogs.form import FormDialog
-from widgets.dialogs.help import HelpScreen
+from widgets.dialogs.help import HelpScreen, shown_key
 from widgets.dialogs.pasted_probes import PastedLine, PastedProbes
 from widgets.dialogs.pick_list import PickList
 from widgets.dialogs.progress import ProgressDialog
@@ -80,9 +81,24 @@ def held(screen: Screen[object]) -> None:
     for widget in (*screen.query("*"), screen):
         if widget is screen or all(node.display for node in widget.ancestors_with_self if isinstance(node, Widget)):
             for _, binding in explained_bindings(type(widget)):
-                assert binding.tooltip in explanations or (
-                    binding.key in WALKING and (binding.tooltip in shadowed or not widget.focusable)
+                assert (
+                    words_here(screen, binding) in explanations
+                    or lacks(screen, binding)
+                    or (binding.key in WALKING and (binding.tooltip in shadowed or not widget.focusable))
                 ), (widget, binding)
+
+
+def words_here(screen: Screen[object], binding: Binding) -> str:
+    """The help of a key on the target that is open."""
+    return screen.app.words_of(binding.action, binding.description, binding.tooltip, binding.id or "")[1]
+
+
+def lacks(screen: Screen[object], binding: Binding) -> bool:
+    """Whether help says that a key has no effect here; it says nothing else of it then."""
+    if screen.app.offers(binding.action, screen):
+        return False
+    (without,) = (one.intro for one in help_of(screen) if one.title == "Without effect here")
+    return shown_key(binding) in without.partition(": ")[0].split(", ") and binding.tooltip not in told(screen)
 
 
 def meanings_in_help(screen: Screen[object]) -> dict[str, set[str]]:

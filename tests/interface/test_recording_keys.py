@@ -7,15 +7,20 @@ import re
 import pytest
 
 from kernel.connection.open_target import shipped_recording
-from tests.interface.test_app import application, pick
+from tests.interface.test_app import application, kernel_only, open_compose, pick
 from tests.interface.widget_host import screen_text, until
 from tui.app.palette import rows_of
-from tui.commands import COMMANDS, KERNEL_ACTIONS
+from tui.commands import COMMANDS, KERNEL_ACTIONS, ON_RECORDING, ON_SAVED_FACTS
+from tui.dialogs.preset_screen import PresetScreen
+from tui.dialogs.target_screen import TargetScreen
 from tui.help import help_of
 from tui.live.chain_screen import ContentsScreen
 from tui.live.losses import LossScreen
+from widgets.dialogs.help import HelpScreen
 from widgets.dialogs.pick_list import PickList
 from widgets.footer import KeyFooter
+
+__all__ = ["kernel_only"]
 
 
 def offered(app) -> list[str]:
@@ -74,6 +79,59 @@ async def test_the_live_place_of_a_recording_has_no_words_about_a_kernel_that_ru
         assert not [text for text in screen_text(app) if MEANINGLESS.search(text)]
 
 
+NEEDS_KERNEL = re.compile(rf"{MEANINGLESS.pattern}|\bfrom now on\b|\bremed(?:y|ies)\b|\bwritten\b", re.IGNORECASE)
+
+
+def said_of_a_kernel(app) -> list[str]:
+    """The lines of help that are true of a kernel that runs alone."""
+    sections = help_of(app.screen)
+    lines = [key.text for one in sections for key in one.keys] + [one.intro for one in sections]
+    return [
+        line for line in lines if NEEDS_KERNEL.search(line.replace("text as written", "").replace("text follow", ""))
+    ]
+
+
+async def test_help_of_a_recording_speaks_of_no_kernel_that_runs():
+    app = application(shipped_recording())
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(lambda: app.current_watch and app.current_watch.ended and app.places.live, pilot)
+        for view in "exsygFlbMERUJI":
+            await pilot.press(view)
+            await pilot.pause()
+            assert said_of_a_kernel(app) == [], view
+        texts = {key.text for one in help_of(app.screen) for key in one.keys}
+        assert {ON_RECORDING[action][1] for action in ("disarm", "disarm_all", "take_back", "live", "quit")} <= texts
+        for keys, kind in ((["L"], LossScreen), (["f5"], PresetScreen), (["f4"], TargetScreen)):
+            await pilot.press(*keys)
+            await until(lambda: isinstance(app.screen, kind), pilot)  # noqa: B023
+            assert said_of_a_kernel(app) == [], kind
+            await pilot.press("escape")
+            await until(lambda: app.places.live.is_current, pilot)
+        await pilot.press("f2")
+        await until(lambda: app.places.compose.is_current, pilot)
+        await pick(app, pilot, "vfs_read")
+        for keys in ([], ["i"], ["colon"]):
+            await pilot.press(*keys)
+            await pilot.pause()
+            assert said_of_a_kernel(app) == [], keys
+        await pilot.press("f1")
+        await until(
+            lambda: isinstance(app.screen, HelpScreen) and "Build a probe" in "\n".join(screen_text(app)), pilot
+        )
+        assert "arms the probe" not in "\n".join(screen_text(app))
+
+
+async def test_help_of_saved_facts_promises_no_events(kernel_only):
+    app = application(kernel_only)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await open_compose(app, pilot)
+        await pick(app, pilot, "vfs_read")
+        texts = {key.text for one in help_of(app.screen) for key in one.keys}
+        assert {ON_SAVED_FACTS[action][1] for action in ("live", "presets", "arm")} <= texts
+        assert not [text for text in texts if "events of the recording" in text]
+        assert said_of_a_kernel(app) == []
+
+
 @pytest.mark.parametrize("size", [(120, 40), (80, 24)])
 async def test_what_is_recorded_is_listed(size):
     app = application(shipped_recording())
@@ -92,9 +150,11 @@ async def test_what_is_recorded_is_listed(size):
 def test_every_such_action_is_one():
     """A name that no key has would be a mistake."""
     assert {command.action for command in COMMANDS} >= KERNEL_ACTIONS - {
+        "compare",
         "in_kernel",
         "measure",
         "remedy",
+        "since",
         "source",
         "watch_memory",
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from probes.probe import Probe, ProbeEnds, ProbeKind, ProbePlace
 from tests.interface.test_app import SIZE, application, kernel_only, open_compose, pick, recording, says  # noqa: F401
 from tests.interface.widget_host import paste, until
 from tui.app.app import Probewright
+from tui.compose.completer import Completer
 from widgets.fields.field_list import FieldList
 from widgets.fields.probe_editor import ProbeEditor
 from widgets.spec.completion_list import CompletionList
@@ -388,3 +390,30 @@ async def test_v_has_a_probe_recorded_by_a_program_and_by_tracefs_again(kernel_o
         assert "recorded by BPF programs: fentry" in spec.shown.notes
         await pilot.press("v")
         await until(lambda: spec.shown.lowered == by_tracefs, pilot)
+
+
+async def test_events_that_are_being_read_are_not_said_to_be_missing(recording, monkeypatch):  # noqa: F811
+    free, learn = threading.Event(), Completer.learn
+
+    def learn_late(completer: Completer, text: str) -> None:
+        free.wait(60)
+        learn(completer, text)
+
+    monkeypatch.setattr(Completer, "learn", learn_late)
+    app = application(recording)
+    async with app.run_test(size=SIZE) as pilot:
+        await until(lambda: app.current_watch and app.current_watch.ended and app.places.live, pilot)
+        try:
+            await editing(app, pilot)
+            for text in ("on nobo", "-:nobo"):
+                await pilot.press("ctrl+a", "ctrl+k")
+                await put(pilot, text)
+                await until(lambda: says(app, "being read: the "), pilot)
+                assert not says(app, "has this in its name") and not says(app, "we have made no events")
+            await pilot.press("ctrl+a", "ctrl+k")
+            await put(pilot, "on nobo")
+            await until(lambda: says(app, "being read: the names of events"), pilot)
+        finally:
+            free.set()
+        await until(lambda: says(app, "no event has this in its name"), pilot)
+        assert not says(app, "being read")

@@ -11,7 +11,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import events, on
-from textual.actions import parse
 from textual.app import App, SystemCommand
 from textual.binding import BindingType
 from textual.notifications import SeverityLevel
@@ -22,6 +21,7 @@ from textual.widgets import Input
 from tui import messages
 from tui.app.arming_control import ArmingControl
 from tui.app.boot_control import BootControl
+from tui.app.key_words import KeyWords
 from tui.app.keyboard import Keyboard, KeyDone
 from tui.app.places import Places
 from tui.app.reconnect_control import ReconnectControl
@@ -29,7 +29,7 @@ from tui.app.recorder_control import RecorderControl
 from tui.app.target_control import TargetControl
 from tui.app.trace_control import TraceControl
 from tui.app.undo_list import TakeBackList
-from tui.commands import KERNEL_ACTIONS, ON_RECORDING, WHY_NOT, bindings, why_not_bindings
+from tui.commands import WHY_NOT, bindings, why_not_bindings
 from tui.dialogs import dialogs
 from tui.messages import PartMessage
 from tui.notifications import Notices
@@ -100,6 +100,7 @@ class Probewright(App[None]):
         self.recorder = RecorderControl(self, notices, self.refresh_places)
         self.boots = BootControl(self, notices, self.target, self.open_target)
         self.places = Places(self, self)
+        self.key_words = KeyWords(self.target, self.places, several_hosts=fleet is not None)
         self.hosts: HostControl | None = None
         if fleet is not None:
             from tui.hosts.control import HostControl
@@ -239,6 +240,7 @@ class Probewright(App[None]):
         self.target.take(event)
         self.counts = None
         self.places.connected()
+        self.refresh_bindings()  # more keys work, or others do
         if event.opening.fallback:
             self.notices.notify(event.opening.fallback, title="not this machine")
         self.call_after_refresh(self._watch, self.planner)
@@ -326,17 +328,13 @@ class Probewright(App[None]):
         of_graph = self.tracing.begins or self.tracing.end_is_told
         return self.reconnect.trying or of_graph or of_hosts if action == "give_up" else True
 
-    def offers(self, action: str) -> bool:
-        """Return False for an action, with its parameters, that can never work on this target: a recording."""
-        target = self.planner.info.target if self.planner is not None else None
-        return target is None or target.is_kernel or parse(action)[1] not in KERNEL_ACTIONS
+    def offers(self, action: str, screen: Screen[object]) -> bool:
+        """Return False for an action, with its parameters, that cannot work on a screen with this target."""
+        return not self.key_words.lack(action, screen)
 
-    def words_of(self, action: str, label: str, help_text: str = "") -> tuple[str, str]:
-        """Return label and help of an action on the target that is open, for footers and the palette."""
-        target = self.planner.info.target if self.planner is not None else None
-        if target is None or target.is_kernel:
-            return label, help_text
-        return ON_RECORDING.get(action) or ON_RECORDING.get(parse(action)[1]) or (label, help_text)
+    def words_of(self, action: str, label: str, help_text: str = "", key_id: str = "") -> tuple[str, str]:
+        """Return label and help of an action on the target that is open, for footers, the palette and help."""
+        return self.key_words.words(action, label, help_text, key_id)
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         from tui.app.palette import commands_of

@@ -51,7 +51,7 @@ class PaletteRow(NamedTuple):
 def rows_of(app: App[Any], screen: Screen[object]) -> Iterator[PaletteRow]:
     """Yield the commands that have keys here, and can be done: of this place first, then those of everywhere."""
     seen: set[str] = set()
-    offers = getattr(app, "offers", lambda _: True)
+    offers = getattr(app, "offers", lambda *_: True)
     words_of = getattr(app, "words_of", lambda _, *words: words)
     for place in (app.current_mode, "app"):
         node = app if place == "app" else screen
@@ -59,7 +59,7 @@ def rows_of(app: App[Any], screen: Screen[object]) -> Iterator[PaletteRow]:
             _, name, parameters = actions.parse(command.action)
             if command.place != place or command.action in (*seen, "command_palette"):
                 continue
-            if node.check_action(name, parameters) and offers(command.action):
+            if node.check_action(name, parameters) and offers(command.action, screen):
                 seen.add(command.action)
                 key = shown_key(Binding(command.keys.partition(",")[0], command.action))
                 run = partial(app.run_action, command.action, node)

@@ -14,10 +14,12 @@ from btf.btf import Btf
 from btf.kinds import Kind
 from events.names.kallsyms import Symbols
 from kernel.connection.kernel_info import KernelInfo
-from kernel.errors import FileRefused
+from kernel.errors import FileRefused, KernelError
 from probes.attaching.catalog import Function
+from probes.command import CommandText
 from probes.completion.choice import Completions, NameSources, ranked
 from probes.completion.complete import complete
+from probes.facts.facts import Feature
 from probes.facts.lookups import Environment, StaticEventField
 from probes.functions.function_index import STUB
 from probes.names import split_name
@@ -26,6 +28,7 @@ from probes.static_events import is_static
 from probes.syntax.text import is_identifier
 from probes.user_events.kernel_reading import GROUP
 from tui.compose.function_index import Functions
+from tui.compose.specification import asks_target
 
 _MOST = 60
 _LEAST = 3
@@ -47,8 +50,13 @@ class Completer:
         """Paths that were asked for; a file that is no program is not read at each key."""
         self._symbols: Symbols | None = None
         self._structs: tuple[str, ...] = ()
-        self._made: tuple[str, ...] = ()
-        """Lines of dynamic_events that are ours."""
+        self._made: tuple[str, ...] | None = None
+        """Lines of dynamic_events that are ours; None: not read."""
+        self._events_read = False
+        self._asked_events: set[tuple[str, str]] = set()
+        """Events whose fields were asked for."""
+        self._learnt: dict[str, str] = {}
+        """Texts that the target was asked about, each with the reason for which it did not answer."""
 
     def complete(self, text: str, cursor: int) -> Completions:
         """Return the words that may stand at the cursor."""
@@ -66,13 +74,52 @@ class Completer:
             self._folders.get,
             self._variables,
             lambda query: _matching(self._structs, query),
-            lambda: self._made,
+            lambda: self._made or (),
             self._info.target.recording is not None,
         )
-        return complete(text, cursor, known)
+        found = complete(text, cursor, known)
+        if not found.items and (note := self._note_of_unread(text, cursor)):
+            return Completions(cursor, cursor, urge=found.urge, note=note)
+        return found
+
+    def _note_of_unread(self, text: str, cursor: int) -> str:
+        """Return which names at the cursor are being read, or why they were not; empty: they are known."""
+        if not (names := self._unread(text[:cursor])):
+            return ""
+        if text in self._learnt:
+            return f"not read: {names}; {why}" if (why := self._learnt[text]) else ""
+        return f"being read: {names}" if asks_target(CommandText.parse(text)) else ""
+
+    def _unread(self, before: str) -> str:
+        """Return the names that the end of a text needs, and that the target was not asked for; empty: none."""
+        words, between, facts = before.split(), before[-1:].isspace(), self._info.facts
+        place, is_place = words[1] if len(words) > 1 else "", len(words) + between == 2
+        if is_static(before) or (before.startswith("e") and facts.has(Feature.EPROBE_EVENTS)):
+            if not self._events_read:
+                return "the names of events" if len(words) + between > 1 else ""
+            return "" if is_place or split_name(place) in self._asked_events else f"the fields of {place}"
+        if before.startswith("-"):
+            return "the events that we made" if self._made is None else ""
+        if before[:1] in ("p", "r") and "/" in place and facts.has(Feature.UPROBE_EVENTS):
+            path = place.partition(":")[0]
+            unread = [one for one in _paths(path) if one not in self._looked]
+            return unread[0] if unread else ""
+        if words and "@" in words[-1]:
+            return "" if self._symbols is not None else "the kernel's variables"
+        if ("(" in before or place.startswith("[")) and not self._structs and self._info.btf is not None:
+            return "the kernel's structures"
+        return ""
 
     def learn(self, text: str) -> None:
         """Ask the target what a text is about; waits for it. Raises KernelError."""
+        try:
+            self._learn(text)
+        except KernelError as error:
+            self._learnt[text] = str(error)
+            raise
+        self._learnt[text] = ""
+
+    def _learn(self, text: str) -> None:
         words = text.split()
         place = words[1] if len(words) > 1 else ""
         if text.startswith("e") or is_static(text):
@@ -91,24 +138,26 @@ class Completer:
         around = self._info.environment
         if place == f"{GROUP}/":  # programs register events at any time
             around.forget()
-            self._events = ()
+            self._events, self._events_read = (), False
         self._events = self._events or around.events
+        self._events_read = True
         event, look_up = split_name(place), around.nearby.event
         if event not in self._fields and look_up is not None and (fields := look_up(*event)):
             self._fields[event] = fields
+        self._asked_events.add(event)
 
     def _learn_program(self, path: str) -> None:
         """List the folder that a path is in, and look whether it is a folder or a program itself."""
         programs = self._info.programs
-        for one in dict.fromkeys((path.rpartition("/")[0] or "/", path.rstrip("/") or "/")):
-            if one in self._looked or not one.startswith("/"):
+        for one in _paths(path):
+            if one in self._looked:
                 continue
-            self._looked.add(one)
             try:
                 self._folders[one] = tuple(self._info.target.list(one))
             except FileRefused:
                 if programs is not None and isinstance(program := programs.read(one), Program):
                     self._programs[one] = program
+            self._looked.add(one)
 
     def _program(self, path: str) -> Program:
         """Return a program that was read already. Raises SymbolNotPlaced."""
@@ -143,3 +192,9 @@ class Completer:
 
 def _matching(names: Sequence[str], query: str) -> Sequence[str]:
     return [names[n] for n in ranked(names, query)[:_MOST]]
+
+
+def _paths(path: str) -> list[str]:
+    """Return the folder that a path is in, and the path: what is looked at to complete it."""
+    found = dict.fromkeys((path.rpartition("/")[0] or "/", path.rstrip("/") or "/"))
+    return [one for one in found if one.startswith("/")]

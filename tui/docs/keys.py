@@ -27,7 +27,7 @@ def keys() -> str:
         f"\n## With the mouse\n\n{table(('a click on', 'does'), CLICKS)}",
         f"\n## Everywhere\n\n{EVERYWHERE}\n\n" + _table(Binding.make_bindings(bindings("app"))),
     ]
-    for name, (title, intro) in SCREENS.items():
+    for name, (title, intro, _) in SCREENS.items():
         if not (own := [binding for kind in kinds if name in _names(kind) for binding in _own(kind)]) and not any(
             pane.screen == name for pane in PANES.values()
         ):

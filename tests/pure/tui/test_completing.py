@@ -8,6 +8,7 @@ import pytest
 
 from kernel.connection.kernel_info import KernelInfo
 from kernel.connection.planner import Planner
+from kernel.errors import TargetLost
 from probes.command import CommandText
 from probes.facts.facts import Feature
 from tests.fake_target import FACTS, ROOT, FakeTarget
@@ -57,7 +58,7 @@ def target() -> Asked:
         f"{ROOT}/available_events": b"sched:sched_switch\n",
         f"{ROOT}/events/sched/sched_switch/format": FORMAT,
     }
-    features = FACTS.features | {Feature.UPROBE_EVENTS, Feature.SYNTHETIC_EVENTS}
+    features = FACTS.features | {Feature.UPROBE_EVENTS, Feature.SYNTHETIC_EVENTS, Feature.EPROBE_EVENTS}
     return Asked(known, replace(FACTS, functions=("vfs_read",), features=features))
 
 
@@ -98,6 +99,62 @@ def test_what_is_learnt_is_offered(
     completer.learn(text)
     if text[0] != "-":  # events come and go
         assert target.asked == asked
+
+
+UNREAD = [
+    ("e ", "the names of events"),
+    ("e:mine sched/nob", "the names of events"),
+    ("on nobody", "the names of events"),
+    ("lat:x sched/sched_switch to nobody", "the names of events"),
+    ("on sched/sched_switch if ", "the names of events"),
+    ("p /usr/nobody", "/usr"),
+    ("p /usr/bin/pie:nobody", "/usr/bin"),
+    ("p vfs_read @nobody", "the kernel's variables"),
+    ("-:nobody", "the events that we made"),
+]
+
+
+@pytest.mark.parametrize(("text", "names"), UNREAD)
+def test_what_is_being_read_is_not_said_to_be_missing(completer: Completer, text: str, names: str) -> None:
+    assert completer.complete(text, len(text)).note == f"being read: {names}"
+    completer.learn(text)
+    found = completer.complete(text, len(text))
+    assert "being read" not in found.note and "not read" not in found.note
+
+
+def test_another_name_is_missing_once_the_names_are_known(completer: Completer) -> None:
+    completer.learn("on nobody")
+    assert completer.complete("on nobodyx", 10).note == "no event has this in its name"
+    assert completer.complete("e nobody", 8).note == "no event has this in its name"
+
+
+@pytest.mark.parametrize("text", ["e nobody", "p /usr/nobody"])
+def test_a_kind_that_the_kernel_lacks_is_not_waited_for(text: str) -> None:
+    lacking = FACTS.features - {Feature.UPROBE_EVENTS, Feature.EPROBE_EVENTS}
+    planner = Planner(KernelInfo(Asked({}, replace(FACTS, features=lacking))))
+    completer = Completer(planner.info, Functions((), planner.info.function))
+    assert completer.complete(text, len(text)).note.startswith("this kernel has no")
+
+
+def test_the_fields_of_an_event_are_being_read(completer: Completer) -> None:
+    completer.learn("on sched/")
+    text = "on sched/sched_switch if prev_"
+    assert completer.complete(text, len(text)).note == "being read: the fields of sched/sched_switch"
+    completer.learn(text)
+    assert {item.text for item in completer.complete(text, len(text)).items} == {"prev_comm ", "prev_pid "}
+
+
+@pytest.mark.parametrize(("text", "names"), UNREAD[:2] + UNREAD[-1:])
+def test_what_could_not_be_read_is_not_said_to_be_missing(
+    completer: Completer, monkeypatch: pytest.MonkeyPatch, text: str, names: str
+) -> None:
+    def lost(*_: object) -> None:
+        raise TargetLost("the connection is lost")
+
+    monkeypatch.setattr(Completer, "_learn", lost)
+    with pytest.raises(TargetLost):
+        completer.learn(text)
+    assert completer.complete(text, len(text)).note == f"not read: {names}; the connection is lost"
 
 
 def test_a_deletion_is_judged_by_what_is_there(target: Asked) -> None:
