@@ -18,8 +18,8 @@ async def test_rows_that_are_there_get_the_names_of_their_addresses(recording, m
         may_read.wait(60)
         read.set()
 
-    def named(self: EventFields, record) -> list[tuple[str, str]]:
-        found = values(self, record)
+    def named(self: EventFields, record, *, at_once: bool = False) -> list[tuple[str, str]]:
+        found = values(self, record, at_once=at_once)
         return [
             (name, "proc_reg_file_ops" if name == "count" else text) for name, text in found if read.is_set()
         ] or found
