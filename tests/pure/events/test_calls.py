@@ -446,7 +446,7 @@ def test_events_of_an_earlier_probe_of_that_name_are_no_ends() -> None:
 def test_a_search_passes_calls_whose_events_are_gone() -> None:
     """An entry that stays alone is told when the call around it ends: behind calls that are younger."""
     store = Store(Decoder(dict(FORMATS), HEADER), limit_bytes=200_000)
-    watching = SimpleNamespace(event_fields=SimpleNamespace(plans=(), values=lambda _: []))
+    watching = SimpleNamespace(event_fields=SimpleNamespace(plans=(), values=lambda *_, **__: []))
     items = CallItems(watching, store)
     shown = items.texts
     shown.calls.use(ENDS)

@@ -31,7 +31,7 @@ def _printed(inner: int, *, gives: bool = True) -> tuple[_Printer, list[dict[str
     """Print a call with so many inside, while it comes, of which the store has room for some thousand."""
     formats = {**FORMATS, 10: GIVING} if gives else dict(FORMATS)
     store = Store(Decoder(formats, HEADER), limit_bytes=1 << 20)
-    known = SimpleNamespace(plans=(), values=lambda _: [])
+    known = SimpleNamespace(plans=(), values=lambda *_, **__: [])
     watching: Any = SimpleNamespace(event_fields=known, store=store)
     names: Any = SimpleNamespace(
         function=lambda number: f"f{number & 15}",

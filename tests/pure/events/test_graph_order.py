@@ -130,7 +130,7 @@ def test_rows_are_in_the_order_of_time(
     traced: bool, steps: list[Step], turns: list[tuple[str, int]], piece: int, limit: int
 ) -> None:
     store = Store(Decoder(dict(TRACED if traced else FORMATS), HEADER))
-    watching = SimpleNamespace(event_fields=SimpleNamespace(plans=(), values=lambda _: []))
+    watching = SimpleNamespace(event_fields=SimpleNamespace(plans=(), values=lambda *_, **__: []))
     names = SimpleNamespace()
     waiting: dict[int, list[bytes]] = {}
     turns = list(turns)

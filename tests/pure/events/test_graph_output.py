@@ -123,7 +123,7 @@ def _shown(steps: list[tuple[int, str, int, bool, bool]]) -> GraphModel:
         made = page(ts, event(record, 0), HEADER, MISSED_EVENTS if lost else 0)
         store.feed(Batch((Chunk(0, made),), drained=True))
     store.flush()
-    watching: Any = SimpleNamespace(event_fields=SimpleNamespace(plans=(), values=lambda _: []), store=store)
+    watching: Any = SimpleNamespace(event_fields=SimpleNamespace(plans=(), values=lambda *_, **__: []), store=store)
     names: Any = SimpleNamespace(
         function=lambda number: f"f{number & 15}",
         softirq=str,

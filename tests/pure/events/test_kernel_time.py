@@ -30,7 +30,7 @@ def test_the_kernel_rounds_to_microseconds(ns: int) -> None:
 def test_one_time_stands_in_every_place(ns: int) -> None:
     text = seconds(ns)
     record = Record(0, ns, 0, 5, "cat", "g/a", None)
-    watching = SimpleNamespace(event_fields=SimpleNamespace(values=lambda _: [], line=lambda *_: ""))
+    watching = SimpleNamespace(event_fields=SimpleNamespace(values=lambda *_, **__: [], line=lambda *_: ""))
     assert kernel_stamp(ns, 0) == stamp_of(lambda: None, ClockFace.LOCAL)(ns, 0) == text
     assert _line(watching, record, ()).split()[0] == text  # type: ignore[arg-type]
     assert context(record).split()[-1] == f"{text}:"

@@ -43,7 +43,7 @@ def filled(*numbers: int, limit_bytes: int = 1 << 20) -> Store:
 
 
 def calls_in(store: Store, others: list[Record]) -> CallPrinter:
-    known = SimpleNamespace(plans=PLANS, values=lambda _: [], owners=lambda _: {})
+    known = SimpleNamespace(plans=PLANS, values=lambda *_, **__: [], owners=lambda _: {})
     return CallPrinter(SimpleNamespace(event_fields=known, store=store), others.append, PATHS, {}, as_json=False)
 
 

@@ -166,7 +166,7 @@ def test_a_measured_time_of_a_host_reads_so_too(watch, target):
 
 
 def test_a_field_that_is_called_as_a_column_of_all_hosts_has_its_own():
-    known = SimpleNamespace(plans=(), values=lambda _: [("time", "50"), ("host", "7"), ("count", "3")])
+    known = SimpleNamespace(plans=(), values=lambda *_, **__: [("time", "50"), ("host", "7"), ("count", "3")])
     merged = MergedEvent(0, 1000, "web1", False, 0, SimpleNamespace(cpu=1, pid=2, comm="cat", event="g/ev"))
     events = SimpleNamespace(
         watch=lambda _: SimpleNamespace(event_fields=known), first_seq=0, next_seq=1, record=lambda _: merged
