@@ -151,9 +151,9 @@ def values_seen(watch: Watch, store: Store, field: str) -> tuple[CandidateValue,
             value = functions.get(record.event)
         function = record.format.function if record.format is not None else None
         if function is not None and function.name == field:  # a condition takes the name, which people know
-            name = dict(shown.values(record)).get(field, "").partition(" [")[0]
+            name = dict(shown.values(record, at_once=True)).get(field, "").partition(" [")[0]
             value = value if name.startswith("0x") else name or value
-        text = dict(shown.values(record)).get(field, "")
+        text = dict(shown.values(record, at_once=True)).get(field, "")
         if text in named and isinstance(value, int):
             one: CandidateValue | None = CandidateValue(text, str(named[text]))
         else:

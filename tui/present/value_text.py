@@ -47,9 +47,9 @@ class ValueStyle:
             return values
         return [(name, time_of(record.values[name]) or text if name == _MEASURED else text) for name, text in values]
 
-    def text(self, record: Record) -> str:
-        """Return a record as one line."""
-        values = " ".join(f"{name}={value}" for name, value in self.values(record))
+    def text(self, record: Record, *, at_once: bool = False) -> str:
+        """Return a record as one line; `at_once`: see `EventFields.values`."""
+        values = " ".join(f"{name}={value}" for name, value in self.values(record, at_once=at_once))
         return f"{task_text(record.comm, record.pid, record.event)} {record.event} {values}"
 
     def fields(self, fmt: EventFormat) -> Sequence[Field]:

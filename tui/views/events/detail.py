@@ -65,7 +65,7 @@ def rows_of_call(watch: Watch, store: Store, record: Record, call: Call | None) 
     if other is None:
         reason = call.unpaired_reason.value if call.unpaired_reason is not None else "its event was dropped"
         return (_row(end, reason),)
-    recorded = {name for name, _ in watch.event_fields.values(other)}
+    recorded = {name for name, _ in watch.event_fields.values(other, at_once=True)}
     values = [field for field in detail_of(watch, other) if field.name in recorded]
     return (
         _row("latency", duration(abs(record.ts - other.ts))),

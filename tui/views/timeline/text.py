@@ -101,7 +101,8 @@ def cell_lines(
     record = model.record(seq) if seq is not None else None
     first = ""
     if record is not None:
-        first = f"{stamp(record.ts, record.seq)} CPU {record.cpu} {ValueStyle(watch.event_fields).text(record)}"
+        text = ValueStyle(watch.event_fields).text(record, at_once=True)
+        first = f"{stamp(record.ts, record.seq)} CPU {record.cpu} {text}"
     return [", ".join((head, *gaps)), _kinds_text(kinds), first]
 
 
