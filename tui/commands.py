@@ -312,6 +312,9 @@ RECONNECT_ACTIONS = frozenset({"give_up", "reconnect"})
 BEFORE_OPEN = frozenset(command.action for command in COMMANDS if command.place == "app") - {"edit"}
 """Actions of the places that work before a target is open."""
 
+COMPOSE_ACTIONS = frozenset(command.action for command in COMMANDS if command.place == "compose")
+"""Actions of the place where probes are built."""
+
 MARK_ACTIONS = frozenset({"mark", "mark_all", "marked"})
 """Names of actions of the list of functions that need an open target: marked places are judged together."""
 
@@ -392,8 +395,3 @@ def bindings(place: str) -> list[Binding | tuple[str, str] | tuple[str, str, str
         for c in COMMANDS
         if c.place == place
     ]
-
-
-def of_place(place: str) -> frozenset[str]:
-    """Return the actions of one place."""
-    return frozenset(command.action for command in COMMANDS if command.place == place)

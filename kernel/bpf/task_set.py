@@ -34,6 +34,9 @@ class TaskFunctions(NamedTuple):
     """`release_task`, that is called for each task before its number is free."""
 
 
+NO_TASK_FUNCTIONS: Final = TaskFunctions()
+
+
 def pid_offset(btf: Btf) -> int:
     """Return the bytes before `pid` in struct task_struct. Raises TargetUnusable."""
     try:
@@ -57,7 +60,7 @@ class TaskSet:
         registers: SavedRegisters,
         pid_place: int,
         tasks: Sequence[int],
-        functions: TaskFunctions = TaskFunctions(),  # noqa: B008 - a tuple
+        functions: TaskFunctions = NO_TASK_FUNCTIONS,
     ) -> None:
         """Make the map, and follow forks and ends of tasks by kprobe.multi, or else by fentry.
 

@@ -12,12 +12,12 @@ from textual.screen import Screen
 
 from tui.commands import (
     BEFORE_OPEN,
+    COMPOSE_ACTIONS,
     KERNEL_ACTIONS,
     MARK_ACTIONS,
     ON_RECORDING,
     ON_SAVED_FACTS,
     RECONNECT_ACTIONS,
-    of_place,
 )
 from tui.present.ways_out import CHOOSE_TARGET, RUNNING_KERNEL
 
@@ -32,7 +32,7 @@ NOT_OPEN = f"no target is open yet; {CHOOSE_TARGET}"
 
 
 class KeyWords:
-    """See the module."""
+    """Words of keys on the target that is open, and the reasons for which some have no effect there."""
 
     def __init__(self, target: TargetControl, places: Places, *, several_hosts: bool) -> None:
         self._target = target
@@ -61,7 +61,7 @@ class KeyWords:
         """Return whether an action on the place on the screen is about a target; in a dialog none is."""
         if action in BEFORE_OPEN:
             return False
-        builds = action in of_place("compose") or action in MARK_ACTIONS
+        builds = action in COMPOSE_ACTIONS or action in MARK_ACTIONS
         return screen is self._places.live or (screen is self._places.compose and builds)
 
     def words(self, action: str, label: str, help_text: str, key_id: str) -> tuple[str, str]:

@@ -288,12 +288,18 @@ def test_our_own_process_and_the_idle_tasks_are_not_traced_nor_others_while_it_i
     assert len(kernel.records) == 4
 
 
-def test_only_wanted_tasks_are_traced_and_those_that_they_make() -> None:
+def limited() -> Kernel:
+    """A kernel that traces task 10 alone, which has made 11, and that 12."""
     kernel = Kernel()
     kernel.tasks[10] = 1
     kernel.switch(ProgramMode.RECORD, 1)
     kernel.fork(10, 11)
     kernel.fork(11, 12)
+    return kernel
+
+
+def test_only_wanted_tasks_are_traced_and_those_that_they_make() -> None:
+    kernel = limited()
     kernel.fork(20, 21)
     assert kernel.traced(10, 11, 12, 20, 21) == [10, 11, 12]
     # All tasks again, then those of another command: what the first one left behind is not of it.
@@ -309,11 +315,7 @@ def test_only_wanted_tasks_are_traced_and_those_that_they_make() -> None:
 
 
 def test_a_task_that_has_ended_takes_no_room_and_its_number_is_nobodys() -> None:
-    kernel = Kernel()
-    kernel.tasks[10] = 1
-    kernel.switch(ProgramMode.RECORD, 1)
-    kernel.fork(10, 11)
-    kernel.fork(11, 12)
+    kernel = limited()
     kernel.release(10, 11)
     kernel.release(1, 30)  # it was none of them
     assert kernel.tasks == {10: 1, 12: 1}
