@@ -276,9 +276,9 @@ class SpecificationControl:
         """Add the triggers that go with it, and what the other kernels would be given, where that is looked at."""
         probe, planner = self.current, open_planner(self._bench)
         if probe is not None and STACKTRACE in self.triggers_of(probe):
-            shown = replace(shown, notes=(*shown.notes, f"armed with {STACKTRACE}: the kernel stack of each event"))
+            shown = replace(shown, notes=(*shown.notes, f"with {STACKTRACE}: the kernel stack of each event"))
         if probe is not None and (triggers := self._meant.get(probe)):
-            note = f"armed with {', '.join(triggers)}, whose table is shown then"
+            note = f"with {', '.join(triggers)}, whose table is shown then"
             shown = replace(shown, notes=tuple(dict.fromkeys((note, *shown.notes))))
         elif probe is not None and (triggers := self.translated_triggers(probe)):
             note = f"no longer what was pasted: {', '.join(triggers)} is left out; once it is armed {ADD_TRIGGER}"
