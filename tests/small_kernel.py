@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import struct
 from pathlib import Path
+from typing import Any
+
+from elftools.elf.elffile import ELFFile
 
 from tests.probes_data import _files
 
 TEXT = 0xFFFFFFFF81000000
+MOVED = 0x13600000
+"""Bytes by which the kernel of `save_with_lines` stands elsewhere than it was linked (KASLR)."""
 SYMBOLS = {"_stext": 0, "ksys_write": 0x100, "vfs_write": 0x200, "twin": 0x300, "do_readv": 0x400, "vfs_read": 0x600}
 SECOND_TWIN = TEXT + 0x500
 TRACEABLE = ("ksys_write", "vfs_read", "twin", "twin", "do_sys_open.isra.0")
@@ -24,6 +29,31 @@ def save(folder: Path) -> Path:
     (folder / "README").write_bytes(files["README"])
     (folder / "uname").write_text("Linux box 7.2.0 #1 SMP x86_64 GNU/Linux")
     (folder / "vmlinux.btf").write_bytes(files["btf"])
+    return folder
+
+
+def save_with_lines(folder: Path, vmlinux: Path) -> Path:
+    """Write one whose code is that of a file with debug information, at other addresses than those in it.
+
+    `_stext` stands where .text begins.
+    """
+    save(folder)
+    with vmlinux.open("rb") as file:
+        elf: Any = ELFFile(file)
+        text = elf.get_section_by_name(".text")
+        code, start = text.data(), text["sh_addr"]
+        notes = b"".join(section.data() for section in elf.iter_sections("SHT_NOTE"))
+        functions = {
+            one.name: one["st_value"] - start
+            for one in elf.get_section_by_name(".symtab").iter_symbols()
+            if one["st_info"]["type"] == "STT_FUNC"
+        }
+    moved = TEXT + MOVED
+    lines = [f"{moved + at:x} T {name}" for name, at in {"_stext": 0, **functions}.items()]
+    (folder / "kallsyms").write_text("\n".join([*lines, f"{moved + 0x1000:x} T _etext"]) + "\n")
+    (folder / "kcore").write_bytes(core_file({moved: code.ljust(0x1000, b"\xcc")}))
+    (folder / "available_filter_functions").write_text("\n".join(functions) + "\n")
+    (folder / "notes").write_bytes(notes)
     return folder
 
 

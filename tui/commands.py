@@ -368,6 +368,11 @@ ON_SAVED_FACTS = {
     "live": ("Live", "Show the place of events; here are none, only what is known of a kernel."),
     "presets": ("Presets", "Look which questions this kernel can answer, or edit presets."),
     "lowered": ("Lines", "Show the lines of this probe for this kernel, and for others."),
+    "code.returns": ("Returns", "Specify a kprobe on each return instruction, with the result"),
+    "code.tail_calls": (
+        "Tail calls",
+        "Specify a kprobe on each jump to a function that returns in place of this one",
+    ),
     "arm": ("Judge", "Look whether this probe is recorded; it needs a kernel that runs."),
 }
 """Labels and help where the target has no events, in place of those on a recording."""

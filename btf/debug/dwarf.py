@@ -6,6 +6,7 @@ where a general reader takes two hundred. Supports DWARF 4 and 5 with 32-bit off
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator
 from struct import Struct
 from typing import NamedTuple
@@ -27,8 +28,31 @@ _RELATIVE = {0x11: 1, 0x12: 2, 0x13: 4, 0x14: 8}
 _HEADER5, _HEADER4 = Struct("<IHBBI"), Struct("<IHIB")
 
 
+READER_ERRORS = (
+    *(struct.error, ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError, NotImplementedError),
+    *(RecursionError, TypeError, ValueError),
+)
+"""Errors that pyelftools raises for damaged debug information beside its own."""
+
+
 class DwarfError(Exception):
     """Error for invalid bytes, or a kind of DWARF that is not supported."""
+
+
+class SourceLine(NamedTuple):
+    """Line of source code that an instruction was made from."""
+
+    file: str
+    """Path as in the build: `fs/read_write.c`, with the folder of the build left out."""
+    line: int
+    """Line, from 1."""
+    inlined: tuple[str, ...] = ()
+    """Functions whose inlined code the instruction is of, the outermost first."""
+
+    @property
+    def text(self) -> str:
+        """File and line: `fs/read_write.c:554`."""
+        return f"{self.file}:{self.line}"
 
 
 class Unit(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import mmap
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any, NamedTuple, cast
 
@@ -20,6 +20,7 @@ from btf.debug.dwarf import (
     NAME,
     SUBPROGRAM,
     DwarfError,
+    SourceLine,
     Unit,
     abbreviations,
     entries,
@@ -119,6 +120,12 @@ class DebugFile:
             is_known, addresses = self._in_unit(unit, frozenset(strings))
             is_any_known, found = is_any_known or is_known, found | addresses
         return Inlined(is_any_known, tuple(sorted(found)))
+
+    def source_lines(self, addresses: Iterable[int]) -> dict[int, SourceLine]:
+        """Return the source line of each link-time address that has one. Raises DwarfError."""
+        from btf.debug.source_lines import source_lines  # imports a reader of all of DWARF
+
+        return source_lines(cast("IO[bytes]", self._map), addresses)
 
     def _units_with(self, strings: list[int]) -> list[Unit]:
         """Return the units that contain one of the string offsets, or by chance the same four bytes."""

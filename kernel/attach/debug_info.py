@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 
-from btf.debug.dwarf import DwarfError
+from btf.debug.dwarf import DwarfError, SourceLine
 from btf.debug.inlined import DebugFile, build_id
 from kernel.errors import FileRefused
 from kernel.target import Target
@@ -48,6 +49,16 @@ class DebugInfo:
                     return file
                 file.close()
         return None
+
+    def source_lines(self, addresses: Mapping[int, int]) -> dict[int, SourceLine]:
+        """Return the source lines of addresses of the running kernel, given with those that its file has for them.
+
+        Raises DwarfError: the debug information can't be read.
+        """
+        if self.file is None:
+            return {}
+        found = self.file.source_lines(addresses.values())
+        return {address: found[linked] for address, linked in addresses.items() if linked in found}
 
     def _paths(self, identity: str) -> list[Path]:
         if self._override is not None:

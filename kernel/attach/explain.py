@@ -54,7 +54,7 @@ class AttachExplainer:
     @property
     def debug_info(self) -> Path | None:
         """File with inlined functions that have no code of their own; None: there is none of this kernel."""
-        return self._debug.path if self._debug.file else None
+        return self.debug.path if self.debug.file else None
 
     def callers(self, name: str, progress: Progress = lambda _: True) -> Callers | None:
         """Return the callers of a function, by the code of the kernel; None: stopped by `progress`. Raises
@@ -91,10 +91,11 @@ class AttachExplainer:
         from kernel.attach.callers import CallerSearch
 
         info, machine = self._info, self._info.facts.machine
-        return CallerSearch(info.target, machine, info.symbols.current, info.catalog, self._debug)
+        return CallerSearch(info.target, machine, info.symbols.current, info.catalog, self.debug)
 
     @cached_property
-    def _debug(self) -> DebugInfo:
+    def debug(self) -> DebugInfo:
+        """Debug information of the kernel, searched when it is first asked for."""
         from kernel.attach.debug_info import DebugInfo
 
         return DebugInfo(self._info.target, self._info.facts.release, self._vmlinux)

@@ -7,9 +7,11 @@ import errno
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from btf.debug.dwarf import DwarfError
 from events.names.kallsyms import Symbols
 from events.names.kallsyms_table import KallsymsEntry
 from foreign.refusal import InputRefusal
+from kernel.attach.debug_info import DebugInfo
 from kernel.attach.kcore import Kcore
 from kernel.attach.kernel_tables import KernelTables
 from kernel.connection.kernel_info import KernelInfo
@@ -18,7 +20,7 @@ from kernel.symbols.symbol_addresses import base_of
 from kernel.target import TargetKind
 from probes.attaching.attach import COLD
 from probes.attaching.values import Attachability, ReasonKind
-from probes.code.body import FunctionBody
+from probes.code.body import CodePart, FunctionBody
 from probes.code.decode import MACHINES, NoCapstone, require_capstone
 from probes.code.make_body import CodeContext, PartCode, make_parts
 from probes.code.patched_sites import Site
@@ -39,9 +41,14 @@ _FTRACE_HANDLER: Final = "kprobe_ftrace_handler"
 class BodyReader:
     """Reader of function bodies of one target; every call may take a second on a remote host: for a worker."""
 
-    def __init__(self, info: KernelInfo, attachability: Callable[[str], Attachability]) -> None:
-        """Take a target, and a function that returns the exact answer on whether a function can be probed."""
+    def __init__(
+        self, info: KernelInfo, attachability: Callable[[str], Attachability], debug: DebugInfo | None = None
+    ) -> None:
+        """Take a target, a function that returns the exact answer on whether a function can be probed, and the debug
+        information for source lines; None: no source lines are wanted, which take a second.
+        """
         self._info = info
+        self._debug = debug
         self._attachability = attachability
         self._kept: tuple[int, Symbols, Kcore, KernelTables] | None = None
         """Boot and symbols that the readers are for."""
@@ -122,6 +129,8 @@ class BodyReader:
         )
         refusal = _refusal(about, entry.address if is_twin else 0)
         parts = make_parts(codes, context)
+        if self._debug is not None and not entry.module:
+            parts = _with_source(parts, self._debug, symbols, notes)
         return FunctionBody(entry.name, entry.module, context.machine, parts, refusal, tuple(notes))
 
     def _split_off(self, entry: KallsymsEntry, symbols: Symbols) -> list[KallsymsEntry]:
@@ -141,6 +150,28 @@ class BodyReader:
             base = base_of(entry, symbols)
             place = ProbePlace(entry.name, base=base) if base is not None else ProbePlace(f"{entry.address:#x}")
         return PartCode(entry.name, place, entry.address, kcore.read(entry.address, min(size, _LARGEST)))
+
+
+def _with_source(
+    parts: tuple[CodePart, ...], debug: DebugInfo, symbols: Symbols, notes: list[str]
+) -> tuple[CodePart, ...]:
+    """Return parts of the kernel itself with their source lines, as far as they are known."""
+    start = next((one.address for one in symbols.named("_stext")), None)
+    if debug.file is None or start is None:
+        return parts
+    distance = debug.file.text - start
+    places = [part.address + one.offset for part in parts for one in part.instructions]
+    try:
+        lines = debug.source_lines({address: address + distance for address in places})
+    except DwarfError as error:
+        notes.append(f"no source lines: {error}")
+        return parts
+    return tuple(
+        part._replace(
+            instructions=tuple(one._replace(source=lines.get(part.address + one.offset)) for one in part.instructions)
+        )
+        for part in parts
+    )
 
 
 def _kprobes(tables: KernelTables) -> list[InstalledKprobe] | None:

@@ -132,6 +132,7 @@ _PATHS = {
     "/sys/kernel/debug/kprobes/blacklist": "blacklist",
     "/proc/kallsyms": "kallsyms",
     "/proc/kcore": "kcore",
+    "/sys/kernel/notes": "notes",
 }
 _TRACEFS = "/sys/kernel/tracing"
 _WAY_OUT = "open a file that `probewright record` wrote, or saved facts"
@@ -140,8 +141,8 @@ _WAY_OUT = "open a file that `probewright record` wrote, or saved facts"
 class SavedFacts(OfflineTarget):
     """A folder or tar file with `vmlinux.btf` and copies of tracefs files (README, ...).
 
-    Other names: `kallsyms`, `kcore`, `blacklist` (kprobes/blacklist of debugfs), `uname` (`uname -a`). The facts are
-    gathered from these files as they would be by root on that machine.
+    Other names: `kallsyms`, `kcore`, `notes` (/sys/kernel/notes), `blacklist` (kprobes/blacklist of debugfs), `uname`
+    (`uname -a`). The facts are gathered from these files as they would be by root on that machine.
     """
 
     def __init__(self, name: str, names: Sequence[str], content: Callable[[str], bytes]) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from btf.debug.dwarf import SourceLine
 from probes.probe import ProbePlace
 
 
@@ -39,6 +40,8 @@ class Instruction(NamedTuple):
     """Symbol and offset of the target: `fdput`, `vfs_read+0x40`; empty: no symbol is there."""
     refusal: str = ""
     """Reason why the kernel takes no kprobe there, in a line; empty: it takes one."""
+    source: SourceLine | None = None
+    """Line of source code that it was made from; None: not known."""
 
     @property
     def text(self) -> str:

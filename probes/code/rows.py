@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from probes.code.body import CodePart, FunctionBody, Instruction, InstructionKind
@@ -41,6 +42,23 @@ def code_row(body: FunctionBody, part: CodePart, instruction: Instruction) -> Co
     return CodeRow(
         body.label(part, instruction.offset), not kprobe_refusal(body, instruction), text, "; ".join(notes)
     )
+
+
+def source_text(instruction: Instruction) -> str:
+    """Return the source line of an instruction, `fs/read_write.c:554`, with what is inlined there; empty: unknown."""
+    source = instruction.source
+    if source is None:
+        return ""
+    return f"{source.text} (inlined: {', '.join(source.inlined)})" if source.inlined else source.text
+
+
+def source_starts(part: CodePart) -> Iterator[tuple[Instruction, str]]:
+    """Yield each instruction of a part with its source line where another one begins, else with an empty text."""
+    before = ""
+    for one in part.instructions:
+        text = source_text(one)
+        yield one, text if text != before else ""
+        before = text
 
 
 def kprobe_refusal(body: FunctionBody, instruction: Instruction) -> str:
@@ -103,4 +121,6 @@ def _instruction_json(body: FunctionBody, part: CodePart, one: Instruction) -> d
         "target_name": one.target_name or None,
         "kprobe": not refusal,
         "refusal": refusal or None,
+        "source": one.source.text if one.source is not None else None,
+        "inlined": list(one.source.inlined) if one.source is not None else [],
     }

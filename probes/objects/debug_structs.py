@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import struct
 from collections.abc import Iterator
 from functools import lru_cache
 from io import BytesIO
 from typing import TYPE_CHECKING, NamedTuple
 
+from btf.debug.dwarf import READER_ERRORS
 from events.bpf_layout import RECORD_DATA
 from probes.bpf.record import ADDRESS, StoredField, StoredType
 from probes.objects.stored_types import number_type, text_type
@@ -23,11 +23,6 @@ if TYPE_CHECKING:
 
 _MOST_ENTRIES = 1 << 18
 _DEEPEST = 16
-_DAMAGE = (
-    *(struct.error, ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError, NotImplementedError),
-    *(RecursionError, TypeError, ValueError),
-)
-"""Errors that pyelftools raises for damaged debug information beside its own."""
 _SIGNED, _BOOL = (5, 6), 2
 """DW_ATE_signed, DW_ATE_signed_char, DW_ATE_boolean."""
 _ALIASES = ("DW_TAG_typedef", "DW_TAG_const_type", "DW_TAG_volatile_type", "DW_TAG_restrict_type")
@@ -48,7 +43,7 @@ def debug_structs(data: bytes) -> dict[str, DebugStruct]:
     from elftools.common.exceptions import DWARFError, ELFError  # not at each start of a session
     from elftools.elf.elffile import ELFFile
 
-    damage = (*_DAMAGE, ELFError, DWARFError)
+    damage = (*READER_ERRORS, ELFError, DWARFError)
     found: dict[str, DebugStruct] = {}
     with contextlib.suppress(*damage):
         elf = ELFFile(BytesIO(data))

@@ -9,14 +9,15 @@ import pytest
 
 from tests.interface.test_app import SIZE, application, open_compose, pick, write_kernel
 from tests.interface.widget_host import screen_text, until
+from tests.pure.btf.test_inlined import folder as lines_folder
 from tests.pure.kernel.test_function_body import folder as folder_with_tables
 from tests.pure.kernel.test_return_instructions import CODE, planner_of
-from tests.small_kernel import save
+from tests.small_kernel import save, save_with_lines
 from tui.compose.code_screen import CodeScreen
 from widgets.dialogs.pick_list import PickList
 from widgets.lists.line_list import LineList
 
-__all__ = ["folder_with_tables"]
+__all__ = ["folder_with_tables", "lines_folder"]
 
 
 @pytest.fixture(scope="module")
@@ -59,6 +60,26 @@ async def test_an_instruction_becomes_a_probe(folder: Path) -> None:
         await pilot.press("escape")
         await until(lambda: compose.is_current, pilot)
         assert "p ksys_write+0x3" in str(compose.specification.current), "Escape changes nothing"
+
+
+async def test_source_lines_stand_above_their_instructions(
+    lines_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vmlinux = lines_folder / "dwarf-5.elf"
+    monkeypatch.setattr("kernel.attach.debug_info._PLACES", (str(vmlinux),))
+    app = application(save_with_lines(tmp_path, vmlinux))
+    async with app.run_test(size=SIZE) as pilot:
+        screen = await opened(app, pilot, "second")
+        rows = screen.query_one(LineList)
+        await until(lambda: "a.c:4 (inlined: helper)" in seen(app), pilot)
+        lines = [line for line in screen_text(app) if "a.c:" in line or "+0x" in line]
+        assert ["a.c:7" in line for line in lines[:2]] == [True, False], "the line, then its first instruction"
+        await pilot.press("n")
+        await until(lambda: "tail call" in screen_text(app)[rows.region.y + rows.cursor], pilot)
+        await pilot.press("home", "enter")
+        compose = app.places.compose
+        await until(lambda: compose.is_current, pilot)
+        await until(lambda: "p second" in str(compose.specification.current), pilot)
 
 
 async def test_a_place_that_takes_none_says_why(folder: Path) -> None:

@@ -41,7 +41,7 @@ class AttachControl:
         from kernel.attach.function_body import BodyReader
 
         self._explainer = explainer = self._explainer or AttachExplainer(info)
-        self._reader = self._reader or BodyReader(info, explainer.attachability)
+        self._reader = self._reader or BodyReader(info, explainer.attachability, explainer.debug)
         return self._reader
 
     def explain_first(self, info: KernelInfo, name: str) -> None:

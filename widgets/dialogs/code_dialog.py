@@ -14,7 +14,7 @@ from textual.message import Message
 from textual.widgets import Static
 
 from probes.code.body import CodePart, FunctionBody, Instruction
-from probes.code.rows import CodeRow, code_row, kprobe_refusal, summary_text
+from probes.code.rows import code_row, kprobe_refusal, source_starts, summary_text
 from probes.code.ways_out import ways_out, ways_out_text
 from probes.probe import ProbeEnds
 from widgets.dialogs.dialog import Dialog
@@ -27,26 +27,40 @@ _HITS_WIDTH = 8
 """Columns of the hits of armed probes, where there are any."""
 
 
+class _Place(NamedTuple):
+    """Row of an instruction, or of the source line above it."""
+
+    body: FunctionBody
+    part: CodePart
+    instruction: Instruction
+    source: str = ""
+    """Source line; empty: the row is that of the instruction."""
+
+
 class _BodyRows:
     """Rows of the instructions of one or more functions of a name."""
 
     first = 0
 
     def __init__(self, bodies: Sequence[FunctionBody]) -> None:
-        self.places = [(body, part, one) for body in bodies for part, one in body.instructions()]
+        self.places: list[_Place] = []
+        for body in bodies:
+            for part in body.parts:
+                for one, source in source_starts(part):
+                    self.places += [_Place(body, part, one, text) for text in ((source,) if source else ())]
+                    self.places.append(_Place(body, part, one))
         self.next = len(self.places)
         self.hits: Mapping[str, int] = {}
         """Hits of armed probes by their places."""
-        self._width = max((len(body.label(part, one.offset)) for body, part, one in self.places), default=0)
-
-    def row(self, number: int) -> CodeRow:
-        """Return the texts of an instruction."""
-        return code_row(*self.places[number])
+        self._width = max((len(one.body.label(one.part, one.instruction.offset)) for one in self.places), default=0)
 
     def pieces(self, row: int, columns: int) -> Iterable[Piece]:
         """Return place, hits, instruction and note of a row."""
-        _, part, one = self.places[row]
-        texts = self.row(row)
+        body, part, one, source = self.places[row]
+        if source:
+            yield Piece(f"  {cut(safe(source), max(columns - 2, 1))}", "type")
+            return
+        texts = code_row(body, part, one)
         mark = " " if texts.takes_kprobe else "-"
         yield Piece(f"{mark} {safe(texts.place):<{self._width}} ", "name" if texts.takes_kprobe else "dim")
         left = columns - self._width - 3
@@ -95,14 +109,14 @@ class CodeDialog(Dialog[CodeChoice]):
         Binding("n", "way_out", "Way out", id="code.way_out", tooltip="Cursor to the next return or tail call"),
         Binding(
             "r",
-            "arm('retinsn')",
+            "probe_ends('retinsn')",
             "Arm returns",
             id="code.returns",
             tooltip="Arm a kprobe on each return instruction, with the result",
         ),
         Binding(
             "t",
-            "arm('tailcall')",
+            "probe_ends('tailcall')",
             "Arm tail calls",
             id="code.tail_calls",
             tooltip="Arm a kprobe on each jump to a function that returns in place of this one",
@@ -168,7 +182,7 @@ class CodeDialog(Dialog[CodeChoice]):
             self._list.rows_changed()
 
     @property
-    def _under_cursor(self) -> tuple[FunctionBody, CodePart, Instruction] | None:
+    def _under_cursor(self) -> _Place | None:
         rows, row = self._rows, self._list.cursor
         return rows.places[row] if rows is not None and row < rows.next else None
 
@@ -177,7 +191,7 @@ class CodeDialog(Dialog[CodeChoice]):
         event.stop()
         if (found := self._under_cursor) is None:
             return
-        body, part, one = found
+        body, part, one, _ = found
         place = part.place_at(one.offset)
         if reason := kprobe_refusal(body, one):
             self.post_message(self.Refused(place, reason))
@@ -186,13 +200,13 @@ class CodeDialog(Dialog[CodeChoice]):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 - Textual's
         """Offer the ways out only where there is code."""
-        return action not in ("way_out", "arm") or self._rows is not None
+        return action not in ("way_out", "probe_ends") or self._rows is not None
 
-    def action_arm(self, suffix: str) -> None:
+    def action_probe_ends(self, suffix: str) -> None:
         """Return the return instructions or tail calls of the function under the cursor, to be armed."""
         if (found := self._under_cursor) is None:
             return
-        body, end = found[0], ProbeEnds(suffix)
+        body, end = found.body, ProbeEnds(suffix)
         place = f"{body.parts[0].place_at(0)}%{suffix}"
         is_there = any(way.is_return == (end is ProbeEnds.RETURN_INSTRUCTIONS) for way in ways_out(body))
         if body.refusal or not is_there:
@@ -204,6 +218,6 @@ class CodeDialog(Dialog[CodeChoice]):
         """Put the cursor on the next return or tail call, behind the last on the first."""
         if self._rows is None:
             return
-        ways = [row for row, (_, _, one) in enumerate(self._rows.places) if one.leaves]
+        ways = [row for row, one in enumerate(self._rows.places) if one.instruction.leaves and not one.source]
         if ways:
             self._list.move_to(next((row for row in ways if row > self._list.cursor), ways[0]))

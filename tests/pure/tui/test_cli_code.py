@@ -9,8 +9,12 @@ from pathlib import Path
 import pytest
 
 from kernel.connection.open_target import shipped_recording
-from tests.small_kernel import save
+from tests.pure.btf.test_inlined import FILES
+from tests.pure.btf.test_inlined import folder as lines_folder
+from tests.small_kernel import save, save_with_lines
 from tui.__main__ import main
+
+__all__ = ["lines_folder"]
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +49,30 @@ def test_json_has_the_places_and_reasons(folder: Path, capsys: pytest.CaptureFix
         "target_name": None,
         "kprobe": False,
         "refusal": told["refusal"],
+        "source": None,
+        "inlined": [],
     }
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_source_lines_stand_above_their_instructions(
+    lines_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    folder, vmlinux = save_with_lines(tmp_path, lines_folder / name), lines_folder / name
+    words = ["show", "--code", "first", "-t", str(folder)]
+    assert main([*words, "--vmlinux", str(vmlinux)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line for line in lines if ".c:" in line] == ["  a.c:4 (inlined: helper)", "  a.c:6"]
+    assert lines.index("  a.c:4 (inlined: helper)") + 1 == next(n for n, line in enumerate(lines) if "+0x0" in line)
+    assert main([*words, "--json", "--vmlinux", str(vmlinux)]) == 0
+    told = json.loads(capsys.readouterr().out)
+    rows = told["parts"][0]["instructions"]
+    assert {(one["source"], *one["inlined"]) for one in rows} == {("a.c:4", "helper"), ("a.c:6",)}
+    assert main(words) == 0
+    assert ".c:" not in capsys.readouterr().out, "there is none where distributions put it"
+    (folder / "notes").write_bytes((folder / "notes").read_bytes()[:-1] + b"?")
+    assert main([*words, "--vmlinux", str(vmlinux)]) == 0
+    assert ".c:" not in capsys.readouterr().out, "it is of another build"
 
 
 def test_each_twin_is_an_object(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -96,7 +96,9 @@ def add_reading(printing: Callable[[str, str], argparse.ArgumentParser]) -> None
         action="store_true",
         help="as --regs, and what a hit costs there: a cheap system call of our own is timed, some seconds",
     )
-    sub.add_argument("--vmlinux", metavar="FILE", help="debug information of that kernel, to see what was inlined")
+    sub.add_argument(
+        "--vmlinux", metavar="FILE", help="debug information of that kernel: source lines, and what was inlined"
+    )
     sub = printing("check", "Show the kernel's verdict on a specification, and the lines that would be written.")
     add_specs(sub, required=False)
     sub.add_argument("--stdin", action="store_true", help="read specifications from standard input, one a line")

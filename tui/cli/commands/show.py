@@ -75,6 +75,10 @@ def _show(info: KernelInfo, arguments: argparse.Namespace) -> int:
     return _nothing(info, arguments.name)
 
 
+def _vmlinux(arguments: argparse.Namespace) -> Path | None:
+    return Path(arguments.vmlinux) if arguments.vmlinux else None
+
+
 def _code(info: KernelInfo, name: str, arguments: argparse.Namespace) -> int:
     """Print the code of a function; return REFUSED if it is unknown or can't be read."""
     from tui.cli.tables.code_text import show_code
@@ -82,7 +86,7 @@ def _code(info: KernelInfo, name: str, arguments: argparse.Namespace) -> int:
     if AttachExplainer(info).attachability(name).has(ReasonKind.UNKNOWN):
         return _nothing(info, name)
     try:
-        return show_code(info, name, as_json=arguments.json)
+        return show_code(info, name, as_json=arguments.json, vmlinux=_vmlinux(arguments))
     except InputRefusal as error:
         print(plain(f"probewright: {error}"), file=sys.stderr)
         return REFUSED
@@ -115,8 +119,7 @@ def _program_event(info: KernelInfo, arguments: argparse.Namespace) -> int:
 
 def _function(info: KernelInfo, name: str, arguments: argparse.Namespace) -> int:
     """Print all facts about a function; return REFUSED, and print nothing, if the function is unknown."""
-    vmlinux = Path(arguments.vmlinux) if arguments.vmlinux else None
-    attaching, about = AttachExplainer(info, vmlinux), info.catalog.attachability(name)
+    attaching, about = AttachExplainer(info, _vmlinux(arguments)), info.catalog.attachability(name)
     if not about.kinds or about.has(ReasonKind.TWINS):
         about = attaching.attachability(name)
     unseen = (about.has(ReasonKind.INLINED) or about.has(ReasonKind.UNKNOWN)) and attaching.debug_info

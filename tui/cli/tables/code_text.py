@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from kernel.attach.explain import AttachExplainer
 from kernel.attach.function_body import BodyReader
 from kernel.connection.kernel_info import KernelInfo
 from probes.code.body import FunctionBody
-from probes.code.rows import body_json, code_row, summary_text
+from probes.code.rows import body_json, code_row, source_starts, summary_text
 from probes.code.ways_out import ways_out_text
 from tui.cli.console.output import emit, plain
 from tui.cli.console.waiting import waiting
 from tui.cli.status import DONE
 
 
-def show_code(info: KernelInfo, name: str, *, as_json: bool) -> int:
-    """Print the code of each function of a name; return the exit status. Raises InputRefusal, TargetLost."""
-    reader = BodyReader(info, AttachExplainer(info).attachability)
+def show_code(info: KernelInfo, name: str, *, as_json: bool, vmlinux: Path | None = None) -> int:
+    """Print the code of each function of a name; return the exit status. Raises InputRefusal, TargetLost.
+
+    `vmlinux`: file with debug information of the kernel; None: the paths of distributions.
+    """
+    explainer = AttachExplainer(info, vmlinux)
+    reader = BodyReader(info, explainer.attachability, explainer.debug)
     with waiting("reading the function's code"):
         bodies = reader.bodies(name)
     for body in bodies:
@@ -37,7 +43,9 @@ def _print_body(body: FunctionBody) -> None:
     width = max((len(body.label(part, one.offset)) for part, one in body.instructions()), default=0)
     for part in body.parts:
         print(plain(f"{part.place_at(0)}:"))
-        for one in part.instructions:
+        for one, source in source_starts(part):
+            if source:
+                print(plain(f"  {source}"))
             row = code_row(body, part, one)
             mark = " " if row.takes_kprobe else "-"
             note = f"  # {row.note}" if row.note else ""
