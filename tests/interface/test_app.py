@@ -27,8 +27,8 @@ from widgets.dialogs.help import HelpScreen
 from widgets.dialogs.target_chooser import TargetChooser, TargetRow
 from widgets.events.event_detail import EventDetail
 from widgets.events.status_bar import LiveLine
-from widgets.fields.function_list import FunctionList
 from widgets.fields.probe_editor import ProbeEditor
+from widgets.functions.function_list import FunctionList
 from widgets.lists.tail_table import TailTable
 from widgets.spec.spec_pane import SpecPane
 

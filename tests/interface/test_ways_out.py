@@ -49,7 +49,7 @@ from tui.views.graph.view import GraphView
 from widgets.dialogs.choose import ChoiceDialog
 from widgets.dialogs.confirm import ConfirmDialog
 from widgets.dialogs.error_dialog import ErrorDialog
-from widgets.fields.function_list import FunctionList
+from widgets.functions.function_list import FunctionList
 from widgets.search_line import PickLine, SearchLine
 from widgets.way_out import Way
 

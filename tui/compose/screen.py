@@ -27,8 +27,8 @@ from tui.present.ways_out import CHOOSE_TARGET, SEARCH_FUNCTIONS
 from tui.workbench import Workbench, open_planner
 from widgets.events.status_bar import TopLine
 from widgets.events.values import Status
-from widgets.fields.function_list import FunctionList
 from widgets.footer import KeyFooter
+from widgets.functions.function_list import FunctionList
 
 # The first paint shows the functions; what builds a probe on one of them is imported after it.
 if TYPE_CHECKING:

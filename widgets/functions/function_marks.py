@@ -7,8 +7,8 @@ from typing import NamedTuple, Protocol
 
 from events.names.function_marks import FunctionMarks, marks_summary
 from events.names.place_kinds import PlaceKind, kind_of_place
-from widgets.fields.function_rows import Describe
-from widgets.fields.object_rows import ObjectRows
+from widgets.functions.function_rows import Describe
+from widgets.functions.object_rows import ObjectRows
 from widgets.number_format import grouped
 
 
