@@ -284,7 +284,7 @@ async def test_the_trigger_of_a_pasted_program_is_offered_to_all_hosts(monkeypat
         fleet, wanted = app.hosts.fleet, "hist:keys=common_pid"
         meant = {"vfs_read": ("hist:keys=nosuch", wanted)}
         monkeypatch.setattr(
-            app.places.compose.specification, "translated_triggers", lambda probe: meant.get(probe.subject, ())
+            app.places.compose.specification.triggers, "translated", lambda probe: meant.get(probe.subject, ())
         )
         fleet.arm(ArmRequest(("f vfs_read",)))
         await until(lambda: "2 of 2 armed" in text(app), pilot)

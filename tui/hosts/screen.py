@@ -214,7 +214,7 @@ class HostsScreen(Screen[None]):
         built = self.bench.places.compose.specification
         probe = built.current
         if probe is not None:
-            self.order(ArmRequest((str(probe),), triggers=built.triggers_of(probe)))
+            self.order(ArmRequest((str(probe),), triggers=built.triggers.of(probe)))
         else:
             self.notify(f"no probe is built yet: {HOSTS_BUILD}, {HOSTS_PRESET}", markup=False)
 
@@ -246,7 +246,7 @@ class HostsScreen(Screen[None]):
         from tui.hosts.triggers import HostsTriggerScreen
 
         if any(host.state == "armed" for host in self._fleet.hosts):
-            meant = self.bench.places.compose.specification.translated_triggers
+            meant = self.bench.places.compose.specification.triggers.translated
             self.app.push_screen(HostsTriggerScreen(self._fleet, self.order, meant))
         else:
             self.notify(f"no host has a probe: {HOSTS_BUILD}, {HOSTS_PRESET}", markup=False)

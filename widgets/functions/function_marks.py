@@ -13,7 +13,7 @@ from widgets.number_format import grouped
 
 
 class MarkedPlaces(Protocol):
-    """Places that stand for several functions of a target (`tui.compose.function_index.Functions` has them)."""
+    """Places that stand for several functions of a target (`tui.compose.functions.function_index.Functions`)."""
 
     kind: PlaceKind | None
     """The only kind of places that is found; None: all are."""

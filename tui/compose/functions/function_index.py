@@ -157,7 +157,7 @@ class Functions:
         if not is_object(query):
             return None
         if self._object[0] != query:
-            from tui.compose.object_rows import object_rows
+            from tui.compose.functions.object_rows import object_rows
 
             self._object = query, object_rows(self._planner, query)
         return self._object[1]
