@@ -15,7 +15,7 @@ from events.stacks.stack import kernel_frames
 from kernel.connection.open_target import shipped_recording
 from tests.interface.test_app import application
 from tests.interface.widget_host import screen_text, until
-from tests.stack_recordings import stack_recording
+from tests.trimmed_recordings import stack_recording
 from tui.__main__ import main
 from tui.live.event_export import EventExportScreen
 from tui.live.export_dialog import tables_of

@@ -13,10 +13,10 @@ from events.store.outage_mark import task_text
 from events.timeline.lane_index import LaneKind
 from kernel.connection.open_target import shipped_recording
 from tests.export_recordings import recording
-from tests.graph_recordings import graph_recording
 from tests.interface.test_app import application
 from tests.interface.widget_host import screen_text, until
 from tests.pattern_recording import FUNCTIONS, pattern_recording
+from tests.trimmed_recordings import graph_recording
 from tui.views.timeline.view import TimelineView
 
 SIZES = [(80, 24), (120, 40), (200, 60)]
