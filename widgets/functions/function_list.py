@@ -15,9 +15,10 @@ from textual.widgets import Input, Label
 
 from events.names.place_kinds import PlaceKind, kind_of_place
 from widgets.functions.function_marks import MarkedPlaces
-from widgets.functions.function_rows import Describe, FunctionRows
+from widgets.functions.function_rows import Describe
 from widgets.functions.function_search import FunctionSearch, Search, Taken
 from widgets.functions.object_rows import ObjectRows
+from widgets.functions.place_list import PlaceList
 from widgets.highlight import is_typed_probe
 from widgets.lists.line_list import LineList
 from widgets.safe_content import safe_content
@@ -116,7 +117,7 @@ class FunctionList(Vertical):
         self.border_title = self._search.title
         self._input = NameLine("part of a name", lambda: self._search.moved, lambda: bool(self._marks.names))
         self._query = ""
-        self._list = LineList()
+        self._list = PlaceList()
         self._list.cursor_scope = self
         self._count = Label("", classes="count", markup=False)
         self._about = Label("", classes="about", markup=False)
@@ -160,19 +161,12 @@ class FunctionList(Vertical):
     @property
     def current(self) -> str | None:
         """Function under the cursor."""
-        rows = self._list.rows
-        if isinstance(rows, FunctionRows) and self._list.cursor < rows.next:
-            return rows.name(self._list.cursor)
-        return None
+        return self._list.current
 
     @property
     def on_screen(self) -> list[str]:
         """Visible names, from the current one on."""
-        rows, cursor = self._list.rows, self._list.cursor
-        if not isinstance(rows, FunctionRows):
-            return []
-        seen = self._list.window.on_screen
-        return [rows.name(row) for row in sorted(seen, key=lambda row: (row < cursor, row))]
+        return self._list.on_screen
 
     def focus_search(self) -> None:
         """Focus the search line; the next letter starts another name."""
@@ -185,14 +179,7 @@ class FunctionList(Vertical):
 
     def watch_armed(self, old: Mapping[str, float | None], new: Mapping[str, float | None]) -> None:
         """Repaint visible rows that are, or were, armed."""
-        rows = self._list.rows
-        if not isinstance(rows, FunctionRows):
-            return
-        rows.armed = new
-        for row in self._list.window.on_screen:
-            name = rows.name(row)
-            if (name in old) != (name in new) or old.get(name) != new.get(name):
-                self._list.repaint_row(row)
+        self._list.show_armed(old, new)
 
     @on(Input.Changed)
     def _query_changed(self, event: Input.Changed) -> None:
@@ -224,21 +211,21 @@ class FunctionList(Vertical):
         self._about_current()
 
     def _about_current(self) -> None:
-        rows, row = self._list.rows, self._list.cursor
-        if isinstance(rows, ObjectRows):
-            if self._search.moved and row < rows.next:
-                self._say(rows.details(row))
+        row = self._list.cursor
+        if programs := self._list.programs:
+            if self._search.moved and row < programs.next:
+                self._say(programs.details(row))
         elif self._search.takes_place(self._input.value, self.current):
             self._say(f"Enter takes all that fit; tab takes {self.current}")
-        elif isinstance(rows, FunctionRows) and row < rows.next and not is_typed_probe(self._query.strip()):
-            self._say(rows.details(row))
+        elif (places := self._list.places) and row < places.next and not is_typed_probe(self._query.strip()):
+            self._say(places.details(row))
 
     @on(LineList.Selected)
     def action_take(self, event: Message | None = None) -> None:
         """Choose the current function, even if its name is only similar to the typed text."""
         if event is not None:
             event.stop()
-        if isinstance(self._list.rows, ObjectRows):
+        if self._list.programs is not None:
             self.action_pick()
             return
         name = self.current
@@ -258,10 +245,9 @@ class FunctionList(Vertical):
         """Choose the current function if its name contains the typed text, or a key chose it."""
         if event is not None:
             event.stop()
-        rows = self._list.rows
-        if isinstance(rows, ObjectRows):
-            if rows.marked:
-                self.post_message(self.SpecificationWanted(rows.text))
+        if (programs := self._list.programs) is not None:
+            if programs.marked:
+                self.post_message(self.SpecificationWanted(programs.text))
             return
         match self._search.taken_by_enter(self._input.value.strip(), self.current):
             case Taken.SPECIFICATION, text:
@@ -295,11 +281,10 @@ class FunctionList(Vertical):
 
     def action_mark(self) -> None:
         """Mark the current place, or unmark it, and go to the next one; of an object the current program."""
-        rows = self._list.rows
-        if isinstance(rows, ObjectRows):
-            if rows.next:
-                rows.toggle(self._list.cursor)
-                self._show_object_marks(rows)
+        if (programs := self._list.programs) is not None:
+            if programs.next:
+                programs.toggle(self._list.cursor)
+                self._show_object_marks(programs)
                 self.action_list("move", 1)
         elif self.current is not None and kind_of_place(self.current) is not PlaceKind.PROGRAM:
             self._marks.toggle(self.current)
@@ -308,9 +293,9 @@ class FunctionList(Vertical):
 
     def action_mark_all(self) -> None:
         """Mark all functions that match, or all programs, or unmark them where all are marked."""
-        if isinstance(self._list.rows, ObjectRows):
-            self._list.rows.toggle_all()
-            self._show_object_marks(self._list.rows)
+        if (programs := self._list.programs) is not None:
+            programs.toggle_all()
+            self._show_object_marks(programs)
         elif self._marks.toggle_all(self._input.value):
             self._show_marks()
             self._say(self._search.marks_text)
@@ -328,9 +313,7 @@ class FunctionList(Vertical):
     def _show_marks(self) -> None:
         """Draw marks and their number."""
         self.border_subtitle = safe_content(self._marks.title)
-        if isinstance(self._list.rows, FunctionRows):
-            self._list.rows.marked = self._marks.names
-            self._list.rows_changed()
+        self._list.show_marks(self._marks.names)
         self.refresh_bindings()
         noun = "place" if self._marks.others else "function"
         self.post_message(self.Marked(len(self._marks.names), noun))
