@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from events.losses import NewestTask
+
 
 class Chunk(NamedTuple):
     """Data read from one CPU."""
@@ -33,3 +35,5 @@ class Batch(NamedTuple):
     """True if the machine rebooted after this pass: later times are of a new clock."""
     changed: bool = False
     """True if the gap is only of a removed or changed probe; no recorded events are missing."""
+    newest_task: NewestTask | None = None
+    """Task id read after all earlier passes and their gaps; such a pass has no chunks. None: none was requested."""

@@ -301,7 +301,7 @@ triggers one.
 """
 
 KERNEL_ACTIONS = frozenset({
-    "compare", "end_command", "graph", "in_kernel", "measure", "record", "remedy", "run_command", "since", "source",
+    "end_command", "graph", "in_kernel", "measure", "record", "remedy", "run_command", "since", "source",
     "triggers", "watch_memory",
 })  # fmt: skip
 """Names of actions that need a kernel that runs: on a recording no footer offers them, and help says why."""
@@ -342,13 +342,14 @@ ON_RECORDING = {
         "Numbers",
         "Show the numbers that monitors sampled: value, least, most, change a second, and the last minutes.",
     ),
-    "arm": ("Arm", "Show the events of this probe, where they are recorded; others need a kernel that runs."),
+    "arm": ("Show", "Show the events of this probe, where they are recorded; others need a kernel that runs."),
     "spec.submit": (
-        "Arm",
+        "Show",
         "Show the events of the text as written, where they are recorded; Tab takes a suggested name",
     ),
     "lowered": ("Lines", "Show the lines of this probe for the kernel of the recording, and for others."),
     "code": ("Code", "Show the function's instructions, where they are known: a recording has none."),
+    "stacks.compare": ("Compare", "Compare the second half of the events with the first; again: all as one"),
     "attach.callers": ("Callers", "Search the kernel's code for callers; a recording has none"),
     "functions.marked": ("Marked", "List what is marked, what can have no probe first; again: list what matches"),
     "via": ("BPF", "Judge probes on functions as BPF programs record them, as tracefs does, or by what each needs."),
@@ -367,7 +368,7 @@ ON_SAVED_FACTS = {
     "live": ("Live", "Show the place of events; here are none, only what is known of a kernel."),
     "presets": ("Presets", "Look which questions this kernel can answer, or edit presets."),
     "lowered": ("Lines", "Show the lines of this probe for this kernel, and for others."),
-    "arm": ("Arm", "Look whether this probe is recorded; it needs a kernel that runs."),
+    "arm": ("Judge", "Look whether this probe is recorded; it needs a kernel that runs."),
 }
 """Labels and help where the target has no events, in place of those on a recording."""
 

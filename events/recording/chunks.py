@@ -20,6 +20,7 @@ from collections.abc import Iterator
 from typing import BinaryIO, NamedTuple
 
 from events.batch import Batch, Chunk
+from events.losses import NewestTask
 from foreign.packed import inflate, unxz
 from foreign.refusal import InputRefusal
 
@@ -51,8 +52,8 @@ class ChunkKind(enum.IntEnum):
     BLOB = 2
     """Named file: u16 length of kind, u16 length of name, kind, name, bytes."""
     PAGES = 3
-    """Batches: u8 flags (1 drained, 2 after a gap, 4 reboot after it, 8 only a gap of a changed probe), u32 number of
-    pieces, each i32 CPU, u8 text, u32 length, bytes."""
+    """Batches: u8 flags (1 drained, 2 after a gap, 4 reboot after it, 8 only a gap of a changed probe, 16 the newest
+    task was read here: blob `newest_task`), u32 number of pieces, each i32 CPU, u8 text, u32 length, bytes."""
 
 
 class Codec(enum.IntEnum):
@@ -201,7 +202,14 @@ def _unpack(stored: bytes, codec: int, length: int, part: bool = False) -> bytes
 def pack_batch(batch: Batch) -> bytes:
     """Return one pass as bytes of a PAGES chunk."""
     parts = [
-        _BATCH.pack(batch.drained | batch.after_gap << 1 | batch.booted << 2 | batch.changed << 3, len(batch.chunks))
+        _BATCH.pack(
+            batch.drained
+            | batch.after_gap << 1
+            | batch.booted << 2
+            | batch.changed << 3
+            | (batch.newest_task is not None) << 4,
+            len(batch.chunks),
+        )
     ]
     for chunk in batch.chunks:
         parts += [_PIECE.pack(chunk.cpu, chunk.text | chunk.is_being_written << 1, len(chunk.data)), chunk.data]
@@ -238,4 +246,5 @@ def unpack_batches(raw: bytes, stored: int | None = None) -> Iterator[Batch]:
                 raise struct.error("a piece is not whole")
             chunks.append(Chunk(cpu, raw[at : at + length], bool(bits & 1), is_being_written=bool(bits & 2)))
             at += length
-        yield Batch(tuple(chunks), bool(flags & 1), bool(flags & 2), bool(flags & 4), bool(flags & 8))
+        drained, after_gap, booted, changed = (bool(flags & 1 << bit) for bit in range(4))
+        yield Batch(tuple(chunks), drained, after_gap, booted, changed, NewestTask() if flags & 16 else None)

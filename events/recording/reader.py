@@ -11,11 +11,13 @@ import struct
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from functools import cached_property
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 from events.batch import Batch
 from events.format import EventFormat, FormatError, HeaderPage, parse_format
+from events.losses import UNKNOWN_TASK
 from events.names.event_names import exported_name
 from events.names.kallsyms import Symbols
 from events.recording.chunks import (
@@ -27,10 +29,11 @@ from events.recording.chunks import (
     RecordingError,
     unpack_batches,
 )
-from events.recording.writer import STACKS, RecordingWriter, boot_name
+from events.recording.writer import NEWEST_TASK, STACKS, RecordingWriter, boot_name
 from foreign.document import MOST_BYTES, read_object
 from foreign.files import read_file
 from foreign.refusal import InputRefusal
+from foreign.text import whole_number
 
 __all__ = ["Codec", "Recording", "RecordingError", "RecordingWriter", "parse_cmdlines"]
 
@@ -227,9 +230,10 @@ class Recording:
         Raises:
             RecordingError: a chunk is damaged; everything before it has been yielded.
         """
+        numbers = count()
         for entry in self._file.entries:
             if entry.kind == ChunkKind.PAGES:
-                yield from self._passes(entry)
+                yield from self._passes(entry, numbers)
             elif entry.kind == ChunkKind.BLOB:
                 kind, path, _, start = self._named[entry.offset]
                 if kind == "format":
@@ -279,17 +283,28 @@ class Recording:
         Raises:
             RecordingError: a chunk is damaged; everything before it has been yielded.
         """
+        numbers = count()
         for entry in self._file.entries:
             if entry.kind == ChunkKind.PAGES:
-                yield from self._passes(entry)
+                yield from self._passes(entry, numbers)
 
-    def _passes(self, entry: ChunkEntry) -> Iterator[Batch]:
+    def _passes(self, entry: ChunkEntry, numbers: Iterator[int]) -> Iterator[Batch]:
+        """Yield the passes of a chunk; `numbers` counts those with a newest task."""
         try:
-            yield from unpack_batches(self._file.raw(entry), entry.stored)
+            for batch in unpack_batches(self._file.raw(entry), entry.stored):
+                if batch.newest_task is not None:
+                    batch.newest_task.id = self._newest_task(next(numbers))
+                yield batch
         except struct.error as error:
             raise RecordingError(self.name, entry.offset, "damaged: a pass is not whole") from error
         except InputRefusal as error:
             raise RecordingError(self.name, entry.offset, f"damaged: {error}") from error
+
+    def _newest_task(self, number: int) -> int:
+        """Return the newest task id of a pass; `UNKNOWN_TASK` if none is recorded, or no valid one."""
+        text = self.blob(NEWEST_TASK, str(number), _KEY_DIGITS + _NAMES) or b""
+        task = whole_number(text.decode("ascii", "replace"))
+        return UNKNOWN_TASK if task is None else min(task, UNKNOWN_TASK)
 
 
 def parse_cmdlines(data: bytes) -> dict[int, str]:

@@ -12,6 +12,8 @@ from events.recording.chunks import ChunkKind, Codec, pack_batch, write_chunk, w
 
 _PAGES_AT_ONCE = 1 << 20
 """Raw bytes of pages collected before a chunk is written."""
+NEWEST_TASK = "newest_task"
+"""Kind of the blobs with the newest task ids; the name is the number of the pass, counted among those with one."""
 STACKS = "stacks"
 """Key of the paths of events that have stacks in the meta values of a recording."""
 
@@ -48,7 +50,8 @@ class RecordingWriter:
         Args:
             kind: `btf` (name: module, empty for the kernel), `format` (name: `system/event`), `header_page`,
                 `symbols` and `variables` (kallsyms; name: `boot_name`), `cmdlines` (saved_cmdlines; with a number as
-                name only new ones), `cgroups` (`events.store.cgroups.pack`), or a custom kind.
+                name only new ones), `cgroups` (`events.store.cgroups.pack`), `newest_task` (decimal; see
+                `NEWEST_TASK`), or a custom kind.
             name: name within its kind; a later blob of the same name replaces it.
             data: content.
             codec: overrides the writer's codec.

@@ -265,10 +265,14 @@ class Store:
         rows.
         """
         new = at = 0
-        for boot in [number for number, batch in enumerate(batches) if batch.booted]:
-            new += self._feed(batches[at : boot + 1]) + self.flush()
-            self.begin_anew()
-            at = boot + 1
+        for end in [place + 1 for place, batch in enumerate(batches) if batch.booted or batch.newest_task]:
+            new += self._feed(batches[at:end])
+            if (newest := batches[end - 1].newest_task) is not None:
+                self.loss_spans.gaps.add_newest_task(max(self.latest, 0), newest)
+            if batches[end - 1].booted:
+                new += self.flush()
+                self.begin_anew()
+            at = end
         return new + self._feed(batches[at:])
 
     def _feed(self, batches: Sequence[Batch]) -> int:

@@ -17,7 +17,6 @@ from events.clocks.boots import task_key
 from events.decode import Decoder
 from events.format import EventFormat
 from events.loss_counts import LossCounts
-from events.losses import NewestTask
 from events.names.event_names import regrouped_path
 from events.store.cgroups import Cgroups
 from events.store.outage_mark import Outage, outage_of_batch
@@ -181,9 +180,6 @@ class WatchIntake:
                     self._clock.add_disconnect(booted=True)
                 if self._replayed and (outage := outage_of_batch(entry)) is not None:
                     self.outages = (*self.outages, outage)
-            elif isinstance(entry, NewestTask):
-                self.store.loss_spans.gaps.add_newest_task(max(self.store.latest, 0), entry)
-                continue
             elif isinstance(entry, NewGroup):
                 self._clock.add_disconnect(booted=False)  # the machine may have slept, also where no event is missing
                 self._regroup(*entry)
@@ -276,7 +272,7 @@ class WatchIntake:
         with self.entering, self._queue.lock:
             if self._queue.session is not None and not self._replayed:
                 self._queue.drain(self._queue.session)
-            waiting = [entry for entry in self._queue.entries if not isinstance(entry, NewGroup | NewestTask)]
+            waiting = [entry for entry in self._queue.entries if not isinstance(entry, NewGroup)]
             yield [self.mark(entry) if isinstance(entry, Outage) else entry for entry in waiting]
 
     def mark(self, outage: Outage) -> Batch:

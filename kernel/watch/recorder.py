@@ -17,8 +17,9 @@ from typing import Any
 from events.batch import Batch
 from events.format import EventFormat, HeaderPage
 from events.loss_counts import LossCounts
+from events.losses import UNKNOWN_TASK, NewestTask
 from events.recording.chunks import Codec
-from events.recording.writer import STACKS, RecordingWriter, boot_name
+from events.recording.writer import NEWEST_TASK, STACKS, RecordingWriter, boot_name
 from events.store.cgroups import TaskCgroup, pack
 from events.store.outage_mark import Outage, outage_of_batch
 from events.subbuffer import events_in
@@ -39,6 +40,8 @@ MOST_WAITING = 64 << 20
 """Bytes of events that may wait to be written; events beyond are dropped and counted."""
 _BACKLOG_DIVISOR = 8
 """Divisor: if more than this part of them waits, events are written uncompressed."""
+_MOST_UNREAD_TASKS = 16
+"""Newest task ids that are waited for; of a container's kernel none is ever known."""
 _TEXT_SYMBOLS = frozenset(b"tTwW")
 """Symbol types of kallsyms that probes and return addresses use."""
 
@@ -78,6 +81,9 @@ class Recorder:
         """Bytes in the queue."""
         self._after_gap = False
         self._outages: list[Outage] = []
+        self._newest_tasks: dict[int, NewestTask] = {}
+        """Newest tasks whose ids are not in the file, by number; a worker reads them from the kernel."""
+        self._newest_task_count = 0
         self._error: OSError | None = None
         self._thread = threading.Thread(target=self._run, name=f"record {path.name}", daemon=True)
         with self._or_no_file():
@@ -164,7 +170,7 @@ class Recorder:
                 self._after_gap = True
                 return
             self._waiting += size
-        if self._after_gap:
+        if self._after_gap and batch.newest_task is None:  # which is no event after the gap
             self._after_gap = False
             batch = batch._replace(after_gap=True, changed=False)
         self._work.put(partial(self._write_pages, batch))
@@ -186,6 +192,7 @@ class Recorder:
             self._write_end(cmdlines, counts)
 
     def _write_end(self, cmdlines: Mapping[int, str], counts: LossCounts | None) -> None:
+        self._write_newest_tasks()
         self._writer.blob("cmdlines", "", _cmdlines(cmdlines))
         if counts is not None:
             dropped = counts.dropped + self.dropped, counts.dropped_bytes + self.dropped_bytes
@@ -228,13 +235,25 @@ class Recorder:
             self._writer.meta({CUTS: [outage._asdict() for outage in self._outages]})
         # A backlog means that events arrive faster than they can be compressed: a larger file is better than a gap in
         # it.
+        if batch.newest_task is not None:
+            self._newest_tasks[self._newest_task_count] = batch.newest_task
+            self._newest_task_count += 1
         self._writer.pages(batch, Codec.NONE if self._waiting > self._most_waiting // _BACKLOG_DIVISOR else None)
         with self._lock:
             self._waiting -= sum(len(chunk.data) for chunk in batch.chunks)
         if time.monotonic() - self._flushed > _FLUSH_EVERY:
             self._flushed = time.monotonic()
+            self._write_newest_tasks()
             self._writer.flush()
             self._file.flush()
+
+    def _write_newest_tasks(self) -> None:
+        """Write the newest task ids that have been read meanwhile."""
+        for number, newest in list(self._newest_tasks.items()):
+            if newest.id != UNKNOWN_TASK:
+                self._writer.blob(NEWEST_TASK, str(number), str(newest.id).encode())
+            if newest.id != UNKNOWN_TASK or number < self._newest_task_count - _MOST_UNREAD_TASKS:
+                del self._newest_tasks[number]
 
     def _write_armed(self, armed: Armed) -> None:
         self._write_formats(armed.formats)

@@ -33,7 +33,7 @@ class NewGroup(NamedTuple):
     new: str
 
 
-Entry = Batch | Mapping[int, EventFormat] | Armed | Outage | NewGroup | NewestTask
+Entry = Batch | Mapping[int, EventFormat] | Armed | Outage | NewGroup
 """Events, or what their ids mean from here on, or a time of which there are none, or the newest task then."""
 
 
@@ -122,7 +122,7 @@ class SessionQueue:
         """
         newest = NewestTask()
         with self.lock:
-            self.entries.append(newest)
+            self.entries.append(Batch((), drained=False, newest_task=newest))
         self.on_data()
         newest.id = read_newest_task(self.target)
 

@@ -8,6 +8,7 @@ from functools import partial
 
 import pytest
 
+from kernel.connection.kernel_info import KernelInfo
 from kernel.connection.open_target import shipped_recording
 from tests.interface.test_app import application
 from tests.interface.widget_host import screen_text, until
@@ -16,6 +17,7 @@ from tests.pure.tui.test_cli_aggregate import each_call_once
 from tui.live.detail import DetailScreen
 from tui.live.event_export import EventExportScreen
 from tui.live.export_dialog import tables_of
+from tui.present.ways_out import RUNNING_KERNEL
 from widgets.aggregates.chooser import AggregateChooser
 
 
@@ -215,10 +217,15 @@ async def test_the_filter_holds_and_what_it_leaves_out_is_told():
         await until(lambda: f"{hits} of {len(_once(app))}" in text(app), pilot)
 
 
-async def test_only_what_comes_from_now_on_is_counted_until_z_is_pressed_again():
+async def test_only_what_comes_from_now_on_is_counted_until_z_is_pressed_again(monkeypatch):
     app = application(shipped_recording())
     async with app.run_test(size=(80, 24)) as pilot:
         view = await _table(app, pilot)
+        every = len(view._rows.rows)
+        await pilot.press("z")
+        await until(lambda: f"no more events come of a recording; {RUNNING_KERNEL}" in text(app), pilot)
+        assert len(view._rows.rows) == every
+        monkeypatch.setattr(KernelInfo, "holds_events", False)  # as of a kernel
         await pilot.press("z")
         await until(lambda: not view._rows.rows and "since now" in text(app), pilot)
         await pilot.press("z")

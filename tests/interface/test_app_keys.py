@@ -65,11 +65,11 @@ async def test_the_question_of_the_depth_has_its_own_keys_at_the_foot(kernel_onl
     async with app.run_test(size=(80, 24)) as pilot:
         await open_compose(app, pilot)
         await pick(app, pilot, "vfs_read")
-        await until(lambda: "enter Arm" in screen_text(app)[-1], pilot)
+        await until(lambda: "enter Judge" in screen_text(app)[-1], pilot)
         await pilot.press("G")
         await until(lambda: isinstance(app.screen, ChoiceDialog), pilot)
         await until(lambda: "esc Close" in screen_text(app)[-1], pilot)
-        assert "Arm" not in screen_text(app)[-1] and "Tick" not in screen_text(app)[-1]
+        assert "Judge" not in screen_text(app)[-1] and "Tick" not in screen_text(app)[-1]
         assert app.focused is not None and app.focused.id == "levels3"
 
 

@@ -144,7 +144,7 @@ async def paste_a_count_and_change_it(app, pilot) -> None:
     await paste(pilot, "kprobe:vfs_read { @[tid] = count(); }")
     await until(lambda: said(app, "put right (tab): p vfs_read"), pilot)
     await pilot.press("tab")
-    await until(lambda: said(app, "armed with hist:keys=common_pid"), pilot)
+    await until(lambda: said(app, "note: with hist:keys=common_pid"), pilot)
     await pilot.press(*" $comm")
 
 
@@ -152,9 +152,9 @@ async def test_what_a_pasted_program_counts_is_armed_with_it_and_its_table_is_sh
     app = application("fake")
     async with app.run_test(size=SIZE) as pilot:
         await paste_a_count_and_change_it(app, pilot)
-        await until(lambda: not said(app, "armed with"), pilot)
+        await until(lambda: not said(app, "note: with"), pilot)
         await pilot.press(*["backspace"] * 6)
-        await until(lambda: said(app, "armed with hist:keys=common_pid"), pilot)
+        await until(lambda: said(app, "note: with hist:keys=common_pid"), pilot)
         await pilot.press("enter")
         await until(
             lambda: app.current_watch and app.current_watch.armed.probes and app.screen is app.places.live, pilot

@@ -150,7 +150,6 @@ async def test_what_is_recorded_is_listed(size):
 def test_every_such_action_is_one():
     """A name that no key has would be a mistake."""
     assert {command.action for command in COMMANDS} >= KERNEL_ACTIONS - {
-        "compare",
         "in_kernel",
         "measure",
         "remedy",
@@ -158,3 +157,19 @@ def test_every_such_action_is_one():
         "source",
         "watch_memory",
     }
+
+
+async def test_a_recording_has_no_words_about_what_is_armed_where_probes_are_built():
+    app = application(shipped_recording())
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(lambda: app.current_watch and app.current_watch.ended and app.places.live, pilot)
+        await pilot.press("f2")
+        await until(lambda: app.places.compose.is_current, pilot)
+        await pick(app, pilot, "vfs_read")
+        assert "Arm" not in offered(app) and "Show" in offered(app)
+        for key, words in (("v", "the probes on functions"), ("k", "recorded with the probes")):
+            for _ in range(3):
+                await pilot.press(key)
+                await until(lambda: words in "\n".join(screen_text(app)), pilot)  # noqa: B023
+                assert not [line for line in screen_text(app) if MEANINGLESS.search(line)]
+                await pilot.pause()

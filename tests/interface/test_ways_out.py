@@ -371,7 +371,7 @@ async def with_stacks_elsewhere(app: Any, pilot: Any, way: Way) -> None:
     assert plan.programs and str(way) in view.empty_reason(of_programs)
     await take(pilot, way)
     specification = app.places.compose.specification
-    await until(lambda: specification.triggers.with_stacks and says(app, "armed with stacktrace"), pilot)
+    await until(lambda: specification.triggers.with_stacks and says(app, "with stacktrace"), pilot)
     assert specification.triggers.of(one.plan.probe) == ("stacktrace",)
     assert all(program.has_stack for program in app.planner.with_triggers(plan, ("stacktrace",)).programs)
     app.planner.via = Via.TRACEFS

@@ -10,7 +10,6 @@ from events.conditions.condition_parser import parse_condition
 from events.record import Record
 from events.search.filtered_rows import FilteredRows
 from kernel.connection.kernel_info import KernelInfo
-from kernel.connection.open_target import open_target
 from kernel.connection.planner import Planner
 from kernel.lab.guest import Guest
 from kernel.lab.target import connect
@@ -20,6 +19,7 @@ from probes.command import parse_armable
 from probes.syntax.parse import parse_probe
 from tests.real.held import bring_in
 from tests.real.processes import until
+from tests.replays import replay_of
 from tui.present.status import sorts_of_fields
 
 INSIDE, OUTSIDE, STAYING = 4097, 4098, 4099
@@ -96,9 +96,6 @@ def test_of_tasks_that_have_ended(guest: Guest, tmp_path: Path) -> None:
         watch.close()
         guest.run(UNDO)
         planner.info.close()
-    replayed = Watch(Planner(KernelInfo(open_target(str(path)))))
-    replayed.begin()
-    while not replayed.ended:
-        replayed.tick()
+    replayed = replay_of(path)
     assert _chosen(replayed) == RIGHT
     replayed.close()

@@ -14,7 +14,6 @@ from events.graph.live_tree import LiveTree
 from events.graph.tree import CallRowFlag
 from events.store.store import Store
 from kernel.connection.kernel_info import KernelInfo
-from kernel.connection.open_target import open_target
 from kernel.connection.planner import Planner
 from kernel.graph.watch import graph_watch
 from kernel.lab.guest import Guest
@@ -24,6 +23,7 @@ from probes.plans.graph_plan import GraphPlan
 from probes.syntax.parse import parse_probe
 from tests.real.graph_runs import names_of, run
 from tests.real.held import read_all
+from tests.replays import replay_of
 from tui.present.call_ends import ends_of
 
 _CALL = re.compile(r"^ *(?:([\w.]+)(?: \[\w+\])?\(\)(;| \{)|\}(?: /\* [\w.]+(?: \[\w+\])? \*/)?)$")
@@ -117,11 +117,8 @@ def test_a_recording_holds_the_same_tree(guest: Guest, tmp_path: Path) -> None:
     finally:
         assert not watch.close()
         planner.info.close()
-    again = Watch(Planner(KernelInfo(open_target(str(path)))))
+    again = replay_of(path)
     assert again.info.holds_events
-    again.begin()
-    while not again.ended:
-        again.tick()
     assert watch.store is not None
     assert again.store is not None
     trees = []

@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import chain
+from pathlib import Path
 
 import pytest
 
@@ -29,6 +30,7 @@ from probes.syntax.parse import parse_probe
 from probes.translation.translate import translate
 from tests.real.guest_watch import run_workload, watch_of
 from tests.real.held import bring_in
+from tests.replays import replay_of
 from tui.cli.tables.hist_printer import print_tables
 from tui.filter.filter import Filter
 from tui.output.kernel_tables import titles_of_key
@@ -98,9 +100,12 @@ def test_the_kernel_counts_every_write_while_nothing_is_recorded(guest: Guest, w
 
 
 @KERNELS
-def test_calls_of_tasks_that_are_younger_than_the_counting_are_whole(guest: Guest, watch: Watch) -> None:
+def test_calls_of_tasks_that_are_younger_than_the_counting_are_whole(
+    guest: Guest, watch: Watch, tmp_path: Path
+) -> None:
     """Their ids are above the newest one when it ended; in an older task an outer call may have begun meanwhile."""
     armed = watch.armed.arm(parse_probe(f"{SPEC} if count == {SIZE}"))
+    watch.record_to(path := tmp_path / "whole.pwr")
     run_workload(watch, guest, WORKLOAD)
     kept = Histograms(watch.armed)
     kept.begin([armed])
@@ -110,7 +115,10 @@ def test_calls_of_tasks_that_are_younger_than_the_counting_are_whole(guest: Gues
     run_workload(watch, guest, WORKLOAD)
     assert watch.store is not None
     assert watch.store.loss_spans.newest_task(watch.store.latest) != UNKNOWN_TASK
-    assert _summary(watch, armed.plan.events[0].path).calls.paired == 2 * WRITES
+    entry = armed.plan.events[0]
+    assert _summary(watch, entry.path).calls.paired == 2 * WRITES
+    watch.stop_recording()
+    assert _summary(replay_of(path), entry.path).calls.paired == 2 * WRITES, "as a recording shows it"
 
 
 @KERNELS

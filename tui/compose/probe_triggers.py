@@ -45,9 +45,9 @@ class ProbeTriggers:
     def noted(self, probe: Armable, notes: tuple[str, ...]) -> tuple[str, ...]:
         """Return the notes on a probe with those on its triggers."""
         if STACKTRACE in self.of(probe):
-            notes = (*notes, f"armed with {STACKTRACE}: the kernel stack of each event")
+            notes = (*notes, f"with {STACKTRACE}: the kernel stack of each event")
         if triggers := self._counting.get(probe):
-            note = f"armed with {', '.join(triggers)}, whose table is shown then"
+            note = f"with {', '.join(triggers)}, whose table is shown then"
         elif triggers := self.translated(probe):
             note = f"no longer what was pasted: {', '.join(triggers)} is left out; once it is armed {ADD_TRIGGER}"
         else:

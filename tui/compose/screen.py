@@ -32,6 +32,7 @@ from widgets.functions.function_list import FunctionList
 
 # The first paint shows the functions; what builds a probe on one of them is imported after it.
 if TYPE_CHECKING:
+    from kernel.connection.planner import Planner
     from probes.command import Armable
     from probes.probe import Probe
     from tui.present.first_row import Preview
@@ -342,14 +343,14 @@ class ComposeScreen(Screen[None]):
             Via.TRACEFS: "tracefs records",
             Via.BPF: "BPF programs record",
         }
-        self.notify(f"{by[planner.via]} the probes on functions that are armed from now on", markup=False)
+        self.notify(f"{by[planner.via]} the probes on functions{_from_now_on(planner)}", markup=False)
 
     @_on_open_target
     def action_stacks(self) -> None:
         """Have the kernel stack of each event recorded with the probes that are armed from now on, or of none."""
         is_recorded = self.specification.switch_stacks()
         which = "the kernel stack of each event is" if is_recorded else "no kernel stacks are"
-        self.notify(f"{which} recorded with the probes that are armed from now on", markup=False)
+        self.notify(f"{which} recorded with the probes{_from_now_on(open_planner(self.bench))}", markup=False)
 
     @_on_open_target
     def action_save(self) -> None:
@@ -380,3 +381,8 @@ class ComposeScreen(Screen[None]):
         from tui.compose.export_dialog import ProbeExportScreen
 
         self.app.push_screen(ProbeExportScreen(open_planner(self.bench), probe, self.bench.boots))
+
+
+def _from_now_on(planner: Planner) -> str:
+    """Return the words for probes that a change of their means concerns; on a recording none is armed."""
+    return " that are armed from now on" if planner.info.target.is_kernel else ""

@@ -23,13 +23,11 @@ from events.names.errnos import errno_name
 from events.names.kernel_text import kernel_text
 from events.record import Record
 from events.store.store import Store
-from kernel.connection.kernel_info import KernelInfo
-from kernel.connection.open_target import open_target, shipped_recording
-from kernel.connection.planner import Planner
-from kernel.watch.watch import Watch
+from kernel.connection.open_target import shipped_recording
 from probes.bpf.tracing.call_tracer import EXIT, EXIT_ID, SIZE
 from tests.events_data import entry, event, page
 from tests.fake_target import HEADER_PAGE
+from tests.replays import replay_of
 from tui.__main__ import main
 from tui.filter.filter import Filter
 from tui.present.call_ends import ends_of
@@ -43,15 +41,10 @@ CONDITIONS = ("", "comm == head", "ret > 100", "count > 100 && ret >= 0", "event
 
 @pytest.fixture(scope="module")
 def watch():
-    planner = Planner(KernelInfo(open_target(str(shipped_recording()))))
-    watching = Watch(planner)
-    watching.begin()
-    while not watching.ended:
-        watching.tick()
-    watching.store.flush()
+    watching = replay_of(shipped_recording())
     yield watching
     watching.close()
-    planner.info.close()
+    watching.info.close()
 
 
 def _records(store: Store) -> list[Record]:

@@ -19,12 +19,10 @@ from events.export.hosts import HEADS, HostRecord, host_record, hosts_source, pa
 from events.export.job import writer_of
 from events.export.source import ExportSource
 from events.record import Record
-from kernel.connection.kernel_info import KernelInfo
-from kernel.connection.open_target import open_target
-from kernel.connection.planner import Planner
 from kernel.watch.watch import Watch
 from tests.export_recordings import recording
 from tests.json_reader import read_line
+from tests.replays import replay_of
 from tui.cli.follow.filter import export_filter_of
 from tui.filter.filter import Filter
 from tui.output.event_source import load_symbols, source_of_rows
@@ -41,18 +39,11 @@ TEXTS = ("", "comm == cat")
 def watches(tmp_path_factory) -> Iterator[dict[str, Watch]]:
     made = {}
     for host, kind in KINDS.items():
-        watch = made[host] = Watch(
-            Planner(KernelInfo(open_target(str(recording(kind, tmp_path_factory.mktemp(host))))))
-        )
-        watch.begin()
-        while not watch.ended:
-            watch.tick()
-        assert watch.store is not None
-        watch.store.flush()
+        made[host] = replay_of(recording(kind, tmp_path_factory.mktemp(host)))
         for name in MERGED:
             form = format_named(name)
             assert form is not None
-            load_symbols(watch, form)
+            load_symbols(made[host], form)
     yield made
     for watch in made.values():
         watch.close()

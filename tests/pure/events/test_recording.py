@@ -14,9 +14,11 @@ from hypothesis import strategies as st
 
 from events.batch import Batch, Chunk
 from events.decode import Decoder
+from events.format import HeaderPage
+from events.losses import UNKNOWN_TASK, NewestTask
 from events.recording.chunks import LARGEST_CHUNK, ChunkKind, pack_batch, unpack_batches
 from events.recording.reader import Codec, Recording, RecordingError, RecordingWriter
-from events.recording.writer import boot_name
+from events.recording.writer import NEWEST_TASK, boot_name
 from events.store.store import Store
 from kernel.connection.open_target import open_target
 from tests.events_data import archive, captured, formats_of
@@ -51,6 +53,43 @@ def recorded(codec: Codec = Codec.ZLIB, name: str = "my") -> bytes:
 def test_passes_come_out_as_they_went_in(passes: list[tuple[bytes, bool, bool, bool]]) -> None:
     batches = [Batch((Chunk(0, data), Chunk(-1, data, text=True)), *flags) for data, *flags in passes]
     assert list(unpack_batches(b"".join(map(pack_batch, batches)))) == batches
+
+
+PASSES = st.sampled_from(["event", "loss", "gap", "removal", "task", "unread task", "boot"])
+
+
+@given(st.lists(PASSES, max_size=20))
+def test_a_recording_has_the_newest_task_after_each_gap_as_the_store_that_was_recorded(passes: list[str]) -> None:
+    file = io.BytesIO()
+    writer, live = RecordingWriter(file), Store(Decoder({}, HeaderPage()))
+    tasks = 0
+    for now, kind in enumerate(passes):
+        line = b"  cat-812 [000] ..... %d: ping: a=1\n" % (now * 1000)
+        batch = Batch((Chunk(-1, line, text=True),), False, after_gap=kind == "gap", booted=kind == "boot")
+        if kind == "loss":
+            batch = Batch((Chunk(-1, b"CPU:0 [LOST 5 EVENTS]\n" + line, text=True),), drained=False)
+        elif kind == "removal":
+            batch = Batch((), drained=False, after_gap=True)
+        elif kind in ("task", "unread task"):
+            batch = Batch((), drained=False, newest_task=NewestTask())
+        writer.pages(batch)
+        live.feed(batch)
+        if batch.newest_task is not None:
+            if kind == "task":
+                batch.newest_task.id = now
+                writer.blob(NEWEST_TASK, str(tasks), b"%d" % now)
+            tasks += 1
+    writer.close()
+    replayed = Store(Decoder({}, HeaderPage()))
+    replayed.feed(*Recording(file.getvalue()).batches())
+    for store in (live, replayed):
+        store.flush()
+    assert len(live) == len(replayed)
+    for ts in range(-1, len(passes) * 1000, 500):
+        assert live.loss_spans.newest_task(ts) == replayed.loss_spans.newest_task(ts)
+    assert live.loss_spans.gaps.lacks_newest_task(-1) == replayed.loss_spans.gaps.lacks_newest_task(-1)
+    if passes[-1:] == ["task"]:
+        assert replayed.loss_spans.newest_task(len(passes) * 1000) != UNKNOWN_TASK
 
 
 @pytest.mark.parametrize("codec", list(Codec))

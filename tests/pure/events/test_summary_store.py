@@ -13,23 +13,17 @@ from events.format import HeaderPage
 from events.store.outage_mark import Outage
 from events.store.store import Store
 from events.summary.summary import Summary
-from kernel.connection.kernel_info import KernelInfo
-from kernel.connection.open_target import open_target, shipped_recording
-from kernel.connection.planner import Planner
-from kernel.watch.watch import Watch
+from kernel.connection.open_target import shipped_recording
+from tests.replays import replay_of
 from tui.present.call_ends import ends_of
 
 
 @pytest.fixture(scope="module")
 def watch():
-    planner = Planner(KernelInfo(open_target(str(shipped_recording()))))
-    watching = Watch(planner)
-    watching.begin()
-    while not watching.ended:
-        watching.tick()
+    watching = replay_of(shipped_recording())
     yield watching
     watching.close()
-    planner.info.close()
+    watching.info.close()
 
 
 def _all(store: Store):

@@ -16,11 +16,7 @@ from events.format import Field, FieldKind
 from events.names.syscalls import call_name, call_names, call_number, is_call_number
 from events.names.value_names import Namer
 from events.search.text_match import TextMatch
-from kernel.connection.kernel_info import KernelInfo
-from kernel.connection.open_target import open_target
-from kernel.connection.planner import Planner
 from kernel.preset_files import Presets
-from kernel.watch.watch import Watch
 from probes.check import check_plan
 from probes.facts.facts import Feature
 from probes.presets.errors import PresetError
@@ -29,6 +25,7 @@ from probes.presets.schema import Parameter, ParameterType
 from probes.presets.values import check_value, value_text
 from tests.btf_writer import stored
 from tests.probes_data import kernel
+from tests.replays import replay_of
 from tests.syscall_recording import AROUND, EXIT, call_recording
 from tui.__main__ import main
 from tui.present.status import detail_of
@@ -134,10 +131,7 @@ def recording(tmp_path) -> Path:
 
 @pytest.fixture
 def watch(recording):
-    watch = Watch(Planner(KernelInfo(open_target(str(recording)))))
-    watch.begin()
-    while not watch.ended:
-        watch.tick()
+    watch = replay_of(recording)
     yield watch
     watch.close()
 

@@ -19,8 +19,9 @@ from kernel.remote.target import RemoteTarget
 from kernel.target import Step
 from kernel.watch import reconnect
 from tests.pure.kernel.test_ssh_reconnect import Fed
-from tests.pure.kernel.test_watch import Anything, probe, replay_of
+from tests.pure.kernel.test_watch import Anything, probe
 from tests.pure.tui.test_outage_gap import Clocked
+from tests.replays import replay_of
 from tui.__main__ import main
 from tui.cli.commands import record, run
 from tui.cli.console import output

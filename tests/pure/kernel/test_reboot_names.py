@@ -34,7 +34,8 @@ from probes.plans.plan import Plan, PlanColumn
 from tests.fake_target import ROOT
 from tests.pure.events.test_export_calls import STACK
 from tests.pure.kernel.test_ssh_reconnect import BOOT, Side, cut, shown
-from tests.pure.kernel.test_watch import Anything, probe, replay_of
+from tests.pure.kernel.test_watch import Anything, probe
+from tests.replays import replay_of
 from tui.filter.filter import Filter
 from tui.output.event_source import source_of_rows
 from tui.present.call_ends import function_titles

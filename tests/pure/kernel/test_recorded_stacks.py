@@ -19,7 +19,8 @@ from kernel.watch.reconnect import ReconnectAttempt
 from kernel.watch.watch import Watch
 from tests.pure.kernel.test_reboot_names import Kernel, Pattern, exported, id_of_probe, store_of
 from tests.pure.kernel.test_ssh_reconnect import cut, shown
-from tests.pure.kernel.test_watch import probe, replay_of
+from tests.pure.kernel.test_watch import probe
+from tests.replays import replay_of
 from tui.output.event_source import have_stacks
 from tui.present.first_rows import first_rows
 from tui.present.status import detail_of

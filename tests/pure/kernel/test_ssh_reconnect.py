@@ -35,9 +35,10 @@ from kernel.watch.watch import Watch
 from probes.command import Armable
 from probes.plans.plan import Plan, PlannedEvent
 from tests.fake_target import FACTS, ROOT, Served
-from tests.pure.kernel.test_watch import Anything, Stream, Target, id_of, probe, replay_of
+from tests.pure.kernel.test_watch import Anything, Stream, Target, id_of, probe
 from tests.pure.probes.test_instance_groups import planned
 from tests.pure.remote_hosts import eventually
+from tests.replays import replay_of
 from tui.present.loss_totals import losses_of
 from tui.present.status import note_of_gap
 

@@ -13,8 +13,9 @@ from kernel.watch.tasks.task_names import TaskNames
 from kernel.watch.watch import Watch
 from tests.fake_target import ROOT
 from tests.pure.kernel.test_ssh_reconnect import shown
-from tests.pure.kernel.test_watch import Anything, Target, id_of, probe, replay_of
+from tests.pure.kernel.test_watch import Anything, Target, id_of, probe
 from tests.pure.remote_hosts import eventually
+from tests.replays import replay_of
 
 SAVED = f"{ROOT}/saved_cmdlines"
 

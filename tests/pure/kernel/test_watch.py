@@ -30,6 +30,7 @@ from probes.refusal import CannotLower
 from probes.verdict import Verdict
 from tests.fake_target import FACTS, ROOT, FakeStream, FakeTarget
 from tests.probes_data import kernel as known_kernel
+from tests.replays import replay_of
 
 
 class Stream(FakeStream):
@@ -332,15 +333,6 @@ def test_nobody_is_charged_for_rows_that_were_cleared(watch, target):
     assert watch.guard.take()
 
 
-def replay_of(path: Path) -> Watch:
-    """All of a recording."""
-    replayed = Watch(Planner(KernelInfo(RecordingTarget(Recording.open(path), "x"))))
-    replayed.begin()
-    while not replayed.ended:
-        replayed.tick()
-    return replayed
-
-
 def test_a_recording_has_formats_and_events_in_the_order_of_the_kernel(watch, target, tmp_path):
     first = watch.armed.arm(probe("vfs_read"))
     watch.tick()
@@ -408,11 +400,8 @@ def test_a_recording_that_is_ended_has_what_was_read_by_then(watch, target, tmp_
     target.event(3000, id_of(second))
     assert watch.session.pump.settle(60.0)
     assert watch.stop_recording() == path
-    replayed = Watch(Planner(KernelInfo(RecordingTarget(Recording.open(path), "x"))))
-    replayed.begin()
+    replayed = replay_of(path)
     expected = ["vfs_read", "vfs_read", "vfs_write"]
-    while not replayed.ended:
-        replayed.tick()
     assert [replayed.store.record(seq).event.rpartition("/")[2] for seq in range(3)] == expected
     assert rows(watch, 3) == expected  # once, and in order
 
@@ -672,10 +661,7 @@ def test_a_disk_that_is_too_slow_costs_events_that_are_counted(watch, target, tm
     assert 0 < dropped < 20
     slow.set()
     watch.stop_recording()
-    replayed = Watch(Planner(KernelInfo(RecordingTarget(Recording.open(path), "x"))))
-    replayed.begin()
-    while not replayed.ended:
-        replayed.tick()
+    replayed = replay_of(path)
     assert replayed.store.next_seq == 20 - dropped
     assert replayed.counts().dropped == dropped
 
@@ -697,7 +683,7 @@ def test_a_probe_that_goes_says_that_no_event_of_others_is_missing(watch):
     assert [(one.changed, one.chunks) for one in gaps] == [(True, ())] * 2
 
 
-def test_the_newest_task_is_asked_for_after_each_gap_and_once() -> None:
+def test_the_newest_task_is_asked_for_after_each_gap_and_once(tmp_path: Path) -> None:
     target = Target()
     target.files |= {
         "/proc/2/stat": b"2 (kthreadd) S 0 0 0 0 -1 2129984 0",
@@ -711,6 +697,8 @@ def test_the_newest_task_is_asked_for_after_each_gap_and_once() -> None:
     watch.tick()
     watch.counts()
     assert watch.store is not None and watch.queue.entries == [], "nothing was lost"
+    path = tmp_path / "x.pwr"
+    watch.record_to(path)
     target.event(1000, number)
     assert watch.session is not None and watch.session.pump.wait(5)
     watch.tick()
@@ -722,6 +710,10 @@ def test_the_newest_task_is_asked_for_after_each_gap_and_once() -> None:
     assert watch.store.loss_spans.newest_task(2000) == 850
     watch.counts()
     assert watch.queue.entries == [], "once"
+    watch.stop_recording()
+    replayed = replay_of(path)
+    assert replayed.store is not None
+    assert replayed.store.loss_spans.newest_task(2000) == 850, "a recording knows as much"
     with watch.armed.pause(watch.session):
         pass
     watch.tick()

@@ -16,8 +16,8 @@ import pytest
 from kernel.connection.kernel_info import KernelInfo
 from kernel.connection.open_target import open_target, shipped_recording
 from kernel.connection.planner import Planner
-from kernel.watch.watch import Watch
 from probes.command import parse_armable
+from tests.replays import replay_of
 from tui.__main__ import main
 from tui.cli.args.parser import parse
 from tui.cli.follow.filter import OptionRefused
@@ -32,14 +32,10 @@ READS = "f vfs_read%return file->f_pos count $retval"
 
 @pytest.fixture(scope="module")
 def records():
-    planner = Planner(KernelInfo(open_target(HERE)))
-    watch = Watch(planner)
-    watch.begin()
-    while not watch.ended:
-        watch.tick()
+    watch = replay_of(HERE)
     yield [watch.store.record(seq) for seq in range(watch.store.first_seq, watch.store.next_seq)]
     watch.close()
-    planner.info.close()
+    watch.info.close()
 
 
 def reads(records):

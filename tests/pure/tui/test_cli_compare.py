@@ -16,12 +16,10 @@ import pytest
 from events.differences.change import Verdict
 from events.differences.differences import RecordingFacts, compare
 from events.names.event_names import exported_name
-from kernel.connection.kernel_info import KernelInfo
-from kernel.connection.open_target import open_target, shipped_recording
-from kernel.connection.planner import Planner
+from kernel.connection.open_target import shipped_recording
 from kernel.guards.row_bounds import HEADLESS, SCREEN, RowBounds
-from kernel.watch.watch import Watch
 from tests.export_recordings import recording
+from tests.replays import replay_of
 from tui.__main__ import main
 from tui.cli.status import DONE, UNUSABLE, USAGE
 from tui.views.compare import reading
@@ -36,14 +34,10 @@ def copy(tmp_path_factory) -> str:
 
 @pytest.fixture(scope="module")
 def records():
-    planner = Planner(KernelInfo(open_target(HERE)))
-    watch = Watch(planner)
-    watch.begin()
-    while not watch.ended:
-        watch.tick()
+    watch = replay_of(HERE)
     yield [watch.store.record(seq) for seq in range(watch.store.first_seq, watch.store.next_seq)]
     watch.close()
-    planner.info.close()
+    watch.info.close()
 
 
 def called(capsys, *words: str) -> tuple[int, str, str]:

@@ -11,17 +11,14 @@ import pytest
 
 from events.kernel_time import seconds
 from events.loss_counts import LossCounts, LossTotals
-from events.recording.reader import Recording
 from events.search.text_match import TextMatch
 from events.store.cgroups import TaskCgroup
-from kernel.connection.kernel_info import KernelInfo
 from kernel.connection.open_target import shipped_recording
-from kernel.connection.planner import Planner
-from kernel.recording.target import RecordingTarget
 from kernel.watch.watch import Watch
 from probes.command import parse_armable
 from probes.plans.plan import titles_of
 from tests.pure.events.test_export_calls import stack_record
+from tests.replays import replay_of
 from tui.present.status import detail_of, fields_of, losses_of
 from tui.views.events.model import EventItems, event_table
 from tui.views.filtered_table import FilteredTable
@@ -30,10 +27,7 @@ from widgets.events.event_rows import FIXED, MARK, EventColumn, EventRows
 
 @functools.cache
 def shown() -> tuple[Watch, FilteredTable[EventItems], list[str]]:
-    watch = Watch(Planner(KernelInfo(RecordingTarget(Recording.open(shipped_recording()), "shipped"))))
-    watch.begin()
-    while not watch.ended:
-        watch.tick()
+    watch = replay_of(shipped_recording())
     store = watch.store
     assert store is not None
     rows = range(store.first_seq, min(store.next_seq, store.first_seq + 3000))

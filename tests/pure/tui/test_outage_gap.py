@@ -34,9 +34,10 @@ from kernel.watch import reconnect
 from kernel.watch.reconnect import ReconnectAttempt
 from kernel.watch.watch import Watch
 from tests.pure.kernel.test_ssh_reconnect import Side, at_once, cut, shown, side
-from tests.pure.kernel.test_watch import Anything, id_of, probe, replay_of
+from tests.pure.kernel.test_watch import Anything, id_of, probe
 from tests.pure.remote_hosts import Instance, remote_host
 from tests.pure.tui.test_otlp import value_of
+from tests.replays import replay_of
 from tui.__main__ import main
 from tui.output.event_source import source_of
 from tui.present.first_rows import first_rows

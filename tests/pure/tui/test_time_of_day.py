@@ -24,7 +24,8 @@ from kernel.connection.planner import Planner
 from kernel.recording.target import RecordingTarget
 from kernel.watch.watch import Watch
 from tests.pure.fake_hosts import AnyProbe, FakeHost
-from tests.pure.kernel.test_watch import probe, replay_of
+from tests.pure.kernel.test_watch import probe
+from tests.replays import replay_of
 from tui.__main__ import main
 from tui.output.event_source import source_of, timed_source_of
 from tui.present.event_times import ClockFace, day_in_front, day_of, stamp_of, wall_clock, wall_date

@@ -9,6 +9,7 @@ from events.aggregates.request import AggregateError, AggregateRequest
 from tui.filter.filter import Filter, PassCount
 from tui.present.call_ends import ends_of
 from tui.present.status import note_of
+from tui.present.ways_out import RUNNING_KERNEL
 from tui.views.aggregate.pane import AggregatePane
 from tui.views.late_picture import LatePicture
 from tui.views.view import TableView, ViewPlace
@@ -229,7 +230,11 @@ class AggregateView(TableView):
 
     def since(self) -> None:
         """Count only what comes from now on, or all again."""
-        if (model := self._model) is not None:
+        if (model := self._model) is None:
+            return
+        if model.watch.info.holds_events:
+            self.pane.notify(f"no more events come of a recording; {RUNNING_KERNEL}", markup=False)
+        else:
             self._first = 0 if self._first else model.store.next_seq
             self._model = None
             self.tick(model.watch, model.store, ())
