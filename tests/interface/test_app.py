@@ -73,6 +73,12 @@ def says(app: Probewright, text: str) -> bool:
     return any(text in line for line in screen_text(app))
 
 
+def records_of(app: Probewright):
+    """All events of the watch."""
+    store = app.current_watch.store
+    return [store.record(seq) for seq in range(store.first_seq, store.next_seq)]
+
+
 async def open_compose(app: Probewright, pilot) -> None:
     await until(lambda: app.planner is not None and app.places.compose.query_one(ProbeEditor), pilot)
 
