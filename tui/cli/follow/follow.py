@@ -135,7 +135,7 @@ def arm(
     retry_after_reconnect(watch, arguments, partial(_open_paused, watch))
     run = getattr(arguments, "command_run", None)
     if run is not None and run.limits_tasks:
-        watch.armed.limit_tasks((run.pid,))
+        watch.task_limit.set((run.pid,))
     events: dict[str, frozenset[str]] = {}
     for probe in probes:
         before = frozenset(one.key for one in watch.armed.probes)
