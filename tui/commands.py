@@ -46,7 +46,7 @@ COMMANDS = (
         "give_up",
         "f8",
         "Give up",
-        "Stop the attempts to reconnect or to start a call graph.",
+        "Stop the attempts to reconnect, or to start a call graph or a command.",
         "app",
     ),
     Command("hosts", "f9", "Hosts", "Show the hosts named at the start (-t more than once, or -g).", "app"),
@@ -374,7 +374,7 @@ ON_SAVED_FACTS = {
 
 WHY_NOT = {
     "reconnect": "F7: no connection to another machine is lost or silent, so there is nothing to reconnect",
-    "give_up": "F8: no machine is being tried again and no call graph begins or ends, so there is nothing to give up",
+    "give_up": "F8: no machine is tried again, no call graph or command is started: there is nothing to give up",
     "hosts": "F9: one target is open; several are named at the start: probewright -t HOST -t HOST, or -g GROUP",
 }
 """Messages in place of commands of the application that are impossible now."""

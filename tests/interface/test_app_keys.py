@@ -46,7 +46,7 @@ async def test_from_the_fields_back_to_the_functions(kernel_only, key):
 async def test_a_key_that_can_do_nothing_says_why(recording):
     whys = {
         "f7": "no connection to another machine is lost",
-        "f8": "no machine is being tried",
+        "f8": "no machine is tried again",
         "f9": "one target is open",
     }
     app = application(recording)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 
 import pytest
@@ -20,7 +21,8 @@ from tests.interface.widget_host import Host, paste, screen_text, until
 from tests.real.processes import ended
 from tui.app.typed_ahead import PAUSE
 from tui.help import help_of
-from tui.present.ways_out import END_COMMAND, RUN_WITH_ALL, TAKE_BACK, TO_COMMAND
+from tui.live.command.recorders import Recorders
+from tui.present.ways_out import END_COMMAND, GIVE_UP, RUN_WITH_ALL, TAKE_BACK, TO_COMMAND
 from widgets.dialogs.choose import ChoiceDialog
 from widgets.footer import KeyFooter
 from widgets.terminal.command_dialog import CommandDialog
@@ -165,6 +167,42 @@ async def test_a_command_runs_while_calls_are_traced(running, arms):
         await until(lambda: "ended with status 0" in shown(app), pilot)
         await until(lambda: len(source.limits) > 4 and set(source.limits[2:]) == {()}, pilot)
         assert area(app).pane.text == "ran"
+
+
+async def test_a_command_starts_once_the_end_of_the_one_before_is_recorded(running, monkeypatch):
+    _found, app = running
+    ends, read_all = threading.Event(), Recorders.read_all
+
+    def read_at_last(recorders) -> None:
+        ends.wait(60)
+        read_all(recorders)
+
+    monkeypatch.setattr(Recorders, "read_all", read_at_last)
+    async with app.run_test(size=SIZE) as pilot:
+        await arm(app, pilot)
+        await run(app, pilot, "true; exit 3")
+        await until(lambda: "ended with status 3" in shown(app), pilot)
+        for gives_up in (True, False):
+            await pilot.pause(PAUSE + 0.2)
+            await run(app, pilot, "true; exit 4")
+            await until(lambda: "waiting for the end of the command before" in shown(app), pilot)
+            assert not area(app).runs
+            if gives_up:
+                await take(pilot, GIVE_UP)
+                await until(lambda: not area(app).display, pilot)
+        ends.set()
+        await until(lambda: "ended with status 4" in shown(app), pilot)
+
+
+async def test_a_call_graph_that_is_begun_under_a_command_is_said_to_record_all_tasks(running):
+    _found, app = running
+    async with app.run_test(size=SIZE) as pilot:
+        await arm(app, pilot)
+        await run(app, pilot, "sleep 60")
+        await until(lambda: area(app).runs, pilot)
+        await trace(app, pilot)
+        await until(lambda: "the call graph was begun after the command, and records all tasks" in said(app), pilot)
+        assert said(app).count("records all tasks") == 1
 
 
 async def test_a_command_waits_for_a_tracer_that_is_being_started(running):

@@ -326,7 +326,8 @@ class Probewright(App[None]):
         if action == "reconnect":
             return self.reconnect.can_try or self.reconnect.silent or (self.hosts is not None and self.hosts.can_try)
         of_graph = self.tracing.begins or self.tracing.end_is_told
-        return self.reconnect.trying or of_graph or of_hosts if action == "give_up" else True
+        of_command = (live := self.places.live) is not None and live.command.starts
+        return self.reconnect.trying or of_graph or of_hosts or of_command if action == "give_up" else True
 
     def offers(self, action: str, screen: Screen[object]) -> bool:
         """Return False for an action, with its parameters, that cannot work on a screen with this target."""
@@ -365,6 +366,9 @@ class Probewright(App[None]):
             self.hosts.fleet.try_now()
 
     def action_give_up(self) -> None:
+        if (live := self.places.live) is not None and live.command.starts:
+            live.command.end()
+            return
         if self.tracing.begins:
             self.tracing.abandon()
             return

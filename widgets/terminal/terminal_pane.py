@@ -111,7 +111,7 @@ class TerminalPane(Widget, can_focus=True):
         Args:
             name: command line.
             state: text behind it.
-            ways: text on the keys of the rows while it runs.
+            ways: text on the keys of the rows.
             size: rows and columns that the pane has, or will have as soon as it is shown.
         """
         from widgets.terminal.emulator import Emulator
@@ -140,9 +140,9 @@ class TerminalPane(Widget, can_focus=True):
         self.refresh_bindings()
         self.refresh()
 
-    def say(self, state: str) -> None:
-        """Write the state of the command into the border."""
-        self._state_text = state
+    def say(self, state: str, ways: str | None = None) -> None:
+        """Write the state of the command into the border; `ways`: other text on the keys of the rows."""
+        self._state_text, self._ways = state, self._ways if ways is None else ways
         self._show_title()
 
     @property

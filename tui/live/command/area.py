@@ -22,13 +22,14 @@ from textual.timer import Timer
 from tui.live.command.last_events import LOOK_EVERY, LastEvents
 from tui.live.command.output_feed import OutputFeed
 from tui.live.command.question import CommandQuestion
-from tui.present.ways_out import END_COMMAND, RUN_WITH_ALL, TO_COMMAND
+from tui.present.ways_out import END_COMMAND, GIVE_UP, RUN_WITH_ALL, TO_COMMAND
 from tui.workbench import Workbench
 from widgets.terminal.terminal_pane import TerminalPane
 
 if TYPE_CHECKING:
     from kernel.commands.held_program import HeldProgram
     from kernel.target import Target
+    from kernel.watch.watch import Watch
     from tui.live.command.recorders import Recorders
     from widgets.terminal.command_dialog import CommandWanted
 
@@ -86,6 +87,12 @@ class CommandArea(Vertical):
         """Start that is under way; None: none is."""
         self._workers = 0
         """Number of commands that are being started or ended: each changes the tasks that are recorded."""
+        self._next: Callable[[], object] | None = None
+        """Starts the command that waits for these; None: none waits."""
+        self._limits_tasks = False
+        """True: only the command that runs, or ran last, and what it starts is recorded meanwhile."""
+        self._unlimited: set[Watch] = set()
+        """Watches that were begun while it ran, and record all tasks."""
         self._feed = OutputFeed(self.pane)
         self._timer: Timer | None = None
         self._kills_at = 0.0
@@ -94,6 +101,11 @@ class CommandArea(Vertical):
     def compose(self) -> ComposeResult:
         """Yield the terminal."""
         yield self.pane
+
+    @property
+    def starts(self) -> bool:
+        """True from the choice of a command until it runs."""
+        return self._attempt is not None
 
     def take_share(self) -> None:
         """Give the terminal its share of the screen."""
@@ -114,9 +126,9 @@ class CommandArea(Vertical):
 
     def ask(self) -> None:
         """Ask for a command, and run it; where one runs give it the keyboard."""
-        if self.runs or self._attempt is not None:
+        if self.runs or self.starts:
             self.pane.focus()
-        elif why_not := "the command before is still being ended" if self._workers else self._question.obstacle:
+        elif why_not := self._question.obstacle:
             self._notify(why_not)
         else:
             self._question.ask(self.app, self._chosen)
@@ -126,11 +138,24 @@ class CommandArea(Vertical):
         self._bench.keyboard.begins("command")
         self.display = True
         self.take_share()
-        self.pane.begin(wanted.line, "starting", f"{TO_COMMAND}, {END_COMMAND}", self._terminal_size)
+        state = "waiting for the end of the command before" if self._workers else "starting"
+        self.pane.begin(wanted.line, state, str(GIVE_UP), self._terminal_size)
         self._feed.clear()
         self.refresh_bindings()
-        self._workers += 1
-        self._hold(target, recorders, wanted, self._terminal_size, self._attempt)
+        self._next = partial(self._hold, target, recorders, wanted, self._terminal_size, self._attempt)
+        self._start_next()
+
+    def _start_next(self) -> None:
+        """Start the command that waits, unless the tasks that are recorded are being changed for another one."""
+        if self._next is not None and not self._workers:
+            start, self._next = self._next, None
+            self._workers += 1
+            self.pane.say("starting")
+            start()
+
+    def _worker_ended(self) -> None:
+        self._workers -= 1
+        self._start_next()
 
     @work(thread=True, group="command")
     def _hold(
@@ -147,7 +172,7 @@ class CommandArea(Vertical):
         except KernelError as error:
             self._then(partial(self._not_held, attempt, error.with_remedy))
         else:
-            if not self._then(partial(self._held, attempt, program, recorders)):
+            if not self._then(partial(self._held, attempt, program, recorders, limits_tasks=wanted.limits_tasks)):
                 program.close()  # the application ends
 
     def _then(self, act: Callable[[], None]) -> bool:
@@ -159,20 +184,23 @@ class CommandArea(Vertical):
         event.stop()
         event.act()
 
-    def _held(self, attempt: object, program: HeldProgram, recorders: Recorders) -> None:
+    def _held(self, attempt: object, program: HeldProgram, recorders: Recorders, *, limits_tasks: bool) -> None:
         """Let the command run; one that was given up meanwhile ends."""
-        self._workers -= 1
         if attempt is not self._attempt:
-            self._close(program, recorders)
+            self._close(program, recorders, limits_tasks=limits_tasks)
+            self._worker_ended()
             return
-        if self._question.limits_tasks:
+        self._worker_ended()
+        if limits_tasks:
             self._leave_out_earlier(program.read_until)
         self._attempt, self.program, self._recorders, self._kills_at = None, program, recorders, 0.0
-        self.runs = True
-        for note in recorders.notes_on_limits() if self._question.limits_tasks else ():
+        self.runs, self._limits_tasks = True, limits_tasks
+        self._unlimited.clear()
+        for note in recorders.notes_on_limits() if limits_tasks else ():
             self._notify(note)
         program.release()
-        self.pane.say("running" if program.has_terminal else "running without a terminal")
+        state = "running" if program.has_terminal else "running without a terminal"
+        self.pane.say(state, f"{TO_COMMAND}, {END_COMMAND}")
         self._focus_pane()
         self._timer = self.set_interval(LOOK_EVERY, self._look, name="command")
 
@@ -183,14 +211,14 @@ class CommandArea(Vertical):
         self._bench.keyboard.ends("command")
 
     def _not_held(self, attempt: object, text: str) -> None:
-        self._workers -= 1
         if attempt is self._attempt:
             self._give_up()
             self._bench.notices.notify(text, title="not run", severity="error", topic="command")
+        self._worker_ended()
 
     def _give_up(self) -> None:
         """Show no terminal: the command does not run."""
-        self._attempt, self.display = None, False
+        self._attempt, self._next, self.display = None, None, False
         if self.pane.has_focus:
             self._to_rows()
         self.refresh_bindings()
@@ -203,6 +231,7 @@ class CommandArea(Vertical):
         program = self.program
         if program is None:
             return
+        self._tell_unlimited()
         has_ended = program.has_ended
         fed = self._feed.show_some(program)
         if self._kills_at and time.monotonic() >= self._kills_at and not has_ended:
@@ -210,6 +239,18 @@ class CommandArea(Vertical):
             self.pane.say("SIGKILL was sent")
         if has_ended and not fed:
             self._ended(program)
+
+    def _tell_unlimited(self) -> None:
+        """Say so where what was begun meanwhile records all tasks."""
+        from tui.live.command.recorders import recorders_of
+
+        if self._recorders is None or not self._limits_tasks:
+            return
+        for watch in recorders_of(self._bench).watches:
+            if watch not in self._recorders.watches and watch not in self._unlimited:
+                self._unlimited.add(watch)
+                begun = "the call graph" if watch.queue.source.traces else "the probe"
+                self._notify(f"{begun} was begun after the command, and records all tasks")
 
     def _ended(self, program: HeldProgram) -> None:
         from kernel.commands.held_program import end_text
@@ -221,21 +262,21 @@ class CommandArea(Vertical):
         self.pane.end(text.removeprefix(f"{program.words[0]} "))
         self._notify(text)
         if self._recorders is not None:
-            self._close(program, self._recorders)
+            self._close(program, self._recorders, limits_tasks=self._limits_tasks)
         if self.pane.has_focus and not self.pane.was_typed:
             self._bench.keyboard.begins("command")
             self._to_rows()
             self._bench.keyboard.ends("command")
         self.refresh_bindings()
 
-    def _close(self, program: HeldProgram, recorders: Recorders) -> None:
+    def _close(self, program: HeldProgram, recorders: Recorders, *, limits_tasks: bool) -> None:
         """End a command, show its last events, and record all tasks again."""
         self._workers += 1
-        hold = self._hold_rows if self._question.limits_tasks and recorders.are_of(self._bench) else None
+        hold = self._hold_rows if limits_tasks and recorders.are_of(self._bench) else None
         LastEvents(self, program, recorders, hold, self._then, self._all_recorded).begin()
 
     def _all_recorded(self, are_held: bool, error: str) -> None:
-        self._workers -= 1
+        self._worker_ended()
         if are_held:
             self._notify("the rows stand still at its last event")
         if error:
@@ -286,7 +327,7 @@ class CommandArea(Vertical):
                 self._timer.stop()
             if self.runs:
                 self.runs = False
-                self._close(self.program, recorders)
+                self._close(self.program, recorders, limits_tasks=self._limits_tasks)
             self.program, self._recorders = None, None
             self.display = False
 
