@@ -23,6 +23,7 @@ from events.conditions.comparison import (
     TextComparison,
 )
 from events.conditions.field_kinds import ValueKind
+from events.conditions.file_comparison import FileComparison
 from events.conditions.time_comparison import TIME
 from events.names.event_names import CGROUP
 from events.record import Record
@@ -137,12 +138,14 @@ class Condition:
         events.
 
         For comparisons of task names: (number of the comparison, matching thread id). For those of cgroups: (-1,
-        revision). For those of functions: (-2, number of boots whose symbols became known since).
+        revision). For those of functions: (-2, number of boots whose symbols became known since). For those of files:
+        (-3, revision).
         """
         parts = [part for part in self.term.parts() if isinstance(part, TextComparison) and part.field in COMM]
         matching = {(n, pid) for n, part in enumerate(parts) for pid, name in names.items() if part.holds(name)}
         symbols = {(-2, part.named_since) for part in self.term.parts() if isinstance(part, SymbolComparison)}
-        return frozenset(matching | {(-1, part.cgroups.revision) for part in self.of_cgroups} | symbols)
+        files = {(-3, part.source.files_revision) for part in self.term.parts() if isinstance(part, FileComparison)}
+        return frozenset(matching | {(-1, part.cgroups.revision) for part in self.of_cgroups} | symbols | files)
 
     @cached_property
     def of_cgroups(self) -> tuple[InCgroup, ...]:

@@ -21,6 +21,7 @@ from events.conditions.comparison import (
 )
 from events.conditions.condition import COMMON_FIELDS, BinaryCondition, Condition, Negation, Term
 from events.conditions.field_kinds import ValueKind
+from events.conditions.file_comparison import FileComparison
 from events.conditions.function_comparison import FUNC, FunctionComparison, FunctionSource
 from events.conditions.named_number import NamedNumberComparison, NoNumbers, NumberSource
 from events.conditions.time_comparison import TIME_HINT, TIME_OPERATORS, time_comparison
@@ -160,8 +161,7 @@ class _Reader:
                 raise ValueRefused(f"{name.text} is {sort.value}: == != ~ compare names", sign.at)
             return SymbolComparison(name.text, sign.text, _unquoted(value), self.symbols)
         if sort is ValueKind.NUMBER:
-            hint = self.value_hint(name.text, value.text)
-            raise ValueRefused(f"{name.text} is a number, {value.text} is none{hint}", value.at)
+            return self.file_comparison(name.text, sign.text, value)
         if sign.text not in _TEXT_OPERATORS:
             hint = self.value_hint(name.text, value.text)
             why = f"{name.text} is a text: == != ~" if sort is ValueKind.TEXT else f"{value.text} is no number{hint}"
@@ -186,6 +186,15 @@ class _Reader:
         if sign == "&" and number not in _BITS:
             raise ConditionError(f"{value.text} has more than 64 bits", value.at)
         return self.number_comparison(field, sign, number, value.text, kind)
+
+    def file_comparison(self, field: str, sign: str, value: _Token) -> Term:
+        """Return a comparison with the file of a descriptor. Raises ValueRefused for another number."""
+        lack = self.numbers.files_lack(field)
+        if lack == "" and sign in _TEXT_OPERATORS:
+            return FileComparison(field, sign, _unquoted(value), self.numbers)
+        hint = self.value_hint(field, value.text)
+        unknown = f"; its files are not known: {lack}" if lack else ""
+        raise ValueRefused(f"{field} is a number, {value.text} is none{hint}{unknown}", value.at)
 
     def number_comparison(self, field: str, sign: str, number: int, text: str, kind: ValueKind) -> Term:
         """Return a comparison with a number, and with its text where the field of some events is a text."""
@@ -255,7 +264,7 @@ def parse_condition(
         cgroups: cgroups of tasks; None: all unknown.
         symbols: names of functions, for fields with an address in code.
         function_of: probed function by path, of events on one function, which no field names.
-        numbers: named numbers of fields.
+        numbers: named numbers of fields, and files of descriptors.
 
     Raises:
         ConditionError: the text is no condition; the error has the reason and the column.

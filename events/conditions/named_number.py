@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from dataclasses import field as member
 from functools import reduce
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 from events.conditions.comparison import Comm, Comparison, NumberComparison
 
 if TYPE_CHECKING:
+    from events.decode import Value
     from events.format import EventFormat, Field
     from events.record import Record
     from events.store.columns import FormatTable, Mask
@@ -25,6 +26,21 @@ class NumberSource(Protocol):
     def numbers(self, fmt: EventFormat, field: Field) -> Mapping[str, int]:
         """Return the numbers of a field of an event by their names; empty: they have none."""
 
+    @property
+    def files_revision(self) -> int:
+        """Number that changes with the probes that tell of the files of descriptors."""
+
+    def files_lack(self, field: str) -> str | None:
+        """Return why the files of fields of this name are not known; empty: they may be; None: no file is meant."""
+
+    def file(self, record: Record, field: str) -> str | None:
+        """Return the file of a descriptor in an event; None: it is not certain."""
+
+    def files(self, table: FormatTable, field: Field) -> Sequence[Value] | None:
+        """Return the file of each event's descriptor, or the number where it is not certain; None: no file is
+        meant.
+        """
+
 
 class NoNumbers:
     """Source that has no names."""
@@ -34,6 +50,17 @@ class NoNumbers:
 
     def numbers(self, fmt: EventFormat, field: Field) -> Mapping[str, int]:  # noqa: ARG002 - as NumberSource
         return {}
+
+    files_revision = 0
+
+    def files_lack(self, field: str) -> str | None:  # noqa: ARG002 - as NumberSource
+        return None
+
+    def file(self, record: Record, field: str) -> str | None:  # noqa: ARG002 - as NumberSource
+        return None
+
+    def files(self, table: FormatTable, field: Field) -> Sequence[Value] | None:  # noqa: ARG002 - as NumberSource
+        return None
 
 
 @dataclass(frozen=True)

@@ -146,6 +146,17 @@ class EventFields:
         columns = self._columns.get(exported_name(table.layout.format.path), {})
         return self.descriptors.files(table, field, columns.get(field.name, _UNKNOWN))
 
+    def file(self, record: Record, field: str, *, at_once: bool = False) -> str | None:
+        """Return the file of a descriptor in an event; None: it is not certain. `at_once` as for `values`."""
+        column = self._columns.get(exported_name(record.event), {}).get(field, _UNKNOWN)
+        return self.descriptors.file(record, column, record.values.get(field), at_once=at_once)
+
+    def files_lack(self, field: str) -> str | None:
+        """Return why the files of fields of this name are not known; empty: they may be; None: no file is meant."""
+        columns = (one[field] for one in tuple(self._columns.values()) if field in one)
+        lacks = [lack for column in columns if (lack := self.descriptors.lack(column)) is not None]
+        return min(lacks, key=len, default=None)
+
     def owners(self, event: str) -> Mapping[str, str]:
         """Return the structures that fields of an event were read from, by field: `file` of `file->f_pos`.
 

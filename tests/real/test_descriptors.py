@@ -65,6 +65,19 @@ OPENS = {
 }
 
 
+@pytest.mark.parametrize("guest", ["7.2"], indirect=True)
+def test_reads_are_chosen_by_their_file(guest: Guest, tmp_path: Path) -> None:
+    subprocess.run([*guest.ssh_command, "cat >/tmp/descriptors.py"], input=PROGRAM.encode(), check=True)
+    words = ("run", next(iter(OPENS)), *SPECS, "--target", address(guest), "--json")
+    chosen = ("--filter", "fd ~ */descriptors_*/[bd]", "--", "python3", "-S", "/tmp/descriptors.py")
+    done = run(*words, *chosen, env=ssh_to(guest, tmp_path))
+    lines = [one["text"].split() for one in done.objects if one.get("stream") == "stdout"]
+    said = [int(line[1]) for line in lines if line[0] == "read" and line[3][-2:] in ("/b", "/d")]
+    reads = [one["values"]["count"] for one in done.objects if one.get("event") == "syscalls/sys_enter_read"]
+    assert len(said) == 3 and [size for size in reads if size > 7000] == said, done
+    assert {one.get("event") for one in done.objects if "values" in one} == {"syscalls/sys_enter_read"}, done
+
+
 @pytest.mark.parametrize(("guest", "opens"), [(kernel, spec) for spec, kernel in OPENS.items()], indirect=["guest"])
 def test_reads_have_the_file_that_the_program_reads(guest: Guest, opens: str, tmp_path: Path) -> None:
     subprocess.run([*guest.ssh_command, "cat >/tmp/descriptors.py"], input=PROGRAM.encode(), check=True)

@@ -157,7 +157,8 @@ def values_seen(watch: Watch, store: Store, field: str) -> tuple[CandidateValue,
         if text in named and isinstance(value, int):
             one: CandidateValue | None = CandidateValue(text, str(named[text]))
         else:
-            one = _value(value, text) if value is not None else None
+            file = watch.event_fields.file(record, field, at_once=True)
+            one = _value(value if file is None else file, text) if value is not None else None
         if one is not None:
             counts[one] = counts.get(one, 0) + 1
         if time.monotonic() >= deadline:

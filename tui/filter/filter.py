@@ -207,6 +207,9 @@ class _AnyNumbers(NoNumbers):
     def names(self, field: str) -> Collection[str]:  # noqa: ARG002
         return _AnyName()
 
+    def files_lack(self, field: str) -> str:  # noqa: ARG002
+        return ""
+
 
 class _AnyName(frozenset[str]):
     def __contains__(self, name: object) -> bool:

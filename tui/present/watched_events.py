@@ -14,7 +14,10 @@ from events.stacks.stack import KERNEL_STACKS, USER_STACKS
 
 if TYPE_CHECKING:
     from events.conditions.function_comparison import FunctionSource
+    from events.decode import Value
     from events.format import EventFormat, Field
+    from events.record import Record
+    from events.store.columns import FormatTable
     from events.store.store import Store
     from kernel.watch.watch import Watch
     from probes.plans.plan import Plan, PlanColumn, PlannedEvent
@@ -61,7 +64,9 @@ def function_source(watch: Watch) -> FunctionSource:
 
 
 class WatchedNumbers:
-    """Names of numbers of the fields of a watch's events (`events.conditions.named_number.NumberSource`)."""
+    """Names of numbers of the fields of a watch's events, and files of descriptors, as
+    `events.conditions.named_number.NumberSource`.
+    """
 
     def __init__(self, *watches: Watch) -> None:
         """Take the watches; of several hosts all, for their names alone."""
@@ -80,6 +85,26 @@ class WatchedNumbers:
     def numbers(self, fmt: EventFormat, field: Field) -> Mapping[str, int]:
         """Return the numbers of a field of an event by their names; empty: they have none."""
         return self._watches[0].event_fields.numbers(fmt, field) if self._watches else {}
+
+    @property
+    def files_revision(self) -> int:
+        """Number that changes with the probes that tell of the files of descriptors."""
+        return sum(watch.event_fields.descriptors.revision for watch in self._watches)
+
+    def files_lack(self, field: str) -> str | None:
+        """Return why the files of fields of this name are not known; empty: they may be; None: no file is meant."""
+        lacks = (watch.event_fields.files_lack(field) for watch in self._watches)
+        return min((lack for lack in lacks if lack is not None), key=len, default=None)
+
+    def file(self, record: Record, field: str) -> str | None:
+        """Return the file of a descriptor in an event; None: it is not certain."""
+        return self._watches[0].event_fields.file(record, field) if self._watches else None
+
+    def files(self, table: FormatTable, field: Field) -> Sequence[Value] | None:
+        """Return the file of each event's descriptor, or the number where it is not certain; None: no file is
+        meant.
+        """
+        return self._watches[0].event_fields.files_of(table, field) if self._watches else None
 
 
 def fields_of(

@@ -29,6 +29,8 @@ class DescriptorNames:
         self._machine = ""
         self._read: tuple[Plan, ...] = ()
         self._index: DescriptorIndex | None = None
+        self.revision = 0
+        """Number of times that the probes which tell of descriptors changed."""
         self.are_wanted = False
         """True if a screen showed an event without its files, as too many events before it are still to be read."""
 
@@ -42,7 +44,7 @@ class DescriptorNames:
         """Index of the store; None: no event tells of descriptors that are made."""
         plans = self._plans()
         if self._store is not None and plans != self._read:
-            self._read, self._index = plans, None
+            self._read, self._index, self.revision = plans, None, self.revision + 1
             sources = descriptor_sources(plans)
             if any(one.role in OPENING for one in sources.values()):
                 from events.descriptors.index import DescriptorIndex, Known  # and numpy
@@ -71,6 +73,12 @@ class DescriptorNames:
         """Return whether values of a column may have files."""
         return column.naming in DESCRIPTORS and (index := self.index) is not None and not index.coverage.missing
 
+    def lack(self, column: PlanColumn) -> str | None:
+        """Return why files of a column's values are not known; empty: they may be; None: they are no descriptors."""
+        if column.naming not in DESCRIPTORS:
+            return None
+        return _missing_text(index) if (index := self.index) is not None else "no call that opens is recorded"
+
     def reading(self, column: PlanColumn, number: NumberFormat) -> NumberFormat:
         """Return the format of a column's numbers, with files where they may have some."""
         index = self.index
@@ -90,10 +98,10 @@ class DescriptorNames:
             return "the files of many events before are still being read"
         if index.file(record, value) is not None or not (opened := index.opened(record, value)):
             return ""
-        missing = index.coverage.missing
-        why = (
-            f"{', '.join(missing[:3])}{' …' if missing[3:] else ''} not recorded"
-            if missing
-            else "closed since, or not certain"
-        )
-        return f"last opened as {opened} ({why})"
+        return f"last opened as {opened} ({_missing_text(index) or 'closed since, or not certain'})"
+
+
+def _missing_text(index: DescriptorIndex) -> str:
+    """Return which calls are not recorded that can change a descriptor; empty: all are."""
+    missing = index.coverage.missing
+    return f"{', '.join(missing[:3])}{' …' if missing[3:] else ''} not recorded" if missing else ""

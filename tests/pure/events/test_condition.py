@@ -27,6 +27,7 @@ from events.conditions.condition_parser import (
     quote_value,
 )
 from events.conditions.field_kinds import ValueKind, value_kinds
+from events.conditions.named_number import NoNumbers
 from events.conditions.time_comparison import interval_clause, without_interval
 from events.decode import Decoder
 from events.format import EventFormat, Field, HeaderPage, parse_format
@@ -147,7 +148,7 @@ def named_store() -> Store:
     return store
 
 
-class Names:
+class Names(NoNumbers):
     """Names of the numbers of every number field: of bits, of no sign, and of a negative `int`."""
 
     NUMBERS = MappingProxyType({"BIT": 4, "ZERO": 0, "MINUS": -2, "ALL": 0xFFFF_FFFE})
