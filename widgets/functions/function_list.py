@@ -43,7 +43,7 @@ class FunctionList(Vertical):
                 "(space, behind ↑ or ↓)"),
         Binding("ctrl+g", "mark_all", "Mark all", key_display="^g", id="functions.mark_all",
                 tooltip="Mark all functions that match, or unmark them: vfs, vfs_*, /^tcp_(send|recv)/, "
-                "[struct file *]; of another kind (^n) all events that match"),
+                "[struct file *]; of another kind (ctrl+n) all events that match"),
         Binding("ctrl+o", "marked", "Marked", key_display="^o", show=False, id="functions.marked",
                 tooltip="List what is marked, what can't be armed first; again: list what matches"),
         Binding("ctrl+n", "kind", "Kind", key_display="^n", id="functions.kind",
