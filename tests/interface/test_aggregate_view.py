@@ -14,7 +14,7 @@ from tests.interface.test_app import application, records_of
 from tests.interface.widget_host import screen_text, until
 from tests.pattern_recording import pattern_recording
 from tests.pure.tui.test_cli_aggregate import each_call_once
-from tui.live.detail import DetailScreen
+from tui.live.details.detail_screen import DetailScreen
 from tui.live.event_export import EventExportScreen
 from tui.live.export_dialog import tables_of
 from tui.present.ways_out import RUNNING_KERNEL

@@ -29,7 +29,7 @@ from tui.hosts.control import opening_of_fleet
 from tui.hosts.screen import HostsScreen
 from tui.hosts.table_export import HostsExportScreen
 from tui.hosts.triggers import HostsTriggerScreen
-from tui.live.detail import DetailScreen
+from tui.live.details.detail_screen import DetailScreen
 from widgets.dialogs.confirm import ConfirmDialog
 from widgets.dialogs.help import HelpScreen
 from widgets.events.host_table import HostLine, HostTable, detail_lines

@@ -39,7 +39,7 @@ from tui.dialogs.target_screen import TargetScreen
 from tui.hosts.host_row import host_line
 from tui.hosts.screen import HostsScreen
 from tui.hosts.triggers import HostsTriggerScreen
-from tui.live.detail import DetailScreen
+from tui.live.details.detail_screen import DetailScreen
 from tui.live.losses import LossScreen
 from tui.live.triggers import TriggerScreen
 from tui.present import ways_out

@@ -19,7 +19,7 @@ from tui.filter.bar import FilterBar
 from tui.hosts.filter_bar import HostsFilterBar
 from tui.hosts.host_row import host_fields, host_line
 from tui.hosts.rows import HostRows
-from tui.live.detail import DetailScreen
+from tui.live.details.detail_screen import DetailScreen
 from tui.present.hist_tables import TableLine
 from tui.present.ways_out import HOSTS_BUILD, HOSTS_DISARM, HOSTS_PRESET, HOSTS_RECONNECT, HOSTS_TRIGGER
 from tui.views.pause_position import PausePosition
