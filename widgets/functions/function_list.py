@@ -328,9 +328,8 @@ class FunctionList(Vertical):
             return bool(self._search.places.kinds)
         if action != "take":
             return True
-        name = self.current
-        is_offered = name is not None and self._search.offers_tab(self._input.value.strip(), name)
-        return is_offered and self._input.has_focus
+        name = self.current if self._input.has_focus else None
+        return name is not None and self._search.offers_tab(self._input.value.strip(), name)
 
     def action_list(self, what: str, step: int) -> None:
         """Move in the list while the search line has the focus."""
