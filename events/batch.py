@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from events.losses import NewestTask
 
@@ -37,3 +37,9 @@ class Batch(NamedTuple):
     """True if the gap is only of a removed or changed probe; no recorded events are missing."""
     newest_task: NewestTask | None = None
     """Task id read after all earlier passes and their gaps; such a pass has no chunks. None: none was requested."""
+
+
+GAP: Final = Batch((), drained=False, after_gap=True)
+"""Behind what was read before a time in which events were not recorded."""
+PROBE_CHANGED: Final = GAP._replace(changed=True)
+"""Behind what was read before a probe was taken away or changed."""

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import TypeVar, cast
 
-from events.batch import Batch, Chunk
+from events.batch import GAP, Batch, Chunk
 from kernel.errors import KernelError, TargetLost
 from kernel.target import Stream
 
@@ -221,5 +221,5 @@ def newest(entries: Sequence[Entry], limit: int) -> tuple[list[Entry], list[Batc
         else:
             kept.append(entry)
     if gap:  # the gap precedes whatever is read next
-        kept.append(cast("Entry", Batch((), drained=False, after_gap=True)))
+        kept.append(cast("Entry", GAP))
     return kept, dropped

@@ -26,8 +26,7 @@ from screenshots.play_views import (
     play_stacks,
 )
 from screenshots.stage import Stage
-from tests.graph_recordings import DATA, graph_recording
-from tests.stack_recordings import stack_recording
+from tests.trimmed_recordings import DATA, graph_recording, stack_recording
 from tui.app.app import Probewright
 from tui.opening import Opening
 

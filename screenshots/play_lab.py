@@ -12,7 +12,7 @@ from typing import Final
 from kernel.hosts.fleet import Fleet
 from kernel.hosts.host import HostState
 from screenshots.stage import Stage
-from tests.graph_recordings import DATA
+from tests.trimmed_recordings import DATA
 from tui.app.app import Probewright
 from tui.hosts.control import opening_of_fleet
 from tui.opening import Opening

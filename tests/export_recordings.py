@@ -15,7 +15,7 @@ from events.store.store import Store
 from kernel.connection.open_target import shipped_recording
 from kernel.watch.recorder import CUTS
 from tests.events_data import entry, event, page
-from tests.graph_recordings import graph_recording
+from tests.trimmed_recordings import graph_recording
 
 Change = Callable[[Recording, list[Batch]], list[Batch]]
 """Makes other passes of those of a recording."""

@@ -22,7 +22,7 @@ from events.format import HeaderPage, parse_format
 from events.store.store import Store
 from kernel.agent.bpf_calls import BpfCalls
 from kernel.bpf.ring_stream import ConvertedStream
-from kernel.local.target import LocalStream
+from kernel.local.stream import LocalStream
 from kernel.target import RingMap
 from probes.bpf.assembler import Assembler, JumpLabel
 from probes.bpf.instructions import AluOperation, Helper, Instruction, JumpCondition, MapRole, encode

@@ -40,6 +40,16 @@ class Arming(Protocol):
         """Change what is armed in a worker; see `tui.kernel_jobs`."""
 
 
+class BuiltTriggers(Protocol):
+    """Triggers of the probes that are armed from now on."""
+
+    def of(self, probe: Armable) -> tuple[str, ...]:
+        """Return the triggers that are armed with a probe."""
+
+    def translated(self, probe: Armable) -> tuple[str, ...]:
+        """Return the hist triggers that another tool's text had for the subject of a probe."""
+
+
 class BuiltProbe(Protocol):
     """The probe that is being built."""
 
@@ -47,11 +57,9 @@ class BuiltProbe(Protocol):
     def current(self) -> Armable | None:
         """The probe, where its text is one."""
 
-    def triggers_of(self, probe: Armable) -> tuple[str, ...]:
-        """Return the triggers that are armed with a probe."""
-
-    def translated_triggers(self, probe: Armable) -> tuple[str, ...]:
-        """Return the hist triggers that another tool's text had for the subject of a probe."""
+    @property
+    def triggers(self) -> BuiltTriggers:
+        """Triggers of the probes that are armed from now on."""
 
 
 class Composing(Protocol):

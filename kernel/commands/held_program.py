@@ -29,7 +29,7 @@ from kernel.target import Target, TargetKind
 _BOOT: Final = (
     "import os\ns=b''\nwhile len(s)<{size}:\n p=os.read(0,{size}-len(s))\n if not p: os._exit(1)\n s+=p\nexec(s)"
 )
-_PARTS: Final = ("frames", "command_runner")
+_PARTS: Final = ("frames", "command_process", "command_runner")
 _PATIENCE: Final = 60.0
 """Seconds for a command to be started there."""
 _ENDING: Final = 6.0

@@ -63,7 +63,7 @@ class ExitProbes:
         self.note = f"probes are being put on {functions}"
         watch.begin()
         if self._plan.pids:
-            watch.armed.limit_tasks(self._plan.pids)
+            watch.task_limit.set(self._plan.pids)
         for text in _probe_texts([*roots, *found.names], info.btf):
             try:
                 watch.armed.arm(parse_probe(text), at_any_rate=True)

@@ -14,15 +14,13 @@ import contextlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType, TracebackType
 
-from events.format import EventFormat, FormatError, HeaderPage, parse_format
-from events.subbuffer import events_in
-from kernel.bpf.ring_stream import ConvertedStream
+from events.format import EventFormat, FormatError, parse_format
 from kernel.cleanup.undo import UndoFailure, UndoList
 from kernel.errors import FileRefused, KernelError, TargetUnusable
 from kernel.graph.shared_settings import GlobalSettings, TracerOptions
-from kernel.pump import Pump
-from kernel.session.instance import configure, exclude_own_processes, make_instance, require_usable
+from kernel.session.instance import exclude_own_processes, require_usable
 from kernel.session.session import Session
+from kernel.session.start import new_instance
 from kernel.session.trampoline_guard import note_start, refuse_second_start
 from kernel.target import Target
 from kernel.tracefs import Instance, Tracefs
@@ -176,39 +174,20 @@ def open_graph(
         TargetLost: the connection was lost meanwhile.
     """
     require_usable(target)
-    facts = target.facts()
-    if reason := _missing_reason(facts, {}):
+    if reason := _missing_reason(target.facts(), {}):
         raise TargetUnusable(f"{target.name}: {reason}")
     if not getattr(target, "gives_pages", True):  # the kernel prints a graph for people, not for programs
         raise TargetUnusable(
             f"{target.name}: a function graph needs ring-buffer pages; without Python there they come as text",
             "install python3 there",
         )
-    tracefs = Tracefs(target, facts.tracefs)
-    undo = UndoList(target)
-    pump: Pump | None = None
-    try:
-        instance = make_instance(target, tracefs, undo)
-        target.hold(instance.file("tracing_on"))
-        follows_forks = configure(target, instance, buffer_kb)
-        target.perform(instance.write("tracing_on", "0"))
-        tracer_support = _start_tracer(target, tracefs, instance, undo, plan)
-        stream = ConvertedStream(target.stream(instance.path))
-        pump = Pump(stream, limit_bytes)
-        stream.header = header = HeaderPage.parse(instance.header_page(), facts.byteorder)
-        pump.events_in = lambda chunk: events_in(chunk, header)
-        session = Session(target, tracefs, instance, undo, pump, stream, header)
-        session.probes.events.follows_forks = follows_forks
+    with new_instance(target, buffer_kb) as made:
+        target.perform(made.instance.write("tracing_on", "0"))
+        tracer_support = _start_tracer(target, made.tracefs, made.instance, made.undo, plan)
+        session = made.session(limit_bytes)
         ready(session)
-        formats = _record(session, tracefs, undo, plan)
+        formats = _record(session, made.tracefs, made.undo, plan)
         return GraphTracing(session, plan, tracer_support, MappingProxyType(formats))
-    except BaseException as error:
-        if pump:
-            pump.close()
-        undo.run()
-        if isinstance(error, FileRefused | FormatError):
-            raise TargetUnusable(f"{target.name}: {error}", troubles=facts.troubles) from error
-        raise
 
 
 def _record(session: Session, tracefs: Tracefs, undo: UndoList, plan: GraphPlan) -> dict[int, EventFormat]:

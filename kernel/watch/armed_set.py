@@ -9,9 +9,8 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Final
 
-from events.batch import Batch
+from events.batch import GAP, PROBE_CHANGED, Batch
 from kernel.cleanup.undo import UndoFailure
 from kernel.connection.planner import Planner
 from kernel.errors import KernelError, ProbeRefused, TargetLost, TargetUnusable
@@ -28,16 +27,10 @@ from kernel.watch.loss_ledger import LossLedger
 from kernel.watch.session_queue import SessionQueue
 from probes.command import Armable, UserProbe, short_subject
 from probes.plans.descriptor_sources import tells_of_descriptors
-from probes.plans.places_of_boot import with_lines_of
 from probes.plans.plan import Plan, PlannedEvent
 from probes.probe import Probe, ProbeKind
 from probes.refusal import CannotLower
 from probes.verdict import Verdict
-
-_GAP: Final = Batch((), drained=False, after_gap=True)
-"""Behind what was read before a time in which events were not recorded."""
-_PROBE_CHANGED: Final = _GAP._replace(changed=True)
-"""Behind what was read before a probe was taken away or changed."""
 
 
 class ArmedSet:
@@ -80,52 +73,14 @@ class ArmedSet:
                 session.pause.begin()
                 session.probes.programs.hold()
                 if session.probes.armed:
-                    self._read_all(session)
-                    self._queue.entries.append(_GAP)
-
-    def limit_tasks(self, tasks: Sequence[int]) -> None:
-        """Record some tasks and those that they make alone (thread ids), until it is called again; empty: all tasks
-        but ours. Those that our processes have made since, as a command, are no longer excluded.
-
-        Raises TargetUnusable, ProbeRefused, BpfRefused: the kernel can't, and all tasks are recorded; TargetLost.
-        """
-        with self._queue.lock:
-            session = self._queue.open()
-            if not isinstance(session, Session):
-                return
-            self._read_all(session)  # what was recorded of other tasks comes before the mark
-            before = session.probes.armed
-            if before or self._queue.source.traces:
-                # A call whose entry was recorded under the one limit has no exit under the other.
-                self._queue.entries.append(_PROBE_CHANGED)
-            try:
-                session.limit_tasks(tasks, self._planner.info.btf)
-                self._limit_source(session, tasks)
-            finally:  # programs that were exchanged have other ids, also where another one was refused
-                self._queue.entries += [one for one in session.probes.armed if one not in before]
-        self._queue.on_data()
-
-    def _limit_source(self, session: Session, tasks: Sequence[int]) -> None:
-        """Limit what the session records besides its probes, as `limit_tasks`."""
-        try:
-            self._queue.source.limit_tasks(tasks)
-        except KernelError:
-            if tasks:
-                with contextlib.suppress(KernelError):
-                    self._queue.source.limit_tasks(())
-                session.limit_tasks((), self._planner.info.btf)
-            raise
+                    self._queue.read_all(session)
+                    self._queue.entries.append(GAP)
 
     def read_all(self, patience: float) -> None:
         """Bring what is in the kernel's buffers now into the queue; `patience`: as for `Pump.settle`."""
-        with self._queue.lock:
+        with self._queue.changes():
             if self._queue.session is not None:
-                self._read_all(self._queue.session, patience)
-        self._queue.on_data()
-
-    def _read_all(self, session: AnySession, patience: float = 0.0) -> None:
-        session.pump.settle(patience=patience)
-        self._queue.drain(session)
+                self._queue.read_all(self._queue.session, patience)
 
     def record_together(self) -> None:
         """Record all that is armed, from one time on; where that is so already do nothing. Raises TargetLost."""
@@ -160,26 +115,23 @@ class ArmedSet:
         limits = Limits(0, self.limits.storm) if at_any_rate else self.limits
         if rate_shown:
             limits = replace(limits, asks_about_several=False)
-        try:
-            with self._queue.lock:
-                session = self._queue.open()
-                # An event's name means one thing for as long as its events may be seen.
-                others = [plan for plan in self._known.plans if plan.probe != probe]
-                plans = [*others, *(armed.plan for armed in session.probes.armed)]
-                taken = _paths(plans)
-                kinds = self._planner.kinds(armed.plan for armed in session.probes.armed)
+        with self._queue.changes():
+            session = self._queue.open()
+            # An event's name means one thing for as long as its events may be seen.
+            others = [plan for plan in self._known.plans if plan.probe != probe]
+            plans = [*others, *(armed.plan for armed in session.probes.armed)]
+            taken = _paths(plans)
+            kinds = self._planner.kinds(armed.plan for armed in session.probes.armed)
 
-                def lowered() -> Plan:
-                    plan = self._planner.lower(probe, session.group, taken, self._gone(probe, session), kinds)
-                    return shape(self._planner.with_triggers(plan, triggers))
+            def lowered() -> Plan:
+                plan = self._planner.lower(probe, session.group, taken, self._gone(probe, session), kinds)
+                return shape(self._planner.with_triggers(plan, triggers))
 
-                # What is in the queue was made under the formats that hold until now.
-                self._queue.drain(session)
-                armed = self._armed(session, lowered, limits, mode, progress)
-                self._queue.entries.append(armed)
-                self._known.add(armed)
-        finally:
-            self._queue.on_data()  # also where it was refused: what was in the queue waits for a tick
+            # What is in the queue was made under the formats that hold until now.
+            self._queue.drain(session)
+            armed = self._armed(session, lowered, limits, mode, progress)
+            self._queue.entries.append(armed)
+            self._known.add(armed)
         if self._known.wants_symbols(armed) or self._known.with_stacks:
             self._planner.info.symbols.load()
         return armed
@@ -217,17 +169,13 @@ class ArmedSet:
 
     def disarm(self, armed: Armed) -> list[UndoFailure]:
         """Take one probe away; its events stay in the store, its hits are forgotten."""
-        with self._queue.lock:
+        with self._queue.changes():
             if self._queue.session is None:
                 return []
             failures = self._queue.session.probes.disarm(armed)
             self._queue.drain(self._queue.session)
-            if tells_of_descriptors(armed.plan):
-                self._queue.entries.append(_GAP)
-            elif any(event.frame for event in armed.plan.events):
-                # It may come back under the same name: a call of then must not be paired with one of now.
-                self._queue.entries.append(_PROBE_CHANGED)
-        self._queue.on_data()
+            # It may come back under the same name: a call of then must not be paired with one of now.
+            self._queue.entries += _marks(armed.plan)
         self._losses.forget_hits(armed.plan.events)
         return failures
 
@@ -236,22 +184,19 @@ class ArmedSet:
 
         Counting that begins later starts at 0, whatever was counted before an outage.
         """
-        with self._queue.lock:
+        with self._queue.changes():
             session = self._queue.session
             if session is None:
                 return []
             counted = session.probes.mode(armed) is Mode.COUNT
-            if tells_of_descriptors(armed.plan):
-                self._queue.drain(session)
-                self._queue.entries.append(_GAP)
-            elif mode is Mode.RECORD and any(event.frame for event in armed.plan.events):
+            marks = _marks(armed.plan)
+            if marks and (mode is Mode.RECORD or marks == [GAP]):
                 # An entry of before must not be paired with an exit of now. Where calls were followed meanwhile
                 # (counted, or by triggers), exits of calls will come whose entries were not recorded.
                 self._queue.drain(session)
                 followed = counted or session.probes.triggers(armed)
-                self._queue.entries.append(_GAP if followed else _PROBE_CHANGED)
+                self._queue.entries += [GAP] if followed else marks
             failures = session.probes.switch(armed, mode)
-        self._queue.on_data()
         if counted and mode is not Mode.COUNT:
             # Of kprobes the kernel counts hits in every mode.
             self._losses.forget_hits([event for event in armed.plan.events if event.line[:1] not in ("p", "r")])
@@ -260,11 +205,8 @@ class ArmedSet:
     @contextlib.contextmanager
     def pause(self, session: Session) -> Iterator[None]:
         """Record no events inside, with the mark of a gap that no call crosses. Raises FileRefused, TargetLost."""
-        try:
-            with self._queue.lock, self._pause(session):
-                yield
-        finally:
-            self._queue.on_data()
+        with self._queue.changes(), self._pause(session):
+            yield
 
     @contextlib.contextmanager
     def _pause(self, session: Session) -> Iterator[None]:
@@ -272,7 +214,7 @@ class ArmedSet:
         with session.pause.hold():
             self._queue.drain(session)
             if not was_paused:  # else who began the pause has marked it
-                self._queue.entries.append(_GAP)
+                self._queue.entries.append(GAP)
             yield
 
     def _around(self, session: AnySession, triggers: Iterable[str]) -> contextlib.AbstractContextManager[None]:
@@ -290,23 +232,19 @@ class ArmedSet:
         if not isinstance(probe, Probe | UserProbe) or getattr(probe, "kind", None) is ProbeKind.EVENT:
             raise TargetUnusable(f"the filter of {short_subject(probe)} can't be changed: arm it anew")
         wanted = replace(probe, filter=text)
-        with self._queue.lock:
+        with self._queue.changes():
             session = self._queue.open()
             lowered = self._planner.lower_like(armed.plan, wanted, session.group)
             events = [
                 replace(one, filter=other.filter, programs=other.programs, frame_shift=other.frame_shift)
                 for one, other in zip(armed.plan.events, lowered.events, strict=True)
             ]
-            self._read_all(session)  # what passed the filter of before comes before the mark
+            self._queue.read_all(session)  # what passed the filter of before comes before the mark
             changed = session.probes.change_filters(armed, replace(armed.plan, probe=wanted, events=tuple(events)))
-            if tells_of_descriptors(changed.plan):
-                self._queue.entries.append(_GAP)
-            elif any(event.frame for event in changed.plan.events):
-                # An entry that passed one filter must not be paired with an exit that passed the other.
-                self._queue.entries.append(_PROBE_CHANGED)
-            self._queue.entries.append(changed)  # a recording that is being written has to know its plan
+            # An entry that passed one filter must not be paired with an exit that passed the other. A recording that
+            # is being written has to know the plan.
+            self._queue.entries += [*_marks(changed.plan), changed]
             self._known.change(armed.plan, changed.plan)
-        self._queue.on_data()
         return changed
 
     def rearm(self, armed: Armed, plan: Plan) -> Armed:
@@ -337,25 +275,6 @@ class ArmedSet:
             raise TargetUnusable(f"{short_subject(armed.plan.probe)} is not armed any more")
         return armed_state(self._queue.session, armed)
 
-    def plan_of_boot(self, plan: Plan, group: str) -> Plan:
-        """Return a plan with the addresses that its variables have since the kernel has restarted, and the
-        instructions of its functions: another kernel may run.
-
-        Raises CannotLower, TargetLost.
-        """
-        if plan.sampled is not None:
-            return replace(plan, sampled=self._planner.lower(plan.probe, group).sampled)
-        if isinstance(plan.probe, Probe) and plan.probe.needs_code:
-            return with_lines_of(plan, self._planner.lower(plan.probe, group))
-        if not any(program.memory is not None for program in plan.programs):
-            return plan
-        memory = self._planner.lower(plan.probe, group).programs[0].memory
-        events = [
-            replace(event, programs=tuple(replace(one, memory=memory) for one in event.programs))
-            for event in plan.events
-        ]
-        return replace(plan, events=tuple(events))
-
     def arm_back(self, plan: Plan, was: ArmedState) -> Rearmed:
         """Arm a probe that was disarmed, with all that it was told. Raises what `arm` of a session raises."""
         if any(armed.plan.probe == plan.probe for armed in self.probes):
@@ -363,13 +282,12 @@ class ArmedSet:
         return self._arm_again(plan, was)
 
     def _arm_again(self, plan: Plan, was: ArmedState) -> Rearmed:
-        with self._queue.lock:
+        with self._queue.changes():
             session = self._queue.open()
             self._queue.drain(session)
             again = arm_again(session, plan, was)
             self._queue.entries.append(again.armed)
             self._known.add(again.armed)
-        self._queue.on_data()
         return again
 
     def add_trigger(self, armed: Armed, event: PlannedEvent, text: str) -> None:
@@ -381,7 +299,7 @@ class ArmedSet:
             text = self._planner.lowered_trigger(armed.plan, event, text)
         except CannotLower as error:
             raise ProbeRefused(Verdict(text, error.refusal)) from None
-        with self._queue.lock:
+        with self._queue.changes():
             session = self._queue.session
             if session is not None:
                 self._queue.drain(session)
@@ -391,7 +309,6 @@ class ArmedSet:
                 self._known.add_trigger(event, text)
         if event.path in self._known.with_stacks:
             self._planner.info.symbols.load()
-        self._queue.on_data()
 
     def follow(self, session: AnySession) -> None:
         """Take what another session has armed after a reconnect; the caller holds the queue's lock."""
@@ -403,3 +320,12 @@ class ArmedSet:
 
 def _paths(plans: Iterable[Plan]) -> set[str]:
     return {event.path for plan in plans for event in plan.events}
+
+
+def _marks(plan: Plan) -> list[Batch]:
+    """Return the mark behind what was read before a probe was taken away or changed, in a list; of a probe whose
+    events stand alone none.
+    """
+    if tells_of_descriptors(plan):
+        return [GAP]
+    return [PROBE_CHANGED] if any(event.frame for event in plan.events) else []

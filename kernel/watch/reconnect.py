@@ -17,6 +17,7 @@ from typing import NamedTuple, TypeVar
 
 from events.store.outage_mark import Outage
 from kernel.cleanup.abandoned_processes import UNDOING, take_away_predecessors
+from kernel.connection.plan_of_boot import plan_of_boot
 from kernel.errors import ConnectionGone, FileRefused, HostUnreachable, KernelError, PasswordNeeded, TargetLost
 from kernel.remote.silence import words
 from kernel.session.arm_steps import Mode
@@ -262,7 +263,7 @@ class ReconnectAttempt:
         """Return the change that a plan needs in another session."""
 
         def changed(plan: Plan) -> Plan:
-            return self.watch.armed.plan_of_boot(plan, group) if self._booted else plan
+            return plan_of_boot(self.watch.planner, plan, group) if self._booted else plan
 
         return changed
 

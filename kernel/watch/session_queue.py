@@ -6,8 +6,9 @@ read under the formats that they were made under.
 
 from __future__ import annotations
 
+import contextlib
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from events.batch import Batch
@@ -126,14 +127,29 @@ class SessionQueue:
         self.on_data()
         newest.id = read_newest_task(self.target)
 
+    @contextlib.contextmanager
+    def changes(self) -> Iterator[None]:
+        """Hold `lock` for a change; then there is something to tick for, also where the change was refused."""
+        try:
+            with self.lock:
+                yield
+        finally:
+            self.on_data()
+
+    def read_all(self, session: AnySession, patience: float = 0.0) -> None:
+        """Bring what is in the kernel's buffers into the queue; `patience`: as for `Pump.settle`.
+
+        The caller holds `lock`.
+        """
+        session.pump.settle(patience=patience)
+        self.drain(session)
+
     def settle(self) -> None:
         """Stop what records besides probes, and bring what is in the buffers into the queue."""
-        with self.lock:
+        with self.changes():
             if self.session is not None:
                 self.source.pause()
-                self.session.pump.settle()
-                self.drain(self.session)
-        self.on_data()
+                self.read_all(self.session)
 
     def resize(self, kb: int) -> None:
         """Make the ring buffer of each CPU so large. Raises FileRefused, TargetUnusable, TargetLost."""

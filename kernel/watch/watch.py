@@ -36,6 +36,7 @@ from kernel.watch.session_queue import SessionQueue
 from kernel.watch.source import ProbeSource, SessionSource
 from kernel.watch.storm_guard import StormWatcher
 from kernel.watch.tasks.cgroup_lookup import CgroupLookup
+from kernel.watch.tasks.task_limit import TaskLimit
 
 if TYPE_CHECKING:
     from events.clocks.clock_offset import ClockOffset
@@ -73,6 +74,8 @@ class Watch:
         """Losses of all sessions."""
         self.armed = ArmedSet(planner, self.queue, self.event_fields, self.losses, limits)
         """Armed probes, and all changes to them."""
+        self.task_limit = TaskLimit(planner, self.queue)
+        """Tasks whose events are recorded."""
         cgroups = CgroupLookup(target, bounds.tasks)
         self.recording = RecordingControl(self.info, cgroups, self.event_fields, bounds.unwritten)
         """The recording that is being written, if one is wanted."""

@@ -26,8 +26,8 @@ from kernel.connection.planner import Planner
 from kernel.watch.watch import Watch
 from tests.bench._measure import Figure, Part, Row, Spread, cpu_timer, interleaved
 from tests.bench._replay_app import CPUS, event, page, records_of
-from tests.graph_recordings import graph_recording
 from tests.interface.widget_host import Host
+from tests.trimmed_recordings import graph_recording
 from tui.views.graph.model import GraphModel
 from tui.views.graph.names import GraphNames
 from widgets.events.graph_pane import GraphPane

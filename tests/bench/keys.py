@@ -11,7 +11,7 @@ from kernel.connection.open_target import open_target, shipped_recording
 from kernel.connection.planner import Planner
 from tests.bench._measure import Figure, Part, Row, Spread, cpu_timer, together
 from tui.compose.completer import Completer
-from tui.compose.function_index import Functions
+from tui.compose.functions.function_index import Functions
 
 LINES = (
     "f vfs_read%return file->f_path.dentry->d_name.name:string count $retval if count > 4096",

@@ -16,7 +16,7 @@ from events.numbers.number_series import NumberSamples
 from events.store.store import Store
 from kernel.agent.number_readers import KCORE, KcoreFile
 from kernel.bpf.ring_stream import ConvertedStream
-from kernel.local.target import LocalStream
+from kernel.local.stream import LocalStream
 from kernel.target import RingMap, SampleForm
 from probes.plans.sampled_number import FileNumberPlace, SampledNumber, sample_layout
 from tests.bench._measure import ROUNDS, Figure, Part, Row, Spread

@@ -9,7 +9,7 @@ from btf.btf import Btf
 from btf.search import Search
 from tests.bench._measure import Figure, Part, Row, Timer, cpu_timer, together
 from tests.btf_writer import stored
-from tui.compose.function_index import MOST_FOUND
+from tui.compose.functions.function_index import MOST_FOUND
 
 NAMES = 60_000
 PLAIN = [

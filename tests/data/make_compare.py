@@ -10,7 +10,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.data.make_stacks import trim
+from tests.data.trimmed_recording import trim
 
 OUT = Path(__file__).parent
 PROBES = ("f vfs_read%both count $retval", "f do_sys_openat2%return $retval", "f hrtimer_nanosleep%both")

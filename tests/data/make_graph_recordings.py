@@ -17,9 +17,7 @@ import numpy as np
 from events.batch import Batch
 from events.decode import Decoder
 from events.graph.decode import read_graph_ends
-from events.names.kallsyms import Symbols
-from events.recording.chunks import Codec
-from events.recording.reader import Recording, RecordingWriter
+from events.recording.reader import Recording
 from events.store.store import Store
 from kernel.connection.kernel_info import KernelInfo
 from kernel.connection.planner import Planner
@@ -27,6 +25,7 @@ from kernel.graph.watch import failure_watch, graph_watch
 from kernel.lab.guest import boot
 from kernel.lab.target import connect
 from probes.plans.graph_plan import GraphPlan
+from tests.data.trimmed_recording import write_trimmed
 from tests.real import failures_inside
 
 FOLDER = Path(__file__).parent
@@ -104,35 +103,7 @@ def trim(path: Path, out: Path, *, whole: bool = False) -> None:
         ):
             break
     functions = set(np.unique(read_graph_ends(store, store.first_seq, store.next_seq).function).tolist())
-    with out.open("wb") as file:
-        writer = RecordingWriter(file)
-        writer.meta({"byteorder": "little"})
-        writer.blob("header_page", "", found.header.source.encode())
-        writer.blob("symbols", "", _symbols(found.blob("symbols") or b"", functions), Codec.XZ)
-        for one in kept:
-            if isinstance(one, Batch):
-                writer.pages(one, Codec.XZ)
-            elif isinstance(one, dict):
-                for fmt in one.values():
-                    writer.blob("format", fmt.path, fmt.source.encode())
-        names = "".join(f"{pid} {comm}\n" for pid, comm in sorted(found.cmdlines.items()))
-        writer.blob("cmdlines", "", names.encode())
-        writer.close()
-
-
-def _symbols(kallsyms: bytes, functions: set[int]) -> bytes:
-    """Lines of the functions, of what stands behind each, and of the bounds of the code."""
-    symbols = Symbols(kallsyms)
-    starts = {address - place.offset for address in functions if (place := symbols.find(address))}
-    lines = sorted(kallsyms.decode().splitlines(), key=lambda line: int(line.split()[0], 16))
-    kept, behind = [], False
-    for line in lines:
-        address, _, name = line.split()[:3]
-        wanted = int(address, 16) in starts
-        if wanted or behind or name in _BOUNDS:
-            kept.append(line)
-        behind = wanted
-    return ("\n".join(kept) + "\n").encode()
+    write_trimmed(out, found, kept, functions, meta=("byteorder",), others=_BOUNDS)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.data.make_stacks import trim
+from tests.data.trimmed_recording import trim
 
 OUT = Path(__file__).parent / "references-7.2.pwr"
 PROGRAM = Path(__file__).parent.parent / "real" / "references_inside.py"

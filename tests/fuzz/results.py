@@ -40,8 +40,8 @@ from tests.fuzz import material
 from tests.fuzz.commands import feed_files, feed_lines
 from tests.fuzz.kinds import Kind
 from tests.fuzz.mutation import damaged, damaged_text, damaged_value
-from tests.graph_recordings import DATA
 from tests.probes_data import kernel
+from tests.trimmed_recordings import DATA
 
 _TABLES: tuple[tuple[str, ...], ...] = (
     ("FILE", "--by", "comm,pid,errno", "--sum", "ret", "--log2", "count", "--max", "latency"),

@@ -10,11 +10,11 @@ import pytest
 
 from kernel.connection.kernel_info import KernelInfo
 from kernel.connection.open_target import shipped_recording
-from tests.interface.test_app import application
+from tests.interface.test_app import application, records_of
 from tests.interface.widget_host import screen_text, until
 from tests.pattern_recording import pattern_recording
 from tests.pure.tui.test_cli_aggregate import each_call_once
-from tui.live.detail import DetailScreen
+from tui.live.details.detail_screen import DetailScreen
 from tui.live.event_export import EventExportScreen
 from tui.live.export_dialog import tables_of
 from tui.present.ways_out import RUNNING_KERNEL
@@ -50,14 +50,9 @@ def _down_to(view, name: str) -> list[str]:
     return ["home", *["down"] * names.index(name)]
 
 
-def _records(app):
-    store = app.current_watch.store
-    return [store.record(seq) for seq in range(store.first_seq, store.next_seq)]
-
-
 def _once(app):
     """The events without the exits of calls whose entries are among them, too."""
-    return each_call_once(_records(app))
+    return each_call_once(records_of(app))
 
 
 def _row(app, *cells: str) -> str:
@@ -87,7 +82,7 @@ async def test_statistics_of_a_value_by_two_keys_are_those_of_the_events():
         await _choose(app, pilot, *_down_to(view, "event"), "space", *_down_to(view, "count"), "s", "a", "i", "x")
         await until(lambda: "sum(count), avg(count), min(count), max(count) by comm, event" in text(app), pilot)
         values: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
-        for record in _records(app):
+        for record in records_of(app):
             if isinstance(count := record.values.get("count"), int):
                 values[record.comm, record.event.rpartition("/")[2]].append(count)
         assert len(values) > 1
@@ -96,7 +91,7 @@ async def test_statistics_of_a_value_by_two_keys_are_those_of_the_events():
             figures = (len(numbers), sum(numbers), sum(numbers) / len(numbers), min(numbers), max(numbers))
             texts = [f"{n:,.1f}" if isinstance(n, float) else f"{n:,}" for n in figures]
             assert _row(app, *key).split()[2:7] == texts
-        lacking = sum("count" not in record.values for record in _records(app))
+        lacking = sum("count" not in record.values for record in records_of(app))
         assert f"{lacking:,} without comm or event or count" in text(app), "what is not in the table is told"
 
 
@@ -246,7 +241,7 @@ async def test_the_table_is_exported_with_all_its_rows(tmp_path):
         app.screen.post_message(app.screen.Requested("jsonl of aggregate", str(file), False))
         await until(lambda: not isinstance(app.screen, EventExportScreen) and file.exists(), pilot)
         rows = [json.loads(line) for line in file.read_text().splitlines()]
-        records = [record for record in _records(app) if "ret" in record.values]
+        records = [record for record in records_of(app) if "ret" in record.values]
         true = Counter(record.values["ret"] for record in records)
         assert sum(row["count"] for row in rows) == true.total() > 0
         numbers: Counter[int] = Counter()

@@ -27,8 +27,8 @@ from widgets.dialogs.help import HelpScreen
 from widgets.dialogs.target_chooser import TargetChooser, TargetRow
 from widgets.events.event_detail import EventDetail
 from widgets.events.status_bar import LiveLine
-from widgets.fields.function_list import FunctionList
 from widgets.fields.probe_editor import ProbeEditor
+from widgets.functions.function_list import FunctionList
 from widgets.lists.tail_table import TailTable
 from widgets.spec.spec_pane import SpecPane
 
@@ -71,6 +71,12 @@ def kernel_only(tmp_path_factory) -> Path:
 
 def says(app: Probewright, text: str) -> bool:
     return any(text in line for line in screen_text(app))
+
+
+def records_of(app: Probewright):
+    """All events of the watch."""
+    store = app.current_watch.store
+    return [store.record(seq) for seq in range(store.first_seq, store.next_seq)]
 
 
 async def open_compose(app: Probewright, pilot) -> None:

@@ -17,8 +17,8 @@ from tui.views.calls.view import CallsPane
 from widgets.dialogs.choose import ChoiceDialog
 from widgets.dialogs.pick_list import PickList
 from widgets.fields.field_list import FieldList
-from widgets.fields.function_list import FunctionList
 from widgets.footer import KeyFooter
+from widgets.functions.function_list import FunctionList
 from widgets.search_line import PickLine, SearchLine
 from widgets.spec.spec_editor import SpecEditor
 from widgets.spec.spec_pane import SpecPane

@@ -11,7 +11,7 @@ from tests.interface.test_typed_spec import editing, typed
 from tests.interface.widget_host import until
 from tests.small_kernel import SECOND_TWIN, SYMBOLS, TEXT, save
 from widgets.fields.attach_pane import AttachPane
-from widgets.fields.function_list import FunctionList
+from widgets.functions.function_list import FunctionList
 from widgets.lists.line_list import LineList
 from widgets.spec.completion_list import CompletionList
 

@@ -18,7 +18,7 @@ from tests.fuzz.commands import damaged_words
 from tests.interface.test_app import SIZE, application, open_compose, pick, says
 from tests.interface.widget_host import paste, screen_text, until
 from tui.app.app import Probewright
-from widgets.fields.function_list import FunctionList
+from widgets.functions.function_list import FunctionList
 from widgets.spec.spec_pane import SpecPane
 
 TEXTS = (

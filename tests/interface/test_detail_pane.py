@@ -10,7 +10,7 @@ import pytest
 from kernel.connection.open_target import shipped_recording
 from tests.interface.test_app import application
 from tests.interface.widget_host import screen_text, until
-from tui.live.detail import DetailScreen
+from tui.live.details.detail_screen import DetailScreen
 from tui.live.details.place import PanePlace
 from tui.views.events.detail import call_of_event
 from tui.views.events.pane import EventsPane

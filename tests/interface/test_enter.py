@@ -16,7 +16,7 @@ from tests.interface.widget_host import until
 from tui.app.arming_control import ArmingControl
 from widgets.dialogs.preset_chooser import ListedPreset, PresetChooser
 from widgets.fields.field_list import FieldList
-from widgets.fields.function_list import FunctionList
+from widgets.functions.function_list import FunctionList
 from widgets.spec.completion_list import CompletionList
 from widgets.spec.spec_pane import SpecPane
 

@@ -15,11 +15,11 @@ from events.export.catalogue import FORMATS
 from events.export.job import Job
 from tests.interface.test_app import application, recording  # noqa: F401 - a fixture
 from tests.interface.widget_host import screen_text, until
+from tests.pure.full_disk import FullExportFile
 from tui.__main__ import main
 from tui.app.app import Probewright
 from tui.live import export_dialog
 from tui.live.event_export import EventExportScreen
-from tui.output.export_file import ExportFile
 from widgets.dialogs.progress import ProgressBar
 from widgets.search_line import SearchLine
 
@@ -180,13 +180,7 @@ async def test_what_stands_in_the_way_is_said(recording, tmp_path, monkeypatch):
 
 
 async def test_a_full_disk_is_said(recording, tmp_path, monkeypatch):  # noqa: F811
-    class Full(ExportFile):
-        def __init__(self, path: Path, *, overwrite: bool = False) -> None:
-            super().__init__(path, overwrite=overwrite)
-            self.out.close()
-            self.out = open("/dev/full", "wb", buffering=0)  # noqa: SIM115
-
-    monkeypatch.setattr(export_dialog, "ExportFile", Full)
+    monkeypatch.setattr(export_dialog, "ExportFile", FullExportFile)
     app = application(recording)
     async with app.run_test(size=SIZE) as pilot:
         dialog = await opened(app, pilot)

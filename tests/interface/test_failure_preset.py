@@ -6,11 +6,11 @@ import json
 
 import pytest
 
-from tests.graph_recordings import graph_recording
 from tests.interface.test_app import application, kernel_only, open_compose, recording
 from tests.interface.test_failures_view import read
 from tests.interface.test_presets import folders, open_presets, text
 from tests.interface.widget_host import until
+from tests.trimmed_recordings import graph_recording
 from tui.app.trace_control import TraceControl
 from tui.live.event_export import EventExportScreen
 from tui.views.failures.view import FailuresView

@@ -9,11 +9,11 @@ import pytest
 
 from events.graph import live_tree
 from events.graph.record_ends import NO_RETURNS
-from tests.graph_recordings import graph_recording
 from tests.interface.test_app import application
 from tests.interface.widget_host import screen_text, until
+from tests.trimmed_recordings import graph_recording
 from tui.__main__ import main
-from tui.live.chain_screen import ChainScreen
+from tui.live.details.chain_screen import ChainScreen
 from tui.live.event_export import EventExportScreen
 from tui.views.failures.view import FailuresView
 

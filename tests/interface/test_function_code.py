@@ -13,7 +13,7 @@ from tests.pure.btf.test_inlined import folder as lines_folder
 from tests.pure.kernel.test_function_body import folder as folder_with_tables
 from tests.pure.kernel.test_return_instructions import CODE, planner_of
 from tests.small_kernel import save, save_with_lines
-from tui.compose.code_screen import CodeScreen
+from tui.compose.functions.code_screen import CodeScreen
 from widgets.dialogs.pick_list import PickList
 from widgets.lists.line_list import LineList
 

@@ -17,9 +17,9 @@ from events.graph.tree import CallRowFlag
 from events.search.search import SearchStep
 from kernel.connection.open_target import shipped_recording
 from kernel.symbols.kernel_symbols import KernelSymbols
-from tests.graph_recordings import graph_recording
 from tests.interface.test_app import application
 from tests.interface.widget_host import screen_text, until
+from tests.trimmed_recordings import graph_recording
 from tui.present.ways_out import RUNNING_KERNEL
 from tui.views.graph.model import GraphModel
 from tui.views.graph.view import GraphView

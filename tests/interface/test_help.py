@@ -18,7 +18,7 @@ from tui.dialogs.preset_screen import PresetScreen
 from tui.dialogs.target_screen import TargetScreen
 from tui.docs.keys import classes
 from tui.help import PANES, SCREENS, can_be_done, chain, explained_bindings, help_of, note_on
-from tui.live.detail import DetailScreen
+from tui.live.details.detail_screen import DetailScreen
 from tui.live.event_export import EventExportScreen
 from tui.live.losses import LossScreen
 from tui.views.events.pane import EventsPane

@@ -29,7 +29,7 @@ from tui.hosts.control import opening_of_fleet
 from tui.hosts.screen import HostsScreen
 from tui.hosts.table_export import HostsExportScreen
 from tui.hosts.triggers import HostsTriggerScreen
-from tui.live.detail import DetailScreen
+from tui.live.details.detail_screen import DetailScreen
 from widgets.dialogs.confirm import ConfirmDialog
 from widgets.dialogs.help import HelpScreen
 from widgets.events.host_table import HostLine, HostTable, detail_lines
@@ -284,7 +284,7 @@ async def test_the_trigger_of_a_pasted_program_is_offered_to_all_hosts(monkeypat
         fleet, wanted = app.hosts.fleet, "hist:keys=common_pid"
         meant = {"vfs_read": ("hist:keys=nosuch", wanted)}
         monkeypatch.setattr(
-            app.places.compose.specification, "translated_triggers", lambda probe: meant.get(probe.subject, ())
+            app.places.compose.specification.triggers, "translated", lambda probe: meant.get(probe.subject, ())
         )
         fleet.arm(ArmRequest(("f vfs_read",)))
         await until(lambda: "2 of 2 armed" in text(app), pilot)

@@ -12,8 +12,8 @@ from tests.interface.test_app import SIZE, application, kernel_only, recording  
 from tests.interface.widget_host import screen_text, until
 from tests.pure.probes.test_places import kernel  # noqa: F401
 from widgets.dialogs.pasted_probes import PastedProbes
-from widgets.fields.function_list import FunctionList
-from widgets.fields.function_rows import FunctionRows
+from widgets.functions.function_list import FunctionList
+from widgets.functions.function_rows import FunctionRows
 from widgets.lists.line_list import LineList
 from widgets.spec.spec_pane import SpecPane
 
@@ -176,7 +176,9 @@ async def test_all_events_of_a_kind_that_match_are_marked(kernel: str) -> None: 
             await pilot.press("ctrl+n")
         await pilot.press("ctrl+g")
         marked = functions._marks.names
-        assert marked == {name for name in functions._names if kind_of_place(name) is PlaceKind.EVENT and "s" in name}
+        assert marked == {
+            name for name in functions._search.names if kind_of_place(name) is PlaceKind.EVENT and "s" in name
+        }
         assert "Enter arms them together" in "\n".join(screen_text(app))
         await pilot.press("ctrl+o")
         assert _rows(functions).next == len(marked)

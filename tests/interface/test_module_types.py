@@ -13,9 +13,9 @@ from tests.btf_writer import stored
 from tests.interface.test_app import SIZE, application, open_compose, write_kernel
 from tests.interface.widget_host import until
 from widgets.fields.field_hint import FieldHint
-from widgets.fields.function_list import FunctionList
 from widgets.fields.probe_editor import ProbeEditor
 from widgets.fields.prototype import Prototype
+from widgets.functions.function_list import FunctionList
 from widgets.spec.spec_pane import SpecPane
 
 

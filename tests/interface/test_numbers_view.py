@@ -10,9 +10,9 @@ import pytest
 
 from tests.interface.test_app import application
 from tests.interface.widget_host import screen_text, until
-from tests.stack_recordings import stack_recording
+from tests.trimmed_recordings import stack_recording
 from tui.__main__ import main
-from tui.live.chain_screen import ChainScreen
+from tui.live.details.chain_screen import ChainScreen
 from tui.present.ways_out import RUNNING_KERNEL
 from tui.views.numbers.view import NumbersView
 

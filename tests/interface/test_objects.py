@@ -17,8 +17,8 @@ from tests.interface.test_histograms_view import living, said  # noqa: F401
 from tests.interface.widget_host import screen_text, until
 from tests.object_builder import built
 from widgets.dialogs.pick_list import PickList
-from widgets.fields.function_list import FunctionList
-from widgets.fields.object_rows import ObjectRows
+from widgets.functions.function_list import FunctionList
+from widgets.functions.object_rows import ObjectRows
 from widgets.lists.line_list import LineList
 from widgets.spec.spec_pane import SpecPane
 

@@ -11,9 +11,9 @@ from probes.attaching.places import place_row
 from tests.interface.test_widgets_function_list import CSS, HERE, NAMES, search
 from tests.interface.widget_host import Host, until
 from tests.pure.kernel.test_program_files import Files
-from widgets.fields.function_list import FunctionList
-from widgets.fields.function_marks import NoPlaces, ProgramRows
-from widgets.fields.function_rows import Attachable
+from widgets.functions.function_list import FunctionList
+from widgets.functions.function_marks import NoPlaces, ProgramRows
+from widgets.functions.function_rows import Attachable
 
 
 class Programs(NoPlaces):

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import tui.views.references.view
-from tests.graph_recordings import DATA, graph_recording
 from tests.interface.test_app import application
 from tests.interface.test_failures_view import open_failures
 from tests.interface.widget_host import screen_text, until
 from tests.reference_recording import reference_recording
-from tests.stack_recordings import stack_recording
-from tui.live.chain_screen import ChainScreen
+from tests.trimmed_recordings import DATA, graph_recording, stack_recording
+from tui.live.details.chain_screen import ChainScreen
 
 
 async def open_references(app, pilot) -> None:

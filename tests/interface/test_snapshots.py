@@ -16,9 +16,9 @@ from kernel.connection.open_target import shipped_recording
 from tests.interface.test_app import application
 from tests.interface.test_stacks_view import settled, shown
 from tests.interface.widget_host import paste, until
-from tests.stack_recordings import stack_recording
-from widgets.fields.function_list import FunctionList
+from tests.trimmed_recordings import stack_recording
 from widgets.fields.probe_editor import ProbeEditor
+from widgets.functions.function_list import FunctionList
 
 Compare = Callable[..., bool]
 Walk = Callable[[Pilot[Any]], Awaitable[None]]

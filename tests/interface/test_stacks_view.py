@@ -13,9 +13,9 @@ from events.record import Record
 from events.stacks.call_tree import ROOT
 from events.stacks.stack import kernel_frames
 from kernel.connection.open_target import shipped_recording
-from tests.interface.test_app import application
+from tests.interface.test_app import application, records_of
 from tests.interface.widget_host import screen_text, until
-from tests.stack_recordings import stack_recording
+from tests.trimmed_recordings import stack_recording
 from tui.__main__ import main
 from tui.live.event_export import EventExportScreen
 from tui.live.export_dialog import tables_of
@@ -51,11 +51,6 @@ async def settled(view, pilot) -> None:
     await until(lambda: not view._next_picture.is_due, pilot)
 
 
-def records(app) -> list[Record]:
-    store = app.current_watch.store
-    return [store.record(seq) for seq in range(store.first_seq, store.next_seq)]
-
-
 def stack_of(app, record: Record) -> tuple[str, ...]:
     """The functions of an event's stack, the outermost first."""
     frames = kernel_frames(record, lambda _: app.planner.info.symbols.loaded)
@@ -88,8 +83,8 @@ async def test_frames_are_as_wide_as_the_stacks_are_many(recording, size):
     app = application(recording)
     async with app.run_test(size=size) as pilot:
         view = await shown(app, pilot)
-        true = prefixes((stack_of(app, record), 1) for record in records(app))
-        assert totals(view) == dict(true) and true[()] == len(records(app)) > 1000
+        true = prefixes((stack_of(app, record), 1) for record in records_of(app))
+        assert totals(view) == dict(true) and true[()] == len(records_of(app)) > 1000
         graph = view.pane.graph
         columns = graph.scrollable_content_region.width
         assert size[0] - 2 <= columns <= size[0] and graph.lines is not None
@@ -153,9 +148,9 @@ async def test_the_share_of_a_search_is_of_the_stacks_that_have_the_text(recordi
     async with app.run_test(size=(120, 40)) as pilot:
         view = await shown(app, pilot)
         await pilot.press("/", *"MMPUT")
-        found = sum("mmput" in " ".join(stack_of(app, record)) for record in records(app))
-        share = f"{100 * found / len(records(app)):.1f}%"
-        assert 0 < found < len(records(app)) and f"{share}, {found:,} events" in text(app)
+        found = sum("mmput" in " ".join(stack_of(app, record)) for record in records_of(app))
+        share = f"{100 * found / len(records_of(app)):.1f}%"
+        assert 0 < found < len(records_of(app)) and f"{share}, {found:,} events" in text(app)
         await pilot.press("enter")
         assert "mmput" in frame(app)
         first = view.pane.graph.cursor
@@ -173,7 +168,7 @@ async def test_bottom_up_by_module_and_by_task(recording):
     app = application(recording)
     async with app.run_test(size=(120, 40)) as pilot:
         view = await shown(app, pilot)
-        stacks = [stack_of(app, record) for record in records(app)]
+        stacks = [stack_of(app, record) for record in records_of(app)]
         await pilot.press("i")
         assert totals(view) == dict(prefixes((stack[::-1], 1) for stack in stacks))
         assert "count by stack, bottom-up" in text(app)
@@ -184,7 +179,7 @@ async def test_bottom_up_by_module_and_by_task(recording):
         assert not any(a == b for path in totals(view) for a, b in pairwise(path))
         await pilot.press("m", "t")
         await settled(view, pilot)
-        comms = [record.comm for record in records(app)]
+        comms = [record.comm for record in records_of(app)]
         assert totals(view) == dict(prefixes(((comm, *stack), 1) for comm, stack in zip(comms, stacks, strict=True)))
 
 
@@ -205,16 +200,16 @@ async def test_the_sum_of_a_value_is_the_weight(recording):
             await settled(view, pilot)
 
         await weigh("count")
-        counts = [(stack_of(app, one), one.values["count"]) for one in records(app) if "count" in one.values]
+        counts = [(stack_of(app, one), one.values["count"]) for one in records_of(app) if "count" in one.values]
         assert totals(view) == {path: weight for path, weight in prefixes(counts).items() if weight}
         assert "sum(count) by stack" in text(app)
-        assert f"{len(records(app)) - len(counts):,} without a stack or count" in text(app)
+        assert f"{len(records_of(app)) - len(counts):,} without a stack or count" in text(app)
         await weigh("latency")
-        begins = [one for one in records(app) if one.event.endswith("vfs_read__entry")]
+        begins = [one for one in records_of(app) if one.event.endswith("vfs_read__entry")]
         assert f"{len(begins)} calls in 1 stack" in text(app) and "sum(latency) by stack" in text(app)
         assert "ms" in frame(app) or "us" in frame(app)
         await weigh("")
-        assert totals(view)[()] == len(records(app))
+        assert totals(view)[()] == len(records_of(app))
 
 
 async def test_only_events_that_pass_the_filter_are_in_the_graph(recording):
@@ -225,9 +220,9 @@ async def test_only_events_that_pass_the_filter_are_in_the_graph(recording):
         await until(lambda: view.filter.text != "", pilot)
         await settled(view, pilot)
         await until(lambda: view._weighed.totals[ROOT] < 1000, pilot)
-        own = [record for record in records(app) if "write" in record.event]
+        own = [record for record in records_of(app) if "write" in record.event]
         assert totals(view) == dict(prefixes((stack_of(app, record), 1) for record in own))
-        assert f"{len(own)} of {len(records(app)):,}" in text(app)
+        assert f"{len(own)} of {len(records_of(app)):,}" in text(app)
 
 
 async def test_two_halves_are_compared(recording):
@@ -237,7 +232,7 @@ async def test_two_halves_are_compared(recording):
         await pilot.press("z")
         await until(lambda: view._frames.comparison is not None, pilot)
         await settled(view, pilot)
-        every = records(app)
+        every = records_of(app)
         halves = every[: len(every) // 2], every[len(every) // 2 :]
         old, new = (prefixes((stack_of(app, record), 1) for record in half) for half in halves)
         tree, compared = view._weighed.tree, view._frames.comparison

@@ -8,7 +8,7 @@ from functools import partial
 import pytest
 
 from kernel.connection.open_target import shipped_recording
-from tests.interface.test_app import application
+from tests.interface.test_app import application, records_of
 from tests.interface.widget_host import screen_text, until
 from widgets.events.summary_panel import SummaryPanel
 
@@ -25,17 +25,12 @@ def _gone(app, text: str) -> bool:
     return text not in "\n".join(screen_text(app))
 
 
-def _records(app):
-    store = app.current_watch.store
-    return [store.record(seq) for seq in range(store.first_seq, store.next_seq)]
-
-
 @pytest.mark.parametrize("size", [(120, 40), (80, 24)])
 async def test_what_is_on_the_screen_is_what_a_count_gives(size):
     app = application(shipped_recording())
     async with app.run_test(size=size) as pilot:
         await _summary(app, pilot)
-        records = _records(app)
+        records = records_of(app)
         text = "\n".join(screen_text(app))
         events = Counter(record.event.rpartition("/")[2] for record in records)
         for event, hits in events.items():
@@ -120,7 +115,7 @@ async def test_enter_on_a_value_shows_the_events_that_have_it():
         await until(lambda: app.places.live.views.current.name == "events", pilot)
         shown = f"event == vfs_read__exit && f_pos == {value}"
         await until(lambda: shown in "\n".join(screen_text(app)), pilot)
-        hits = sum(record.values.get("f_pos") == value for record in _records(app))
+        hits = sum(record.values.get("f_pos") == value for record in records_of(app))
         assert 0 < hits < 790
         await until(lambda: f"{hits} of 790" in "\n".join(screen_text(app)), pilot)
 

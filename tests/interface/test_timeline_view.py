@@ -13,10 +13,10 @@ from events.store.outage_mark import task_text
 from events.timeline.lane_index import LaneKind
 from kernel.connection.open_target import shipped_recording
 from tests.export_recordings import recording
-from tests.graph_recordings import graph_recording
-from tests.interface.test_app import application
+from tests.interface.test_app import application, records_of
 from tests.interface.widget_host import screen_text, until
 from tests.pattern_recording import FUNCTIONS, pattern_recording
+from tests.trimmed_recordings import graph_recording
 from tui.views.timeline.view import TimelineView
 
 SIZES = [(80, 24), (120, 40), (200, 60)]
@@ -45,11 +45,6 @@ async def press(view, pilot, *keys: str) -> None:
     await settled(view, pilot)
 
 
-def records(app):
-    store = app.current_watch.store
-    return [store.record(seq) for seq in range(store.first_seq, store.next_seq)]
-
-
 def about(view) -> list[str]:
     return [str(label.content) for label in view.pane._labels]
 
@@ -59,7 +54,7 @@ async def test_each_lane_has_its_events_in_their_cells(size):
     app = application(shipped_recording())
     async with app.run_test(size=size) as pilot:
         view = await shown(app, pilot)
-        every = records(app)
+        every = records_of(app)
         names: dict[object, Any] = {
             "event": lambda record: event_name(record.event),
             "CPU": lambda record: f"CPU {record.cpu}",
@@ -122,7 +117,7 @@ async def test_the_cell_tells_its_events_and_zooming_keeps_the_cursor_on_them():
         for _ in range(40):
             await pilot.press("-")
         await settled(view, pilot)
-        assert view.shot.every.total == len(records(app))
+        assert view.shot.every.total == len(records_of(app))
         assert view.record_under_cursor(app.current_watch.store).seq <= record.seq
 
 
@@ -130,7 +125,7 @@ async def test_a_selected_interval_filters_all_views_and_is_taken_back():
     app = application(shipped_recording())
     async with app.run_test(size=(120, 40)) as pilot:
         view = await shown(app, pilot)
-        every = records(app)
+        every = records_of(app)
         await press(view, pilot, "home", *["right"] * 20, *["shift+right"] * 10)
         selection = view.navigation.selection
         assert selection is not None
@@ -162,7 +157,7 @@ async def test_without_a_selection_the_lane_or_what_is_shown_is_chosen_never_not
     app = application(shipped_recording())
     async with app.run_test(size=(120, 40)) as pilot:
         view = await shown(app, pilot)
-        every = records(app)
+        every = records_of(app)
         live = app.places.live
         await press(view, pilot, "full_stop")
         assert live.filter.text == "", "all is shown, and no lane chosen"
@@ -263,7 +258,7 @@ async def test_enter_finds_the_event_among_those_that_pass_and_in_sorted_rows():
         app.places.live.tick()
         await pilot.press("up", "right", "S")  # rows by a column
         view = await shown(app, pilot)
-        passing = [record for record in records(app) if record.comm == "cat"]
+        passing = [record for record in records_of(app) if record.comm == "cat"]
         assert view.shot.every.total == len(passing)
         await press(view, pilot, "0", "home", "n")
         record = view.record_under_cursor(app.current_watch.store)
@@ -337,7 +332,7 @@ async def test_functions_of_one_probe_have_a_lane_each(tmp_path):
             lambda: {lane.name for lane in view.shot.lanes if lane.kind == "function"} == set(FUNCTIONS), pilot
         )
         assert view.model.index.functions
-        totals = Counter(event_name(record.event).rpartition("__")[0] for record in records(app))
+        totals = Counter(event_name(record.event).rpartition("__")[0] for record in records_of(app))
         assert {lane.name: lane.total for lane in view.shot.lanes if lane.kind == "function"} == totals
 
 

@@ -8,7 +8,7 @@ from tests.interface.test_typed_spec import editing
 from tests.interface.test_typing import paste
 from tests.interface.widget_host import until
 from widgets.dialogs.pasted_probes import PastedProbes
-from widgets.fields.function_list import FunctionList
+from widgets.functions.function_list import FunctionList
 from widgets.spec.spec_editor import SpecEditor
 from widgets.spec.spec_pane import SpecPane
 

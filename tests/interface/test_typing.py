@@ -15,7 +15,7 @@ from tests.interface.widget_host import paste, screen_text, until
 from tui.live.event_export import EventExportScreen
 from widgets.dialogs.pasted_probes import PastedProbes
 from widgets.dialogs.progress import ProgressDialog
-from widgets.fields.function_list import FunctionList
+from widgets.functions.function_list import FunctionList
 from widgets.search_line import PickLine, SearchLine
 from widgets.spec.spec_editor import SpecEditor
 

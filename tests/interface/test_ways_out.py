@@ -39,7 +39,7 @@ from tui.dialogs.target_screen import TargetScreen
 from tui.hosts.host_row import host_line
 from tui.hosts.screen import HostsScreen
 from tui.hosts.triggers import HostsTriggerScreen
-from tui.live.detail import DetailScreen
+from tui.live.details.detail_screen import DetailScreen
 from tui.live.losses import LossScreen
 from tui.live.triggers import TriggerScreen
 from tui.present import ways_out
@@ -49,7 +49,7 @@ from tui.views.graph.view import GraphView
 from widgets.dialogs.choose import ChoiceDialog
 from widgets.dialogs.confirm import ConfirmDialog
 from widgets.dialogs.error_dialog import ErrorDialog
-from widgets.fields.function_list import FunctionList
+from widgets.functions.function_list import FunctionList
 from widgets.search_line import PickLine, SearchLine
 from widgets.way_out import Way
 
@@ -134,7 +134,7 @@ async def show_lines(app: Any, pilot: Any, way: Way) -> None:
 async def search_functions(app: Any, pilot: Any, way: Way) -> None:
     await pilot.press("f2", *"zzqq")
     functions = app.places.compose.query_one(FunctionList)
-    await until(lambda: functions.query_text == "zzqq" and not app.places.compose._functions.on_screen, pilot)
+    await until(lambda: functions.query_text == "zzqq" and not functions.on_screen, pilot)
     app.places.compose.action_graph()
     await until(lambda: says(app, str(way)), pilot)
     await pilot.press("f6")
@@ -371,8 +371,8 @@ async def with_stacks_elsewhere(app: Any, pilot: Any, way: Way) -> None:
     assert plan.programs and str(way) in view.empty_reason(of_programs)
     await take(pilot, way)
     specification = app.places.compose.specification
-    await until(lambda: specification.with_stacks and says(app, "with stacktrace"), pilot)
-    assert specification.triggers_of(one.plan.probe) == ("stacktrace",)
+    await until(lambda: specification.triggers.with_stacks and says(app, "with stacktrace"), pilot)
+    assert specification.triggers.of(one.plan.probe) == ("stacktrace",)
     assert all(program.has_stack for program in app.planner.with_triggers(plan, ("stacktrace",)).programs)
     app.planner.via = Via.TRACEFS
     app.arming.arm_all([parse_armable("f vfs_write")])
@@ -380,7 +380,7 @@ async def with_stacks_elsewhere(app: Any, pilot: Any, way: Way) -> None:
     assert watch.armed.probes[1].plan.events[0].triggers == ("stacktrace",)
     app.action_compose()
     await pilot.press("ctrl+s")
-    await until(lambda: not specification.with_stacks, pilot)
+    await until(lambda: not specification.triggers.with_stacks, pilot)
 
 
 async def filter_shown(app: Any, pilot: Any, way: Way) -> None:

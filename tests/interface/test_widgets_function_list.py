@@ -7,7 +7,7 @@ from typing import NamedTuple
 import pytest
 
 from tests.interface.widget_host import Host, count_paints, until
-from widgets.fields.function_list import FunctionList
+from widgets.functions.function_list import FunctionList
 from widgets.lists.line_list import LineList
 
 CSS = "FunctionList { width: 37; border: round $primary; }"

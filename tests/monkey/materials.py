@@ -31,11 +31,11 @@ from probes.command import parse_armable
 from probes.refusal import CannotLower
 from tests.fuzz.lying_agent import LyingAgent
 from tests.fuzz.lying_shell import LyingShell
-from tests.graph_recordings import graph_recording
 from tests.interface.test_reconnect import Opened
 from tests.pure.fake_hosts import FakeHost, Lan
 from tests.pure.kernel.test_ssh_reconnect import Side
 from tests.pure.kernel.test_watch import Anything, probe
+from tests.trimmed_recordings import graph_recording
 from tui.app.app import Probewright
 from tui.hosts.control import opening_of_fleet
 from tui.opening import Opening

@@ -24,3 +24,10 @@ def command(capfdbinary: pytest.CaptureFixture[bytes]) -> Callable[..., Done]:
         return Done(status, told.out, told.err)
 
     return run
+
+
+def called(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
+    """Return the status of a command, and what it wrote."""
+    status = main(list(words))
+    told = capsys.readouterr()
+    return status, told.out, told.err

@@ -1,5 +1,6 @@
 """Fixtures of every pure test."""
 
+from tests.replays import planner, records
 from tests.shared_work import (
     calls_never_followed_before,
     collections_without_modules,
@@ -11,7 +12,9 @@ from tests.shared_work import (
 __all__ = [
     "calls_never_followed_before",
     "collections_without_modules",
+    "planner",
     "pumps_closed_after_the_test",
     "recordings_packed_once",
+    "records",
     "types_indexed_once",
 ]

@@ -21,7 +21,9 @@ import pytest
 from kernel.lab.errors import LabError
 from kernel.lab.guest import Guest, prepare
 from kernel.lab.work import Work
+from kernel.watch.watch import Watch
 from tests import schedule
+from tests.real.guest_watch import watch_of
 from tests.real.processes import sshs, until, zombies
 from tests.real.saved import SavedGuest, SavedGuests
 
@@ -100,3 +102,10 @@ def guest_72(saved: SavedGuests) -> Iterator[Guest]:
 def guest_72_sh(saved: SavedGuests) -> Iterator[Guest]:
     """The newest, with a shell and busybox only."""
     yield from _started(saved, "7.2", python=False)
+
+
+@pytest.fixture
+def watch(guest: Guest) -> Iterator[Watch]:
+    """A watch of the guest, without probes."""
+    with watch_of(guest) as watching:
+        yield watching

@@ -16,7 +16,8 @@ from events import subbuffer
 from events.batch import Batch
 from kernel.cleanup import leftovers
 from kernel.errors import ProbeRefused
-from kernel.local.target import LocalStream, LocalTarget
+from kernel.local.stream import LocalStream
+from kernel.local.target import LocalTarget
 from kernel.session.session import Session
 from kernel.session.start import open_session
 from kernel.target import Effect, Step

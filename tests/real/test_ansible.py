@@ -22,7 +22,7 @@ from kernel.lab.guest import Guest
 from kernel.lab.target import connect
 from probes.command import parse_armable
 from probes.export.export import dialect_named
-from tui.compose.probe_exports import exported
+from tui.output.probe_exports import exported
 
 TRACING = "/sys/kernel/tracing"
 HOSTILE = "{{ 7*7 }}{% raw %}'$(touch /tmp/broken)`touch /tmp/broken`"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Iterator
 
 import pytest
 
@@ -13,16 +12,10 @@ from kernel.watch.watch import Watch
 from probes.functions.function_index import index_of
 from probes.plans.plan import Via
 from probes.syntax.parse import parse_probe
-from tests.real.guest_watch import run_workload, watch_of
+from tests.real.guest_watch import run_workload
 from tests.real.processes import until
 
 ALL = pytest.mark.parametrize("guest", ["7.2", "6.12", "6.1", "arm64:6.12"], indirect=True)
-
-
-@pytest.fixture
-def watch(guest: Guest) -> Iterator[Watch]:
-    with watch_of(guest) as watching:
-        yield watching
 
 
 def functions_hit(watch: Watch, first: int = 0) -> set[str]:

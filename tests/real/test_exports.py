@@ -24,7 +24,7 @@ from tests.real.held import bring_in
 from tests.real.processes import until
 from tests.real.saved import SavedGuests
 from tests.real.tools import packed, packed_for
-from tui.compose.probe_exports import exported
+from tui.output.probe_exports import exported
 
 TRACING = "/sys/kernel/tracing"
 SPECS = (

@@ -14,7 +14,7 @@ from probes.command import parse_armable
 from probes.export.export import dialect_named
 from tests.real.conftest import prepared
 from tests.real.saved import SavedGuests
-from tui.compose.probe_exports import exported
+from tui.output.probe_exports import exported
 
 TRACING = "/sys/kernel/tracing"
 SPECS = (

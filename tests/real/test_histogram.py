@@ -8,7 +8,7 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from itertools import chain
 from pathlib import Path
 
@@ -28,7 +28,7 @@ from probes.command import parse_armable
 from probes.hist.kept import LATENCY, TASK
 from probes.syntax.parse import parse_probe
 from probes.translation.translate import translate
-from tests.real.guest_watch import run_workload, watch_of
+from tests.real.guest_watch import run_workload
 from tests.real.held import bring_in
 from tests.replays import replay_of
 from tui.cli.tables.hist_printer import print_tables
@@ -46,12 +46,6 @@ WORKLOAD = (
     f"python3 -c 'import os; f = os.open(\"/dev/null\", 1); [os.write(f, bytes({SIZE})) for _ in range({WRITES})]'"
 )
 SPEC = "f vfs_write%both count $retval"
-
-
-@pytest.fixture
-def watch(guest: Guest) -> Iterator[Watch]:
-    with watch_of(guest) as watching:
-        yield watching
 
 
 def _summary(watching: Watch, event: str) -> Summary:

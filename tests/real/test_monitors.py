@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
@@ -16,7 +15,7 @@ from kernel.watch.watch import Watch
 from probes.command import parse_armable
 from probes.refusal import CannotLower
 from tests.real.command import address, run, ssh_to, start
-from tests.real.guest_watch import rows_of, run_workload, watch_of
+from tests.real.guest_watch import rows_of, run_workload
 from tests.real.held import bring_in
 from tests.real.processes import until
 
@@ -25,12 +24,6 @@ VALUES = [3, 5, 0x7FFFFFFF, -1, *range(1000, 1020), 0]
 """Written one after the other, slowly; the variable is 0 before."""
 HZ = 250
 """CONFIG_HZ of Debian's kernels."""
-
-
-@pytest.fixture
-def watch(guest: Guest) -> Iterator[Watch]:
-    with watch_of(guest) as watching:
-        yield watching
 
 
 def arm(watch: Watch, text: str) -> Armed:

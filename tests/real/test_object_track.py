@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 import pytest
 
@@ -12,7 +12,7 @@ from kernel.lab.guest import Guest
 from kernel.watch.watch import Watch
 from probes.bpf.program import ObjectRole
 from probes.refusal import CannotLower
-from tests.real.guest_watch import run_workload, watch_of
+from tests.real.guest_watch import run_workload
 from tests.real.test_bpf import arm, rows
 
 TRUTH = "/sys/kernel/tracing/instances/truth"
@@ -44,12 +44,6 @@ for number in range(20):
 CALL = re.compile(r"\|\s+([\w.]+)\((.*)\)(?:;| \{)")
 VALUE = re.compile(r"=(0x[0-9a-f]+)")
 WITHOUT = pytest.mark.parametrize("guest", ["6.1", "arm64:6.12"], indirect=True)
-
-
-@pytest.fixture
-def watch(guest: Guest) -> Iterator[Watch]:
-    with watch_of(guest) as watching:
-        yield watching
 
 
 def calls_of_graph(text: str) -> list[tuple[str, int]]:

@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from kernel.lab.guest import Guest
 from kernel.watch.watch import Watch
 from probes.command import parse_armable
 from probes.translation.translate import translate
-from tests.real.guest_watch import run_workload, watch_of
+from tests.real.guest_watch import run_workload
 
 OURS = "/tmp/translated"
 """A script that nobody else starts; it reads itself, and its name is that of the task until it ends."""
 WORKLOAD = f"printf '#!/bin/sh\\nread line <{OURS}\\n' >{OURS}; chmod +x {OURS}; {OURS}; rm {OURS}"
-
-
-@pytest.fixture
-def watch(guest: Guest) -> Iterator[Watch]:
-    with watch_of(guest) as watching:
-        yield watching
 
 
 TEXTS = (

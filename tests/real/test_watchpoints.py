@@ -17,7 +17,7 @@ from kernel.watch.watch import Watch
 from probes.command import parse_armable
 from probes.refusal import CannotLower
 from tests.real.command import address, finish, run, ssh_to, start
-from tests.real.guest_watch import rows_of, run_workload, watch_of
+from tests.real.guest_watch import rows_of, run_workload
 from tests.real.held import bring_in
 from tests.real.processes import until
 
@@ -42,12 +42,6 @@ for number in range({SLOTS}):
 print("taken", flush=True)
 sys.stdin.read()
 """
-
-
-@pytest.fixture
-def watch(guest: Guest) -> Iterator[Watch]:
-    with watch_of(guest) as watching:
-        yield watching
 
 
 def arm(watch: Watch, text: str) -> Armed:

@@ -120,7 +120,7 @@ class ArmingControl:
         self._keyboard.begins(f"arm {probe}")
         self._being_armed = (*self._being_armed, probe)
         progress = self._patience.begin(probe)
-        triggers = self._places.compose.specification.triggers_of(probe)
+        triggers = self._places.compose.specification.triggers.of(probe)
 
         def arm() -> None:
             from tui import kernel_jobs

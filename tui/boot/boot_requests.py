@@ -23,7 +23,7 @@ from probes.export.boot_request import (
 from probes.export.dialect import CannotExport, gather
 from probes.export.export import dialect_named
 from probes.probe import Probe
-from tui.compose.probe_exports import GROUP, plans_for
+from tui.output.probe_exports import GROUP, plans_for
 
 NO_WAY = "its kernel arms no probes while it boots"
 

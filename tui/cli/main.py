@@ -15,7 +15,7 @@ from probes.presets.errors import PresetError
 from tui.cli.console.early import opening_early
 from tui.cli.console.once import is_first_report, reset_reported
 from tui.cli.follow.ending import Ending, reraise_lost_endings
-from tui.cli.status import DONE, REFUSED, UNUSABLE, USAGE
+from tui.cli.status import DONE, REFUSED, UNUSABLE, USAGE, UsageFault
 
 if TYPE_CHECKING:
     import argparse
@@ -80,7 +80,7 @@ def _run(arguments: argparse.Namespace | SimpleNamespace) -> int:
         with at_priority(Level.ERROR):
             show_verdict(error.verdict.command, error.verdict, [], sys.stderr)
         return REFUSED
-    except PresetError as error:
+    except (PresetError, UsageFault) as error:
         from tui.cli.console.journal import Level, at_priority
         from tui.cli.console.output import plain
 

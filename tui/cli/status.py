@@ -11,3 +11,7 @@ UNUSABLE: Final = 3
 """A target that can't be opened or used."""
 PARTIAL: Final = 4
 """Some of several hosts failed."""
+
+
+class UsageFault(Exception):
+    """Arguments that can't be used; the text is the reason."""

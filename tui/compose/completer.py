@@ -27,7 +27,7 @@ from probes.programs.program import Program, SymbolNotPlaced
 from probes.static_events import is_static
 from probes.syntax.text import is_identifier
 from probes.user_events.kernel_reading import GROUP
-from tui.compose.function_index import Functions
+from tui.compose.functions.function_index import Functions
 from tui.compose.specification import asks_target
 
 _MOST = 60

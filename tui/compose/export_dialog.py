@@ -10,7 +10,7 @@ from textual.message import Message
 from kernel.connection.planner import Planner
 from probes.command import Armable
 from probes.names import identifier
-from tui.compose.probe_exports import ProbeExport, offers, save
+from tui.output.probe_exports import ProbeExport, offers, save
 from tui.workbench import Rehearsals
 from widgets.dialogs.probe_export_dialog import DialectText, ProbeExportDialog
 

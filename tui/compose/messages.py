@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
     from kernel.connection.planner import Planner
     from probes.command import CommandText
-    from tui.compose.function_index import Functions
+    from tui.compose.functions.function_index import Functions
     from tui.compose.specification import TypedText
 from tui.messages import PartMessage
 

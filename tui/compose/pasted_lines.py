@@ -41,7 +41,7 @@ class PastedLines:
     def judge(self, event: SpecEditor.LinesPasted) -> None:
         """Judge each line in a worker."""
         if (planner := self._bench.planner) is not None:
-            self._specification.mean(event.text)
+            self._specification.triggers.take(planner.info, event.text)
             self._bench.keyboard.begins(_READING)
             lines, left_out = event.lines, event.left_out
             self._screen.run_worker(lambda: self._judge(planner, lines, left_out), thread=True, group="ask")
@@ -78,7 +78,7 @@ class PastedLines:
             if not why and one.probe is not None and left[one.probe] > 0:
                 left[one.probe] -= 1
                 why = "it stands there twice, and is armed once"
-            counted = () if one.probe is None or why else self._specification.triggers_of(one.probe)
+            counted = () if one.probe is None or why else self._specification.triggers.of(one.probe)
             lines.insert(0, PastedLine(one.shown.text, why, counted))
 
         def agreed(row: int | None) -> None:

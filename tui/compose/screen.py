@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Mapping
-from functools import partial
+from functools import wraps
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import on
@@ -15,7 +14,8 @@ from textual.screen import Screen
 from tui import messages
 from tui.commands import bindings
 from tui.compose.attach_control import AttachControl
-from tui.compose.function_index import Functions, renewed
+from tui.compose.functions.control import FunctionControl
+from tui.compose.functions.dialogs import FunctionDialogs
 from tui.compose.messages import LinesRead, PlaceLookedUp, PlacesRenewed, ProgramsTried, TextRead
 from tui.compose.panes import PaneRow, ProbePanes
 from tui.compose.pasted_lines import PastedLines
@@ -23,12 +23,12 @@ from tui.compose.signature_control import SignatureControl
 from tui.compose.specification_control import SpecificationControl
 from tui.dialogs import dialogs
 from tui.messages import PartMessage
-from tui.present.ways_out import CHOOSE_TARGET, SEARCH_FUNCTIONS
+from tui.present.ways_out import CHOOSE_TARGET
 from tui.workbench import Workbench, open_planner
 from widgets.events.status_bar import TopLine
 from widgets.events.values import Status
-from widgets.fields.function_list import FunctionList
 from widgets.footer import KeyFooter
+from widgets.functions.function_list import FunctionList
 
 # The first paint shows the functions; what builds a probe on one of them is imported after it.
 if TYPE_CHECKING:
@@ -36,11 +36,23 @@ if TYPE_CHECKING:
     from probes.command import Armable
     from probes.probe import Probe
     from tui.present.first_row import Preview
-    from widgets.dialogs.code_dialog import CodeChoice
     from widgets.fields.attach_pane import AttachPane
     from widgets.fields.probe_editor import ProbeEditor
     from widgets.spec.spec_editor import SpecEditor
     from widgets.spec.spec_pane import SpecPane
+
+
+def _on_open_target(command: Callable[[ComposeScreen], None]) -> Callable[[ComposeScreen], None]:
+    """Return a command that notifies of the way out where no target is open yet."""
+
+    @wraps(command)
+    def on_open_target(screen: ComposeScreen) -> None:
+        if screen.bench.planner is not None:
+            command(screen)
+        else:
+            screen.bench.notices.notify(f"no target is open yet: {CHOOSE_TARGET}", topic="no target")
+
+    return on_open_target
 
 
 class ComposeScreen(Screen[None]):
@@ -53,17 +65,19 @@ class ComposeScreen(Screen[None]):
         super().__init__()
         self.bench = bench
         self._status = TopLine()
-        self._functions = FunctionList(self._close_lines)
+        self._list = FunctionList(self._close_lines)
         self._wanted = ""
         """The function that was picked before the target was open."""
         self.panes = panes = ProbePanes(
             self,
             lambda text, cursor: self.specification.complete(text, cursor),  # noqa: PLW0108 - made after the panes
         )
+        self._functions = functions = FunctionControl(self, bench, self._list)
         self._attaching = attach = AttachControl(self, panes)
         self._signature = SignatureControl(self, bench, panes, attach)
-        self.specification = SpecificationControl(self, bench, panes, self._signature, attach)
+        self.specification = SpecificationControl(self, bench, panes, self._signature, attach, functions)
         self._pasted = PastedLines(self, bench, self.specification)
+        self._dialogs = FunctionDialogs(self, bench, panes, functions, attach, self.specification)
         self._handlers: Mapping[type[PartMessage], Callable[[Any], None]] = {
             messages.AttachExplained: self._explained,
             messages.CodeRead: attach.code_read,
@@ -72,8 +86,8 @@ class ComposeScreen(Screen[None]):
             TextRead: self.specification.text_read,
             ProgramsTried: self.specification.programs_tried,
             LinesRead: self._pasted.offer,
-            PlacesRenewed: self._places_renewed,
-            PlaceLookedUp: lambda _: self._functions.find_again(),
+            PlacesRenewed: functions.renewed,
+            PlaceLookedUp: lambda _: self._list.find_again(),
         }
 
     @on(PartMessage)
@@ -84,41 +98,39 @@ class ComposeScreen(Screen[None]):
     @property
     def untouched(self) -> bool:
         """True where no function was searched or picked yet."""
-        return not (self._functions.query_text or self._wanted or self.panes.probe)
+        return not (self._list.query_text or self._wanted or self.panes.probe)
 
     def compose(self) -> ComposeResult:
         yield self._status
-        yield PaneRow(self._functions)
+        yield PaneRow(self._list)
         yield KeyFooter("help")
 
     def on_mount(self) -> None:
-        self._functions.focus_search()
+        self._list.focus_search()
         if self.bench.planner is not None:
             self.connected()
 
     def on_screen_resume(self) -> None:
         self.refresh_state()
-        self._renew_places()
+        self._functions.renew()
 
     # -- from the application --------------------------------------------------------------------------------------
 
     def begin_search(self) -> None:
         """Begin another search: another target was asked for, and letters typed from now on are about that one."""
-        self._functions.begin_search()
+        self._list.begin_search()
 
     def preview(self, preview: Preview) -> None:
         """Show the functions of a target that is not open yet: they can be searched, and picked a moment later."""
-        known = Functions(preview.names)
-        self._functions.show(known.names, known.find, known.describe)
+        self._functions.preview(preview)
         self._status.status = Status(preview.target, preview.kernel, len(preview.names))
 
     def connected(self) -> None:
         """Show the functions of another target, and on it the probe that was being built."""
         planner = open_planner(self.bench)
-        info = planner.info
         self._signature.forget()
         self._attaching.forget()
-        self._show_functions(Functions(info.catalog.names, info.function, planner, self._look_up))
+        self._functions.connected(planner)
         if self._wanted:
             self._choose(self._wanted)
         elif (probe := self.panes.probe) is not None:
@@ -129,41 +141,10 @@ class ComposeScreen(Screen[None]):
         self.refresh_state()
         self.call_after_refresh(self._make_panes)
 
-    def _show_functions(self, known: Functions) -> None:
-        self.specification.functions = known
-        self._functions.show(known.names, known.find, known.describe, known)
-
-    def _renew_places(self) -> None:
-        """Read in a worker which events there are: others make and remove some at any time."""
-        planner = self.bench.planner
-
-        def work() -> None:
-            from kernel.errors import KernelError
-
-            with contextlib.suppress(KernelError):  # a lost connection is told by what comes next
-                if planner is not None and (known := renewed(planner, self._look_up)) is not None:
-                    self.post_message(PlacesRenewed(planner, known))
-
-        if planner is not None:
-            self.run_worker(work, thread=True, group="places")
-
-    def _places_renewed(self, event: PlacesRenewed) -> None:
-        if event.planner is self.bench.planner:
-            self._show_functions(event.functions)
-
     @on(FunctionList.Marked)
     def _marked(self, event: FunctionList.Marked) -> None:
         event.stop()
         self.panes.show_marks(event.number, event.noun)
-
-    def _look_up(self, look: Callable[[], object]) -> None:
-        """Look the functions of a place up in a worker."""
-
-        def work() -> None:
-            look()
-            self.post_message(PlaceLookedUp())
-
-        self.run_worker(work, thread=True, group="place")
 
     def _make_panes(self) -> None:
         spec = self.panes.spec
@@ -181,7 +162,7 @@ class ComposeScreen(Screen[None]):
         self._status.status = status_of(
             bench.planner.info, bench.current_watch, bench.counts, tracing=bench.tracing.runs
         )
-        self._functions.armed = rates_of(bench.current_watch)
+        self._list.armed = rates_of(bench.current_watch)
 
     # -- functions -------------------------------------------------------------------------------------------------
 
@@ -200,10 +181,10 @@ class ComposeScreen(Screen[None]):
 
         event.stop()
         lines = tuple(str(as_armed(probe_at(name))) for name in event.names)
-        self._pasted.judge_marked(lines, self._functions.clear_marks)
+        self._pasted.judge_marked(lines, self._list.clear_marks)
 
     def _choose(self, name: str) -> None:
-        if self.specification.functions.is_source(name):
+        if self._functions.index.is_source(name):
             self._wanted = ""
             self._pick_source(name)
         else:
@@ -219,7 +200,7 @@ class ComposeScreen(Screen[None]):
         """Ask for the options of a source, then arm it; where this kernel lacks it, notify of the switch."""
         from tui.dialogs.source_form import ask_options
 
-        about = self.specification.functions.describe(name)
+        about = self._functions.index.describe(name)
         if not about.kinds:
             self.notify(about.reason, title=f"{name} is not in this kernel", markup=False)
             return
@@ -256,7 +237,6 @@ class ComposeScreen(Screen[None]):
 
     def _explained(self, event: messages.AttachExplained) -> None:
         if self._attaching.explained(event):
-            self.specification.functions.forget()
             self._functions.describe_anew()
             self.specification.check_again()
 
@@ -314,7 +294,7 @@ class ComposeScreen(Screen[None]):
         if self.panes.editor.probe is not None:
             self.panes.editor.focus_fields()
         else:
-            self._functions.focus_search()
+            self._list.focus_search()
 
     def _close_lines(self) -> bool:
         """Take the lines that would be written off the screen; return False where they are not there."""
@@ -324,49 +304,35 @@ class ComposeScreen(Screen[None]):
 
     # -- commands --------------------------------------------------------------------------------------------------
 
-    def _target_is_open(self) -> bool:
-        """Return whether probes can be built; where no target is open yet, notify of the way out."""
-        if self.bench.planner is not None:
-            return True
-        self.bench.notices.notify(f"no target is open yet: {CHOOSE_TARGET}", topic="no target")
-        return False
-
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 - Textual's
         """Offer to edit the specification, except while that is edited."""
         return action != "edit" or not self.panes.typing
 
     def action_search(self) -> None:
-        self._functions.focus_search()
-        self._renew_places()
+        self._list.focus_search()
+        self._functions.renew()
 
+    @_on_open_target
     def action_arm(self) -> None:
         """Arm the probe of the specification, or notify of why not; of an event of a recording show its rows."""
-        if not self._target_is_open():
-            return
-        if (probe := self.specification.current) is not None:
-            if probe.subject in open_planner(self.bench).info.recorded_events:
-                self.bench.arming.show_recorded(probe.subject)
-            else:
-                self.bench.arming.arm_all((probe,))
-        else:
-            self.bench.notices.notify_not_armed(self.specification.refusal)
+        self.specification.arm()
 
+    @_on_open_target
     def action_edit(self) -> None:
-        if self._target_is_open():
-            self.panes.spec.action_edit()
+        self.panes.spec.action_edit()
 
+    @_on_open_target
     def action_filter(self) -> None:
-        if self._target_is_open() and self.specification.current is not None:
+        if self.specification.current is not None:
             self.panes.spec.action_filter()
 
+    @_on_open_target
     def action_lowered(self) -> None:
-        if self._target_is_open():
-            self.panes.spec.action_lowered()
+        self.panes.spec.action_lowered()
 
+    @_on_open_target
     def action_via(self) -> None:
         """Have probes on functions recorded by BPF programs, by tracefs, or by what each needs."""
-        if not self._target_is_open():
-            return
         from probes.plans.plan import Via
 
         planner, means = open_planner(self.bench), list(Via)
@@ -379,78 +345,36 @@ class ComposeScreen(Screen[None]):
         }
         self.notify(f"{by[planner.via]} the probes on functions{_from_now_on(planner)}", markup=False)
 
+    @_on_open_target
     def action_stacks(self) -> None:
         """Have the kernel stack of each event recorded with the probes that are armed from now on, or of none."""
-        if not self._target_is_open():
-            return
-        specification, planner = self.specification, open_planner(self.bench)
-        specification.with_stacks = not specification.with_stacks
-        specification.judge_anew()
-        which = "the kernel stack of each event is" if specification.with_stacks else "no kernel stacks are"
-        self.notify(f"{which} recorded with the probes{_from_now_on(planner)}", markup=False)
+        is_recorded = self.specification.switch_stacks()
+        which = "the kernel stack of each event is" if is_recorded else "no kernel stacks are"
+        self.notify(f"{which} recorded with the probes{_from_now_on(open_planner(self.bench))}", markup=False)
 
+    @_on_open_target
     def action_save(self) -> None:
         """Keep the probe that is on the screen as a preset."""
-        if not self._target_is_open():
-            return
         if (probe := self.specification.current) is not None:
             dialogs.save_preset(self.app, probe)
         else:
             self.notify("there is no probe yet", title="not saved", severity="error", markup=False)
 
+    @_on_open_target
     def action_graph(self) -> None:
-        """Trace the calls of the function, as deep as a person chooses."""
-        if not self._target_is_open():
-            return
-        trace = partial(self.bench.tracing.ask_depth, open_planner(self.bench))
-        self._of_function("trace the calls of which function?", trace)
+        self._dialogs.trace_calls()
 
+    @_on_open_target
     def action_code(self) -> None:
-        """Show the instructions of the function, and specify a kprobe on the one that is chosen."""
-        self._of_function("the code of which function?", self._show_code)
+        self._dialogs.show_code()
 
+    @_on_open_target
     def action_registers(self) -> None:
-        """Show what each way to attach to the function reads."""
-        self._of_function("the registers of which function?", self._show_registers)
+        self._dialogs.show_registers()
 
-    def _of_function(self, question: str, show: Callable[[str], None]) -> None:
-        """Show something of the function of the probe, or of one that the screen lists."""
-        if not self._target_is_open():
-            return
-        from probes.command import is_function
-
-        probe = self.panes.editor.probe
-        names = [name for name in self._functions.on_screen if self.specification.functions.is_function(name)]
-        if probe is not None and probe.place.symbol and is_function(probe):
-            show(probe.place.symbol)
-        elif names:
-            dialogs.pick(self.app, question, names, lambda row: show(names[row]))
-        else:
-            self.notify(f"no function matches what is searched: {SEARCH_FUNCTIONS}", markup=False)
-
-    def _show_registers(self, name: str) -> None:
-        from tui.dialogs.register_screen import RegisterScreen
-
-        self.app.push_screen(RegisterScreen(open_planner(self.bench).info, name))
-
-    def _show_code(self, name: str) -> None:
-        from tui.compose.code_screen import CodeScreen, text_of
-
-        info = open_planner(self.bench).info
-
-        def chosen(choice: CodeChoice | None) -> None:
-            if choice is not None:
-                self.specification.take_over(text_of(info, choice, name))
-                if choice.end is not None:
-                    self.action_arm()
-
-        reader = self._attaching.body_reader(info)
-        self.app.push_screen(CodeScreen(self.bench, reader, name), chosen)
-
+    @_on_open_target
     def action_export(self) -> None:
         """Show the probe in the words of other tools."""
-        if not self._target_is_open():
-            return
         if (probe := self.specification.current) is None:
             self.notify("there is no probe yet: pick a function", title="not exported", markup=False)
             return

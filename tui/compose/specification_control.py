@@ -11,11 +11,11 @@ from textual.screen import Screen
 
 from kernel.errors import KernelError
 from tui.compose.attach_control import AttachControl
-from tui.compose.function_index import Functions
+from tui.compose.functions.control import FunctionControl
 from tui.compose.messages import ProgramsTried, TextRead
 from tui.compose.panes import ProbePanes
+from tui.compose.probe_triggers import ProbeTriggers
 from tui.compose.signature_control import SignatureControl
-from tui.present.ways_out import ADD_TRIGGER
 from tui.workbench import Workbench, open_planner
 
 if TYPE_CHECKING:
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from tui.compose.specification import TypedText
     from widgets.spec.layout import Specification
 
-STACKTRACE = "stacktrace"
-"""Trigger that records the kernel stack; of probes that BPF programs record, these record it in its place."""
 PAUSE = 0.15
 """Seconds without a key before the target is asked about what was typed."""
 
@@ -47,24 +45,21 @@ class SpecificationControl:
         panes: ProbePanes,
         signature: SignatureControl,
         attach: AttachControl,
+        functions: FunctionControl,
     ) -> None:
         self._screen = screen
         self._bench = bench
         self._panes = panes
         self._signature = signature
         self._attach = attach
-        self.functions = Functions(())
-        """The functions of the target that is open."""
+        self._functions = functions
         self._completer: Completer | None = None
         self._kernels: Mapping[str, TargetFacts] | None = None
         self._typed: TypedText | None = None
         """The text that was typed, where no ticked fields equal it."""
         self._asked: CommandText | None = None
         """The text that was read last."""
-        self.with_stacks = False
-        """True to record the kernel stack of each event of the probes that are armed."""
-        self._meant: dict[Armable, tuple[str, ...]] = {}
-        """Hist triggers by the probes that the last text of another tool came to."""
+        self.triggers = ProbeTriggers()
 
     def connected(self) -> None:
         """Read the text that was typed anew: another target is open."""
@@ -87,25 +82,20 @@ class SpecificationControl:
         probe = self._panes.editor.probe
         return as_armed(probe) if probe is not None else None
 
-    def triggers_of(self, probe: Armable) -> tuple[str, ...]:
-        """Return the triggers of a probe: hist triggers of an unchanged text of another tool, and that for stacks."""
-        from probes.probe import Probe
+    def arm(self) -> None:
+        """Arm the probe, or notify of why not; of an event of a recording show its rows."""
+        if (probe := self.current) is None:
+            self._bench.notices.notify_not_armed(self.refusal)
+        elif probe.subject in open_planner(self._bench).info.recorded_events:
+            self._bench.arming.show_recorded(probe.subject)
+        else:
+            self._bench.arming.arm_all((probe,))
 
-        counting = self._meant.get(probe, ())
-        return (*counting, STACKTRACE) if self.with_stacks and isinstance(probe, Probe) else counting
-
-    def translated_triggers(self, probe: Armable) -> tuple[str, ...]:
-        """Return the hist triggers that another tool's text had for what a probe is on, changed or not."""
-        return tuple(
-            one for meant, triggers in self._meant.items() if meant.subject == probe.subject for one in triggers
-        )
-
-    def mean(self, text: str) -> None:
-        """Keep the hist triggers of another tool's text, to be armed with its probes."""
-        from tui.compose.specification import counted_by
-
-        if counted := counted_by(open_planner(self._bench).info, text):
-            self._meant = counted
+    def switch_stacks(self) -> bool:
+        """Have the kernel stack of each event recorded from now on, or of none; return whether it is."""
+        self.triggers.with_stacks = not self.triggers.with_stacks
+        self.judge_anew()
+        return self.triggers.with_stacks
 
     # -- what is ticked --------------------------------------------------------------------------------------------
 
@@ -164,7 +154,7 @@ class SpecificationControl:
         if translate(text) is not None or is_object(text):
             return NOTHING
         if self._completer is None:
-            self._completer = Completer(open_planner(self._bench).info, self.functions)
+            self._completer = Completer(open_planner(self._bench).info, self._functions.index)
         return self._completer.complete(text, cursor)
 
     def take_over(self, text: str) -> None:
@@ -178,7 +168,7 @@ class SpecificationControl:
         from tui.compose import specification
 
         planner = open_planner(self._bench)
-        self.mean(text)
+        self.triggers.take(planner.info, text)
         if self._asked is None or self._asked.text != text:
             self._asked = CommandText.parse(text)
         read = self._asked
@@ -275,14 +265,8 @@ class SpecificationControl:
     def _with_others(self, shown: Specification) -> Specification:
         """Add the triggers that go with it, and what the other kernels would be given, where that is looked at."""
         probe, planner = self.current, open_planner(self._bench)
-        if probe is not None and STACKTRACE in self.triggers_of(probe):
-            shown = replace(shown, notes=(*shown.notes, f"with {STACKTRACE}: the kernel stack of each event"))
-        if probe is not None and (triggers := self._meant.get(probe)):
-            note = f"with {', '.join(triggers)}, whose table is shown then"
-            shown = replace(shown, notes=tuple(dict.fromkeys((note, *shown.notes))))
-        elif probe is not None and (triggers := self.translated_triggers(probe)):
-            note = f"no longer what was pasted: {', '.join(triggers)} is left out; once it is armed {ADD_TRIGGER}"
-            shown = replace(shown, notes=tuple(dict.fromkeys((note, *shown.notes))))
+        if probe is not None:
+            shown = replace(shown, notes=self.triggers.noted(probe, shown.notes))
         if probe is None or self._signature.unread or not self._panes.spec.lowered:
             return shown
         from tui.compose.kernel_matrix import kernels

@@ -19,7 +19,7 @@ from tui.filter.bar import FilterBar
 from tui.hosts.filter_bar import HostsFilterBar
 from tui.hosts.host_row import host_fields, host_line
 from tui.hosts.rows import HostRows
-from tui.live.detail import DetailScreen
+from tui.live.details.detail_screen import DetailScreen
 from tui.present.hist_tables import TableLine
 from tui.present.ways_out import HOSTS_BUILD, HOSTS_DISARM, HOSTS_PRESET, HOSTS_RECONNECT, HOSTS_TRIGGER
 from tui.views.pause_position import PausePosition
@@ -214,7 +214,7 @@ class HostsScreen(Screen[None]):
         built = self.bench.places.compose.specification
         probe = built.current
         if probe is not None:
-            self.order(ArmRequest((str(probe),), triggers=built.triggers_of(probe)))
+            self.order(ArmRequest((str(probe),), triggers=built.triggers.of(probe)))
         else:
             self.notify(f"no probe is built yet: {HOSTS_BUILD}, {HOSTS_PRESET}", markup=False)
 
@@ -246,7 +246,7 @@ class HostsScreen(Screen[None]):
         from tui.hosts.triggers import HostsTriggerScreen
 
         if any(host.state == "armed" for host in self._fleet.hosts):
-            meant = self.bench.places.compose.specification.translated_triggers
+            meant = self.bench.places.compose.specification.triggers.translated
             self.app.push_screen(HostsTriggerScreen(self._fleet, self.order, meant))
         else:
             self.notify(f"no host has a probe: {HOSTS_BUILD}, {HOSTS_PRESET}", markup=False)

@@ -110,7 +110,7 @@ class ArmedControl:
         elif watching is not None:
 
             def show(probe: Armed) -> None:
-                of_text = self._bench.places.compose.specification.translated_triggers(probe.plan.probe)
+                of_text = self._bench.places.compose.specification.triggers.translated(probe.plan.probe)
                 self._screen.app.push_screen(TriggerScreen(self._bench, watching, probe, of_text))
 
             self.with_probe("triggers of", show)

@@ -12,7 +12,6 @@ from textual.screen import Screen
 from textual.timer import Timer
 
 from tui.commands import bindings
-from tui.dialogs import dialogs
 from tui.filter.bar import FilterBar
 from tui.filter.filter import Filter
 from tui.live.armed_control import ArmedControl
@@ -20,12 +19,13 @@ from tui.live.clear_control import ClearControl
 from tui.live.command.area import CommandArea
 from tui.live.compare_control import CompareControl
 from tui.live.details.control import DetailControl
+from tui.live.dialogs import LiveDialogs
 from tui.live.filter_control import FilterControl
 from tui.live.requested_views import RequestedViews
 from tui.live.status_lines import StatusLines
 from tui.live.view_switch import ViewSwitch
 from tui.present.status import fields_of
-from tui.present.ways_out import CHOOSE_TARGET, NO_FILTER, SEARCH_EVENTS, SHOW_CALLS
+from tui.present.ways_out import NO_FILTER, SEARCH_EVENTS
 from tui.refresh import SLOWEST
 from tui.views.events.filtered_pane import FilteredPane
 from tui.views.late_picture import PictureChanged
@@ -71,6 +71,7 @@ class LiveScreen(Screen[None]):
         self.requested = RequestedViews(bench, self.views, self.filtering, self.action_view, self.tick)
         self.command = CommandArea(bench, self._to_rows, self._hold_rows, self.requested.leave_out_earlier)
         self._clearing = ClearControl(self, bench, self.views, self.on_screen_resume)
+        self._dialogs = LiveDialogs(self, bench, self.views, self.filter)
         self._more: Timer | None = None
 
     def compose(self) -> ComposeResult:
@@ -184,20 +185,8 @@ class LiveScreen(Screen[None]):
 
     @on(TailTable.DetailRequested)
     def _detail_requested(self, event: TailTable.DetailRequested) -> None:
-        from tui.live.detail import DetailScreen
-
         event.stop()
-        if self.views.watch is None:
-            return
-        if (chain := self.views.current.chain(event.row)) is not None:
-            from tui.live.chain_screen import ChainScreen
-
-            self.app.push_screen(ChainScreen(*chain))
-            return
-        try:
-            self.app.push_screen(DetailScreen(*self.views.current.detail(self.views.watch, event.row)))
-        except IndexError:
-            self.notify("this event was dropped to make room for newer ones", markup=False)
+        self._dialogs.show_row(event.row)
 
     @on(LiveLine.ViewClicked)
     async def _view_clicked(self, event: LiveLine.ViewClicked) -> None:
@@ -332,22 +321,10 @@ class LiveScreen(Screen[None]):
         self.bench.notices.notify(f"nothing to search in this view: {SEARCH_EVENTS}", topic="search")
 
     def action_contents(self) -> None:
-        """Show what is recorded: kernel, time, probes, events of each, losses."""
-        from tui.live.chain_screen import ContentsScreen
-        from tui.recording_contents import screen_lines_of
-
-        watching = self.views.watch
-        if watching is None:
-            self.notify(f"no target is open yet: {CHOOSE_TARGET}", markup=False)
-            return
-        lines = screen_lines_of(watching, self.bench.counts, self.app.size.width)
-        self.app.push_screen(ContentsScreen("what is recorded", lines))
+        self._dialogs.show_contents()
 
     def action_losses(self) -> None:
-        """Show the losses, and the remedies."""
-        from tui.live.losses import LossScreen
-
-        self.app.push_screen(LossScreen(self.bench))
+        self._dialogs.show_losses()
 
     def action_triggers(self) -> None:
         """Show the triggers of the probe whose event is under the cursor; without a cursor of one that is chosen."""
@@ -357,15 +334,7 @@ class LiveScreen(Screen[None]):
         self.armed.disarm_all()
 
     def action_record(self) -> None:
-        """Begin to write a recording to a file that is asked for, or end it after a question."""
-        watching = self.views.watch
-        if watching is not None and not watching.info.target.is_kernel:
-            self.notify("this is already a recording file; o exports its events", markup=False)
-            return
-        if watching is None or not watching.live:
-            self.notify("nothing is armed that could be recorded", markup=False)
-            return
-        self.bench.recorder.ask(watching)
+        self._dialogs.ask_recording()
 
     def action_run_command(self) -> None:
         """Ask for a command, and run it; go to its terminal while it runs."""
@@ -376,29 +345,7 @@ class LiveScreen(Screen[None]):
         self.command.end()
 
     def action_export(self) -> None:
-        """Give the events out in a format of other tools."""
-        from tui.live.event_export import EventExportScreen
-        from tui.output.view_tables import OF_KERNEL
-
-        watching = self.views.watch
-        table = self.views.current.table_name
-        if watching is None or watching.store is None or not (len(watching.store) or table in OF_KERNEL):
-            self.notify("there are no events to export", markup=False)
-        else:
-            make = self.views.current.export_table
-            self.app.push_screen(EventExportScreen(watching, watching.store, self.filter, table, make))
+        self._dialogs.export()
 
     def action_probe(self) -> None:
-        """Build a probe on the function under the cursor; without a cursor on one that is chosen."""
-
-        def build(name: str) -> None:
-            self.bench.places.in_compose(lambda: self.bench.places.compose.pick(name))
-
-        if self.bench.planner is None:
-            self.notify(f"no target is open yet: {CHOOSE_TARGET}", markup=False)
-        elif name := self.views.current.function_under_cursor():
-            build(name)
-        elif names := self.views.current.functions_on_screen():
-            dialogs.pick(self.app, "a probe on which function?", names, lambda row: build(names[row]))
-        else:
-            self.notify(f"no function is on the screen: {SHOW_CALLS}", markup=False)
+        self._dialogs.build_probe()

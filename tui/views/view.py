@@ -201,3 +201,12 @@ class TableView(View):
     def names_changed(self) -> None:
         """Format rows with new names."""
         self.table.names_changed()
+
+
+class WholeTableView(TableView):
+    """View with a table that always has all rows: sums, objects or elements, whose position says nothing."""
+
+    @property
+    def place(self) -> ViewPlace:
+        """Constant position."""
+        return ViewPlace()

@@ -16,7 +16,7 @@ from textual.widgets import Label, Static
 from foreign.count_text import counted
 from probes.attaching.callers import Callers, all_reasons
 from probes.attaching.values import Alternative, Attachability
-from widgets.fields.function_rows import shown_kinds
+from widgets.functions.function_rows import shown_kinds
 from widgets.lists.line_list import LineList
 from widgets.rows import Piece
 from widgets.safe_content import safe_content

@@ -15,7 +15,7 @@ from kernel.errors import TargetUnusable
 from kernel.graph.failure_means import FailureSource, ReturnMeans, failure_source, return_means
 from kernel.recording.target import open_recording
 from probes.plans.graph_plan import GraphSupport
-from tests.graph_recordings import graph_recording
+from tests.trimmed_recordings import graph_recording
 
 
 def info_of(path: Path) -> KernelInfo:

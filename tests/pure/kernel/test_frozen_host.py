@@ -32,7 +32,7 @@ from tests.fake_target import FakeTarget
 from tests.pure.kernel.test_disconnect_anywhere import Counting, command  # noqa: F401 - a fixture
 from tests.pure.remote_hosts import KINDS, SHELLS, eventually, remote_host
 from tests.real.processes import descendants
-from tui.cli.follow.follow import disarm_all
+from tui.cli.follow.disarming import disarm_all
 
 TIMES = st.floats(0, 1e6)
 Run = Callable[[Counting, Sequence[str]], int]

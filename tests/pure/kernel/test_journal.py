@@ -315,9 +315,10 @@ def test_amended_steps_replace_each_other():
 def test_a_local_process_that_is_killed_leaves_its_journal(tmp_path):
     script = (
         "import sys, time\n"
-        "from kernel.local import target as local\nfrom kernel.target import Effect, Step\n"
-        "local.folders = lambda uid, environment: [sys.argv[1]]\n"
-        "target = local.LocalTarget()\n"
+        "from kernel.local import process_journal\nfrom kernel.local.target import LocalTarget\n"
+        "from kernel.target import Effect, Step\n"
+        "process_journal.folders = lambda uid, environment: [sys.argv[1]]\n"
+        "target = LocalTarget()\n"
         "target.guard(Step(Effect.WRITE, '/sys/kernel/tracing/max_graph_depth', b'0\\n', b'3'))\n"
         "target.guard(Step(Effect.RMDIR, '/sys/kernel/tracing/instances/probewright-1_2'))\n"
         "print('there', flush=True); time.sleep(60)\n"

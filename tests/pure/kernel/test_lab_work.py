@@ -20,6 +20,7 @@ from kernel.lab.errors import LabCancelled, LabError
 from kernel.lab.kernels import KernelImage
 from kernel.lab.target import open_lab
 from kernel.lab.work import Progress, Work, end_process, start_process, wait_until
+from tests.pure.remote_hosts import runs
 
 ROOT = Path(__file__).parents[3]
 
@@ -35,16 +36,9 @@ def work() -> Work:
     return Work(lambda _: None)
 
 
-def alive(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
-
-
 def ends(pid: int, seconds: float = 60.0) -> bool:
     end = time.monotonic() + seconds
-    while alive(pid):
+    while runs(pid):
         if time.monotonic() > end:
             return False
         time.sleep(0.02)
@@ -137,7 +131,7 @@ def test_kept_program_ends_with_us(victim: str, tmp_path: Path) -> None:
         [program] = [int(word) for word in words if word.isdigit() and int(word) != keeper]
         # The thread that started it is over, and it lives on.
         time.sleep(0.2)
-        assert alive(program)
+        assert runs(program)
         os.kill(application.pid if victim == "application" else keeper, signal.SIGKILL)
         assert ends(program)
         application.kill()

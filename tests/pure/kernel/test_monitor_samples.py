@@ -26,7 +26,7 @@ from kernel.agent.sampler import SAMPLER, SampleRing, sample_ring
 from kernel.bpf.loaded_monitor import forms_of
 from kernel.bpf.ring_stream import ConvertedStream
 from kernel.errors import FileRefused, TargetUnusable
-from kernel.local.target import LocalStream
+from kernel.local.stream import LocalStream
 from kernel.session.armed_programs import ArmedPrograms
 from kernel.target import RingMap, SampleForm
 from probes.command import parse_armable

@@ -20,8 +20,8 @@ from kernel.safe_files.new_file import create, create_or_device, publish, write_
 from probes.presets.errors import PresetError
 from tests.pure.export_events import format_of, record_of
 from tui.__main__ import main
-from tui.compose.probe_exports import save
 from tui.output.export_file import ExportFile, ExportRefused
+from tui.output.probe_exports import save
 from tui.output.rotating_files import RotatingFiles, Rotation
 
 HERE = str(shipped_recording())

@@ -12,7 +12,8 @@ import pytest
 
 from events.batch import Batch, Chunk
 from kernel.errors import FileRefused, StreamClosed, TargetLost
-from kernel.local.target import LocalStream, LocalTarget
+from kernel.local.stream import LocalStream
+from kernel.local.target import LocalTarget
 from kernel.pump import Pump
 from kernel.target import Effect, Step
 from tests.descriptors import descriptors

@@ -22,8 +22,8 @@ from probes.plans.plan import Via
 from probes.verdict import Refusal
 from tests.pure.kernel.test_function_body import COLD, DATA, folder, memory
 from tests.small_kernel import TEXT, core_file
-from tui.compose.probe_exports import exported
 from tui.compose.specification import typed as read
+from tui.output.probe_exports import exported
 
 __all__ = ["folder"]
 CODE = bytes.fromhex(

@@ -188,7 +188,7 @@ def test_probes_of_two_kinds_never_share_an_event(first, second, was_another):
 NAMED = ("{}:my/ev vfs_re*", "{}:my/ev vfs_wr*", "{}:my/ev vfs_open")
 
 
-@pytest.mark.parametrize(("first", "second"), itertools.permutations(NAMED, 2))
+@pytest.mark.parametrize(("first", "second"), list(itertools.permutations(NAMED, 2)))
 @pytest.mark.parametrize("letter", ["f", "p"])
 def test_an_event_with_the_function_of_a_pattern_is_of_that_pattern_alone(first, second, letter):
     """The plan of an event says whether its address names a function, and by which pattern."""

@@ -18,7 +18,8 @@ from btf.layout import find_field
 from btf.walk import size_of
 from foreign.text import encode_text
 from kernel.agent.number_readers import number_in
-from kernel.watch.armed_set import ArmedSet
+from kernel.connection.plan_of_boot import plan_of_boot
+from kernel.connection.planner import Planner
 from probes.command import parse_armable
 from probes.export.dialect import CannotExport
 from probes.export.export import DIALECTS, export
@@ -311,8 +312,7 @@ def test_after_a_reboot_its_variable_is_found_again() -> None:
     plan = plan_of("monitor jiffies_64")
     moved = plan_of("monitor of=vm_zone_stat[1]")
     planner = SimpleNamespace(lower=lambda probe, group: moved)
-    armed = cast(ArmedSet, SimpleNamespace(_planner=planner))
-    fresh = ArmedSet.plan_of_boot(armed, plan, "g")
+    fresh = plan_of_boot(cast(Planner, planner), plan, "g")
     assert (fresh.sampled, fresh.events) == (moved.sampled, plan.events)
 
 

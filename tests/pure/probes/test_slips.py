@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kernel.connection.kernel_info import KernelInfo
-from kernel.connection.open_target import choose, shipped_recording
+from kernel.connection.open_target import shipped_recording
 from kernel.connection.planner import Planner
 from kernel.hosts.arm_request import check_specification
 from probes.attaching.spellings import closest, is_like
@@ -99,13 +98,6 @@ SLIPS = [
     ("f vfs_read /pid == 1/", "f vfs_read if common_pid == 1"),
 ]
 """What is typed, and what was meant."""
-
-
-@pytest.fixture(scope="module")
-def planner() -> Planner:
-    path = shipped_recording()
-    assert path is not None
-    return Planner(KernelInfo(choose(str(path)).target))
 
 
 @pytest.mark.parametrize(("wrong", "right"), SLIPS)

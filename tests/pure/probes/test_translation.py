@@ -13,8 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernel.connection.kernel_info import KernelInfo
-from kernel.connection.open_target import choose, shipped_recording
+from kernel.connection.open_target import shipped_recording
 from kernel.connection.planner import Planner
 from kernel.hosts.arm_request import check_specification
 from probes.command import CommandText, parse_armable
@@ -169,13 +168,6 @@ OURS = (
     "on sched:sched_switch",
     "s:x u64 a",
 )
-
-
-@pytest.fixture(scope="module")
-def planner() -> Planner:
-    path = shipped_recording()
-    assert path is not None
-    return Planner(KernelInfo(choose(str(path)).target))
 
 
 @pytest.mark.parametrize(("text", "probe", "trigger"), WHOLE)

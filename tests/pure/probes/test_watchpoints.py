@@ -20,7 +20,8 @@ from events.bpf_layout import STACK_BYTES
 from kernel.bpf.calls import BpfRefused
 from kernel.bpf.refusals import refusal_of
 from kernel.bpf.watchpoints import slots_obstacle
-from kernel.watch.armed_set import ArmedSet
+from kernel.connection.plan_of_boot import plan_of_boot
+from kernel.connection.planner import Planner
 from probes.bpf.disassembly import listing
 from probes.bpf.instructions import Helper, Instruction, MapRole
 from probes.bpf.kernel_loads import NO_LOADS
@@ -221,8 +222,7 @@ def test_after_a_reboot_the_variable_is_found_again() -> None:
     planner = SimpleNamespace(
         lower=lambda probe, group: lower(probe, X86.btf, X86.facts, group, environment=environment)
     )
-    armed = cast("ArmedSet", SimpleNamespace(_planner=planner))
-    (program,) = ArmedSet.plan_of_boot(armed, plan, "g").programs
+    (program,) = plan_of_boot(cast(Planner, planner), plan, "g").programs
     assert program.memory is not None
     assert program.memory.address == moved
     assert dataclasses.replace(program, memory=plan.programs[0].memory) == plan.programs[0]

@@ -11,7 +11,8 @@ from kernel.cleanup.undo import UndoFailure
 from kernel.errors import TargetLost
 from kernel.target import Effect, Step
 from tests.pure.kernel.test_watch import id_of, probe, rows, target, watch
-from tui.cli.follow.follow import disarm_all, print_losses
+from tui.cli.follow.disarming import disarm_all
+from tui.cli.follow.follow import print_losses
 from tui.cli.main import print_error
 from tui.present.loss_totals import losses_of
 

@@ -17,8 +17,7 @@ from kernel.connection.kernel_info import KernelInfo
 from kernel.connection.open_target import open_target, shipped_recording
 from kernel.connection.planner import Planner
 from probes.command import parse_armable
-from tests.replays import replay_of
-from tui.__main__ import main
+from tests.pure.commands import called
 from tui.cli.args.parser import parse
 from tui.cli.follow.filter import OptionRefused
 from tui.cli.status import DONE, UNUSABLE, USAGE
@@ -30,14 +29,6 @@ HERE = str(shipped_recording())
 READS = "f vfs_read%return file->f_pos count $retval"
 
 
-@pytest.fixture(scope="module")
-def records():
-    watch = replay_of(HERE)
-    yield [watch.store.record(seq) for seq in range(watch.store.first_seq, watch.store.next_seq)]
-    watch.close()
-    watch.info.close()
-
-
 def reads(records):
     return [record for record in records if record.event.endswith("vfs_read__exit")]
 
@@ -46,12 +37,6 @@ def each_call_once(records):
     """The events without the exits of calls whose entries are among them, too."""
     entries = {record.event.removesuffix("__entry") for record in records if record.event.endswith("__entry")}
     return [record for record in records if record.event.removesuffix("__exit") not in entries]
-
-
-def called(capsys, *words: str) -> tuple[int, str, str]:
-    status = main(list(words))
-    out = capsys.readouterr()
-    return status, out.out, out.err
 
 
 def test_a_recording_is_printed_as_a_table(capsys, records):

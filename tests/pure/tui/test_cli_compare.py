@@ -19,8 +19,7 @@ from events.names.event_names import exported_name
 from kernel.connection.open_target import shipped_recording
 from kernel.guards.row_bounds import HEADLESS, SCREEN, RowBounds
 from tests.export_recordings import recording
-from tests.replays import replay_of
-from tui.__main__ import main
+from tests.pure.commands import called
 from tui.cli.status import DONE, UNUSABLE, USAGE
 from tui.views.compare import reading
 
@@ -30,20 +29,6 @@ HERE = str(shipped_recording())
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory) -> str:
     return shutil.copy(HERE, str(tmp_path_factory.mktemp("copy") / "copy.pwr"))
-
-
-@pytest.fixture(scope="module")
-def records():
-    watch = replay_of(HERE)
-    yield [watch.store.record(seq) for seq in range(watch.store.first_seq, watch.store.next_seq)]
-    watch.close()
-    watch.info.close()
-
-
-def called(capsys, *words: str) -> tuple[int, str, str]:
-    status = main(list(words))
-    out = capsys.readouterr()
-    return status, out.out, out.err
 
 
 def objects(capsys, *words: str) -> dict[str, list[dict[str, Any]]]:

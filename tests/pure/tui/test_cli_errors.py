@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from events.graph.record_ends import NO_RETURNS
-from tests.graph_recordings import graph_recording
 from tests.json_reader import read_line
+from tests.trimmed_recordings import graph_recording
 from tui.__main__ import main
 from tui.cli.args.parser import parse
 from tui.cli.follow.signals import STOPPED_EARLY, SignalStop

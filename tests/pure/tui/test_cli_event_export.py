@@ -12,7 +12,6 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pyarrow.parquet
 import pytest
@@ -29,6 +28,7 @@ from kernel.connection.planner import Planner
 from kernel.watch.watch import Watch
 from probes.probe import Probe, ProbePlace
 from tests.pure.export_events import record_of
+from tests.pure.full_disk import FullExportFile
 from tests.pure.kernel.test_watch import Anything, Target, probe
 from tui.__main__ import main
 from tui.cli.exports.export_options import BadExportOption, ExportRequest, export_request_of
@@ -186,13 +186,7 @@ def test_without_pyarrow_nothing_is_left_and_the_way_out_is_told(tmp_path, capsy
 
 
 def test_a_full_disk_is_told_and_leaves_nothing(tmp_path, capsys, monkeypatch):
-    class Full(ExportFile):
-        def __init__(self, path: Path, *, overwrite: bool = False) -> None:
-            super().__init__(path, overwrite=overwrite)
-            self.out.close()
-            self.out = open("/dev/full", "wb", buffering=0)  # noqa: SIM115 - as ExportFile has it
-
-    monkeypatch.setattr("tui.cli.exports.open_export.ExportFile", Full)
+    monkeypatch.setattr("tui.cli.exports.open_export.ExportFile", FullExportFile)
     assert main([HERE, "--export", f"csv:{tmp_path / 'x.csv'}"]) == 1
     assert "x.csv: No space left on device" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())

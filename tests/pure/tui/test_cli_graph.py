@@ -22,8 +22,8 @@ from kernel.guards.row_bounds import SCREEN
 from kernel.recording.target import RecordingTarget
 from kernel.watch.watch import Watch
 from tests.export_recordings import SECONDS, late_graph, recording
-from tests.graph_recordings import graph_recording
 from tests.json_reader import read_line
+from tests.trimmed_recordings import graph_recording
 from tui.__main__ import main
 from tui.cli.commands.graph import GraphPrinter
 from tui.cli.console.output import connect

@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 
 from tests.pure.commands import command
-from tests.stack_recordings import stack_recording
+from tests.trimmed_recordings import stack_recording
 
 __all__ = ["command"]
 

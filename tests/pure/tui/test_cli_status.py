@@ -19,7 +19,7 @@ from probes.facts.facts import TargetFacts, Trouble
 from tests.fake_target import FACTS, ROOT, FakeTarget
 from tui.__main__ import main
 from tui.cli.commands import app, clean
-from tui.compose.probe_exports import save
+from tui.output.probe_exports import save
 
 
 @pytest.fixture

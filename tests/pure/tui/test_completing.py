@@ -14,7 +14,7 @@ from probes.facts.facts import Feature
 from tests.fake_target import FACTS, ROOT, FakeTarget
 from tests.pure.probes.test_program import files
 from tui.compose.completer import Completer
-from tui.compose.function_index import Functions
+from tui.compose.functions.function_index import Functions
 from tui.compose.specification import asks_target
 
 KALLSYMS = b"ffffffff81000000 T vfs_read\nffffffff82000000 D jiffies_64\nffffffff82000008 d jiffies.1\n"

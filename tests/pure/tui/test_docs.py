@@ -11,9 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from kernel.connection.kernel_info import KernelInfo
-from kernel.connection.open_target import open_target, shipped_recording
-from kernel.connection.planner import Planner
 from kernel.preset_files import Presets
 from probes.check import check
 from probes.facts.facts import Feature
@@ -83,15 +80,6 @@ def test_text_stays_text():
     assert cell("write `->` or `|`") == "write `->` or `\\|`"
     assert cell("one ` alone") == "one \\` alone"
     assert table(("a", "b"), [("1", "2")]) == "| a | b |\n| --- | --- |\n| 1 | 2 |\n"
-
-
-@pytest.fixture(scope="module")
-def planner():
-    path = shipped_recording()
-    assert path is not None
-    made = Planner(KernelInfo(open_target(str(path))))
-    yield made
-    made.info.close()
 
 
 def _specs():

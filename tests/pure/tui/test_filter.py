@@ -28,8 +28,8 @@ from events.summary.summary import Summary
 from kernel.connection.open_target import shipped_recording
 from kernel.connection.planner import Planner
 from kernel.watch.watch import Watch
-from tests.graph_recordings import graph_recording
 from tests.pattern_recording import pattern_recording
+from tests.trimmed_recordings import graph_recording
 from tui.__main__ import main
 from tui.cli.console.output import connect
 from tui.filter.completion import CandidateValue, complete_filter, values_seen

@@ -16,9 +16,9 @@ from kernel.connection.open_target import open_target, shipped_recording
 from kernel.connection.planner import Planner
 from kernel.recording.target import FACT_BLOBS, RecordingTarget
 from kernel.watch.watch import Watch
-from tests.graph_recordings import graph_recording
 from tests.pure.test_layers import ROOT
 from tests.syscall_recording import call_recording
+from tests.trimmed_recordings import graph_recording
 from tui.present import first_rows as reading
 from tui.present.first_row import Preview
 from tui.present.first_rows import first_rows

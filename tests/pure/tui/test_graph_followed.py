@@ -14,7 +14,7 @@ from kernel.connection.open_target import open_target
 from kernel.connection.planner import Planner
 from kernel.watch.watch import Watch
 from probes.plans.graph_plan import KEY, GraphPlan
-from tests.graph_recordings import graph_recording
+from tests.trimmed_recordings import graph_recording
 from tui.__main__ import main
 from tui.filter.filter import Filter
 from tui.views.graph.view import GraphView

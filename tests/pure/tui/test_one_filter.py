@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from kernel.connection.open_target import shipped_recording
-from tests.graph_recordings import graph_recording
 from tests.pattern_recording import pattern_recording
+from tests.trimmed_recordings import graph_recording
 from tui.__main__ import main
 
 CONDITIONS = {

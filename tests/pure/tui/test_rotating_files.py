@@ -17,8 +17,9 @@ from events.export.job import writer_of
 from events.export.source import ExportSource
 from kernel.connection.open_target import shipped_recording
 from tests.pure.export_events import format_of, record_of
+from tests.pure.full_disk import FullExportFile
 from tui.__main__ import main
-from tui.output.export_file import ExportFile, ExportRefused
+from tui.output.export_file import ExportRefused
 from tui.output.rotating_files import RotatingFiles, Rotation
 
 HERE = str(shipped_recording())
@@ -191,13 +192,7 @@ def test_the_environment_says_whose_files_they_are(tmp_path, capsys, monkeypatch
 
 
 def test_a_full_disk_is_told(tmp_path, capsys, monkeypatch):
-    class Full(ExportFile):
-        def __init__(self, path: Path, *, overwrite: bool = False) -> None:
-            super().__init__(path, overwrite=overwrite)
-            self.out.close()
-            self.out = open("/dev/full", "wb", buffering=0)  # noqa: SIM115 - as ExportFile has it
-
-    monkeypatch.setattr("tui.output.rotating_files.ExportFile", Full)
+    monkeypatch.setattr("tui.output.rotating_files.ExportFile", FullExportFile)
     assert main([HERE, "--export", f"jsonl:{tmp_path}/"]) == 1
     assert "No space left on device" in capsys.readouterr().err
     assert names(tmp_path) == []

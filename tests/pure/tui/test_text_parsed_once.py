@@ -6,8 +6,6 @@ import sys
 
 import pytest
 
-from kernel.connection.kernel_info import KernelInfo
-from kernel.connection.open_target import choose, shipped_recording
 from kernel.connection.planner import Planner
 from probes.command import CommandText, parse_command
 from probes.syntax.parse import parse_probe
@@ -26,13 +24,6 @@ TEXTS = [
     "-:a/b",
     "p /bin/true:0x10",
 ]
-
-
-@pytest.fixture(scope="module")
-def planner() -> Planner:
-    path = shipped_recording()
-    assert path is not None
-    return Planner(KernelInfo(choose(str(path)).target))
 
 
 @pytest.fixture

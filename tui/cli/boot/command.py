@@ -33,8 +33,8 @@ from tui.cli.console.waiting import print_lines, show_progress, waiting
 from tui.cli.follow.follow import probes_of
 from tui.cli.specs.preset_specs import expand, requested_probes
 from tui.cli.status import DONE, REFUSED
-from tui.compose.probe_exports import save
 from tui.output.export_file import ExportRefused, require_free
+from tui.output.probe_exports import save
 
 
 def run(arguments: argparse.Namespace) -> int:

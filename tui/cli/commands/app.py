@@ -105,7 +105,7 @@ def _take_away(app: Probewright) -> int:
 
     Errors while printing are ignored: the terminal may be gone.
     """
-    from tui.cli.follow.follow import disarm_all  # not before the first picture: it imports the kernel side
+    from tui.cli.follow.disarming import disarm_all  # not before the first picture: it imports the kernel side
 
     left = 0
     try:

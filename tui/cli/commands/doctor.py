@@ -56,7 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _print(info: KernelInfo, facts: TargetFacts) -> None:
     btf = info.btf
-    # Only libbpf of this machine is looked for (`kernel.local.target`).
+    # Only libbpf of this machine is looked for (`kernel.local.libbpf_facts`).
     here = "not found; only BPF programs need it (Debian: apt-get install libbpf1)"
     not_found = here if info.target.name == "local" else "looked for on this machine only"
     rows = [

@@ -16,16 +16,17 @@ from kernel.connection.planner import Planner
 from kernel.errors import FileRefused, TargetLost, TargetUnusable
 from kernel.local.allocator import give_back_memory
 from kernel.watch.watch import Watch
-from tui.cli.console.output import connect, plain, usage_error
+from tui.cli.console.output import connect, plain
 from tui.cli.console.waiting import print_line, waiting
+from tui.cli.exports.output_file import free_file
 from tui.cli.follow.clock import face_of, measure_clock
 from tui.cli.follow.command_run import CommandRun, command_of
-from tui.cli.follow.follow import disarm_all, print_losses, start_imports
+from tui.cli.follow.disarming import Disarming
+from tui.cli.follow.follow import print_losses, start_imports
 from tui.cli.follow.graph_follow import GraphFollow, NameReader, start_tracer, try_recording
 from tui.cli.follow.signals import STOPPED_EARLY, stoppable
-from tui.cli.status import DONE, REFUSED
+from tui.cli.status import DONE, REFUSED, UsageFault
 from tui.cli.tables.failure_printer import FailurePrinter
-from tui.output.export_file import ExportRefused, require_free
 
 if TYPE_CHECKING:
     from events.store.store import Store
@@ -39,20 +40,13 @@ _MOST_ROWS: Final = 1 << 18
 
 def run(arguments: argparse.Namespace) -> int:
     give_back_memory()
-    path = Path(arguments.output) if arguments.output else None
-    try:
-        if path is not None:
-            require_free(path, overwrite=False)  # reported before anything is traced
-    except ExportRefused as error:
-        return usage_error(str(error))
+    path = free_file(arguments.output) if arguments.output else None
     imported = start_imports("tui.views.failures.model", "tui.views.calls.call_text")
     planner = Planner(connect(arguments.target, arming=True, patience=arguments.reconnect))
     info = planner.info
-    if why := _usage_error(info, arguments):
-        info.close()
-        return usage_error(why)
     with contextlib.ExitStack() as ends:
         ends.callback(info.close)
+        _check_usage(info, arguments)
         command = ends.enter_context(command_of(info.target, arguments, limits_tasks=True))
         with waiting("reading symbols"):
             info.symbols.load(by_name=False)
@@ -61,15 +55,14 @@ def run(arguments: argparse.Namespace) -> int:
         return _follow(watching, arguments, path, command)
 
 
-def _usage_error(info: KernelInfo, arguments: argparse.Namespace) -> str:
-    """Return why these arguments ask for nothing; empty: they do."""
+def _check_usage(info: KernelInfo, arguments: argparse.Namespace) -> None:
+    """Raise UsageFault if these arguments ask for nothing."""
     if arguments.program and arguments.pids:
-        return "say a process (-p) or a command (behind --), not both"
+        raise UsageFault("say a process (-p) or a command (behind --), not both")
     if info.holds_events and (arguments.program or arguments.pids):
-        return "a recording has happened: no command or process can be chosen for it"
+        raise UsageFault("a recording has happened: no command or process can be chosen for it")
     if not info.holds_events and not arguments.functions:
-        return "say a system call or a function whose failures are wanted, as openat or vfs_open"
-    return ""
+        raise UsageFault("say a system call or a function whose failures are wanted, as openat or vfs_open")
 
 
 def _watch(planner: Planner, arguments: argparse.Namespace, command: CommandRun | None) -> FailureWatch:
@@ -105,8 +98,7 @@ def _follow(
     watch = watching.watch
     follower = _Follower(watching, arguments)
     failed, lost, has_begun = "", None, False
-    broken_pipe: BrokenPipeError | None = None
-    try:
+    with Disarming(watch) as end:
         with stoppable(watch.set_deadline):
             failed = start_tracer(watch, arguments, path, watching.begin)
             has_begun = True
@@ -121,17 +113,11 @@ def _follow(
         follower.finish()
         recorder = watch.recording.recorder
         print_losses(watch, follower.dropped, recorder.dropped if recorder else 0)
-    except BrokenPipeError as error:
-        broken_pipe = error
-    finally:
-        left = disarm_all(watch)
-    if broken_pipe is not None and not left:
-        raise broken_pipe
     if why := failed or (follower.nothing_message if has_begun else STOPPED_EARLY):
         print(f"probewright: {plain(why)}", file=sys.stderr)
     if lost is not None:
         raise lost
-    return DONE if not (left or why) else REFUSED
+    return DONE if not (end.left or why) else REFUSED
 
 
 class _Follower:

@@ -21,7 +21,7 @@ from tui.cli.console.verdict import show_verdict
 from tui.cli.follow.follow import probes_of
 from tui.cli.specs.preset_specs import any_duration_note, expand, requested_probes
 from tui.cli.status import DONE, REFUSED
-from tui.compose.probe_exports import exported, plans_for, save
+from tui.output.probe_exports import exported, plans_for, save
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import fnmatch
 import sys
 import threading
@@ -16,16 +17,17 @@ from kernel.connection.planner import Planner
 from kernel.errors import TargetLost
 from kernel.local.allocator import give_back_memory
 from kernel.watch.watch import Watch
-from tui.cli.console.output import connect, emit, line, plain, usage_error
+from tui.cli.console.output import connect, emit, line, plain
 from tui.cli.console.waiting import print_line, waiting
+from tui.cli.exports.output_file import free_file
 from tui.cli.follow.clock import face_of, measure_clock
-from tui.cli.follow.follow import disarm_all, print_losses, start_imports
+from tui.cli.follow.disarming import Disarming
+from tui.cli.follow.follow import print_losses, start_imports
 from tui.cli.follow.graph_bounds import GraphBounds
 from tui.cli.follow.graph_follow import GraphFollow, NameReader, start_tracer, try_recording
 from tui.cli.follow.reconnect import retry_after_reconnect
 from tui.cli.follow.signals import STOPPED_EARLY, stoppable
-from tui.cli.status import DONE, REFUSED
-from tui.output.export_file import ExportRefused, require_free
+from tui.cli.status import DONE, REFUSED, UsageFault
 from tui.present.event_times import ClockFace, day_in_front, offset_of_row
 from widgets.number_format import duration
 
@@ -39,21 +41,16 @@ _MOST_ROWS: Final = 1 << 16
 
 def run(arguments: argparse.Namespace) -> int:
     give_back_memory()
-    path = Path(arguments.output) if arguments.output else None
-    try:
-        if path is not None:
-            require_free(path, overwrite=False)  # reported before anything is traced
-    except ExportRefused as error:
-        return usage_error(str(error))
+    path = free_file(arguments.output) if arguments.output else None
     for word in arguments.functions:
         if word.endswith(".pwr"):  # the application takes a recording without -t, and no function has such a name
-            return usage_error(f"{word} is a recording: give it by -t {word}")
+            raise UsageFault(f"{word} is a recording: give it by -t {word}")
     imported = start_imports("tui.views.graph.model", "tui.views.calls.call_text", "tui.views.graph.objects")
     planner = Planner(connect(arguments.target, arming=True, patience=arguments.reconnect))
-    if not planner.info.holds_events and not arguments.functions:
-        planner.info.close()
-        return usage_error("say a function whose calls shall be traced")
-    return _print_calls(planner, arguments, path, imported)
+    with contextlib.closing(planner.info):
+        if not planner.info.holds_events and not arguments.functions:
+            raise UsageFault("say a function whose calls shall be traced")
+        return _print_calls(planner, arguments, path, imported)
 
 
 def _print_calls(
@@ -63,8 +60,7 @@ def _print_calls(
     watch = _watch(planner, arguments)
     printer: GraphPrinter | None = None
     failed, lost = "", None
-    broken_pipe: BrokenPipeError | None = None
-    try:
+    with Disarming(watch) as end:
         with waiting("reading symbols"):
             retry_after_reconnect(watch, arguments, partial(planner.info.symbols.load, by_name=False))
         imported.join()  # while waiting for the import, many calls would arrive
@@ -90,13 +86,6 @@ def _print_calls(
             recorder.dropped if recorder else 0,
             unvalued=printer.rows_without_values if printer else 0,
         )
-    except BrokenPipeError as error:
-        broken_pipe = error
-    finally:
-        left = disarm_all(watch)
-        planner.info.close()
-    if broken_pipe is not None and not left:
-        raise broken_pipe
     printed = printer.printed if printer else 0
     if failed or not printed:
         nothing = _no_call_message(arguments, recorded=planner.info.holds_events) if printer else STOPPED_EARLY
@@ -104,7 +93,7 @@ def _print_calls(
         print(f"probewright: {plain(why)}", file=sys.stderr)
     if lost is not None:
         raise lost
-    return DONE if printed and not (left or failed) else REFUSED
+    return DONE if printed and not (end.left or failed) else REFUSED
 
 
 def _no_call_message(arguments: argparse.Namespace, *, recorded: bool) -> str:

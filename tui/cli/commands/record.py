@@ -17,12 +17,13 @@ from kernel.guards.row_bounds import HEADLESS
 from kernel.local.allocator import give_back_memory
 from kernel.watch.watch import Watch
 from probes.plans.plan import Via
-from tui.cli.console.output import connect, emit, plain, size_of, usage_error
+from tui.cli.console.output import connect, emit, plain, size_of
+from tui.cli.exports.output_file import free_file
 from tui.cli.follow.command_run import command_of, keep_status
+from tui.cli.follow.disarming import disarm_all
 from tui.cli.follow.follow import (
     arm,
     arm_options_of,
-    disarm_all,
     follow,
     limits_of,
     print_losses,
@@ -33,7 +34,6 @@ from tui.cli.follow.reconnect import retry_after_reconnect
 from tui.cli.follow.signals import SignalStop, stoppable
 from tui.cli.specs.preset_specs import expand, requested_probes
 from tui.cli.status import DONE, REFUSED
-from tui.output.export_file import ExportRefused, require_free
 
 if TYPE_CHECKING:
     from probes.presets.schema import PresetChoice
@@ -75,11 +75,7 @@ def _finish(watch: Watch, *, enough: bool = False) -> int:
 
 def run(arguments: argparse.Namespace) -> int:
     give_back_memory()
-    path = Path(arguments.output)
-    try:
-        require_free(path, overwrite=False)  # reported before anything is armed
-    except ExportRefused as error:
-        return usage_error(str(error))
+    path = free_file(arguments.output)
     requested = requested_probes(arguments)
     start_imports()
     planner = Planner(connect(arguments.target, arming=True, patience=arguments.reconnect), Via(arguments.via))

@@ -14,14 +14,15 @@ from kernel.guards.row_bounds import HEADLESS
 from kernel.local.allocator import give_back_memory
 from kernel.watch.watch import Watch
 from probes.command import parse_armable
-from tui.cli.console.output import connect, plain, usage_error
+from tui.cli.console.output import connect, plain
 from tui.cli.console.waiting import print_line, show_progress, waiting
+from tui.cli.exports.output_file import free_file
 from tui.cli.follow.clock import measure_clock
 from tui.cli.follow.command_run import command_of
+from tui.cli.follow.disarming import Disarming
 from tui.cli.follow.follow import (
     ArmOptions,
     arm,
-    disarm_all,
     follow,
     limits_of,
     print_losses,
@@ -30,9 +31,8 @@ from tui.cli.follow.follow import (
 )
 from tui.cli.follow.reconnect import retry_after_reconnect
 from tui.cli.follow.signals import STOPPED_EARLY, stoppable
-from tui.cli.status import DONE, REFUSED
+from tui.cli.status import DONE, REFUSED, UsageFault
 from tui.cli.tables.reference_printer import ReferencePrinter
-from tui.output.export_file import ExportRefused, require_free
 
 _STACKS: Final = ("stacktrace",)
 _TASK_ENDS: Final = "on sched/sched_process_exit"
@@ -40,23 +40,16 @@ _TASK_ENDS: Final = "on sched/sched_process_exit"
 
 def run(arguments: argparse.Namespace) -> int:
     give_back_memory()
-    path = Path(arguments.output) if arguments.output else None
-    try:
-        if path is not None:
-            require_free(path, overwrite=False)  # reported before anything is armed
-    except ExportRefused as error:
-        return usage_error(str(error))
+    path = free_file(arguments.output) if arguments.output else None
     imported = start_imports("events.store.store", "tui.views.references.model")
     planner = Planner(connect(arguments.target, arming=True, patience=arguments.reconnect))
     info = planner.info
-    if info.holds_events and (arguments.program or arguments.kinds):
-        info.close()
-        return usage_error("a recording has happened: refs -t FILE.pwr prints what it holds")
-    if not info.holds_events and not arguments.kinds:
-        info.close()
-        return usage_error("say a kind (file, dentry, inode, mm, device), a structure, or GET,PUT[,FREE]")
     with contextlib.ExitStack() as ends:
         ends.callback(info.close)
+        if info.holds_events and (arguments.program or arguments.kinds):
+            raise UsageFault("a recording has happened: refs -t FILE.pwr prints what it holds")
+        if not info.holds_events and not arguments.kinds:
+            raise UsageFault("say a kind (file, dentry, inode, mm, device), a structure, or GET,PUT[,FREE]")
         specs = [] if info.holds_events else _specs(planner, arguments)
         ends.enter_context(command_of(info.target, arguments, limits_tasks=False))
         with waiting("reading symbols"):
@@ -87,39 +80,34 @@ def _track(planner: Planner, specs: list[str], arguments: argparse.Namespace, pa
     watch = Watch(planner, HEADLESS, limits_of(arguments))
     printer = ReferencePrinter(watch, arguments)
     lost: TargetLost | None = None
-    broken_pipe: BrokenPipeError | None = None
     failed, has_begun = "", False
-    try:
-        with stoppable(watch.set_deadline):
-            if specs:
-                _arm(watch, specs, arguments, path)
-            else:
-                watch.begin()
-            has_begun = True
-            measure_clock(watch, arguments)
-            try:
-                follow(watch, arguments, (), lambda _: None, printer.take, idle=lambda: _idle(printer))
-            except TargetLost as error:  # what came before is printed all the same
-                lost = error
-        if path is not None:
-            watch.stop_recording()
-            failed = watch.recording.error
-        printer.finish()
-        print_losses(watch, printer.dropped)
-    except OSError as error:
-        if isinstance(error, BrokenPipeError):
-            broken_pipe = error
-        else:
+    with Disarming(watch) as end:
+        try:
+            with stoppable(watch.set_deadline):
+                if specs:
+                    _arm(watch, specs, arguments, path)
+                else:
+                    watch.begin()
+                has_begun = True
+                measure_clock(watch, arguments)
+                try:
+                    follow(watch, arguments, (), lambda _: None, printer.take, idle=lambda: _idle(printer))
+                except TargetLost as error:  # what came before is printed all the same
+                    lost = error
+            if path is not None:
+                watch.stop_recording()
+                failed = watch.recording.error
+            printer.finish()
+            print_losses(watch, printer.dropped)
+        except BrokenPipeError:
+            raise
+        except OSError as error:
             failed = f"{path}: {error.strerror}"
-    finally:
-        left = disarm_all(watch)
-    if broken_pipe is not None and not left:
-        raise broken_pipe
     if why := failed or (printer.nothing_message if has_begun else STOPPED_EARLY):
         print(f"probewright: {plain(why)}", file=sys.stderr)
     if lost is not None:
         raise lost
-    return REFUSED if left or why or printer.faults else DONE
+    return REFUSED if end.left or why or printer.faults else DONE
 
 
 def _arm(watch: Watch, specs: list[str], arguments: argparse.Namespace, path: Path | None) -> None:

@@ -33,6 +33,7 @@ from tui.cli.exports.export_options import (
 from tui.cli.exports.open_export import REFUSALS, opened_watch_export, print_export_error, print_refusal
 from tui.cli.follow.clock import face_of, measure_clock
 from tui.cli.follow.command_run import command_of, command_run_of, keep_status, print_between_rows
+from tui.cli.follow.disarming import Disarming
 from tui.cli.follow.filter import (
     OptionRefused,
     check_words,
@@ -44,7 +45,6 @@ from tui.cli.follow.filter import (
 )
 from tui.cli.follow.follow import (
     arm,
-    disarm_all,
     follow,
     limits_of,
     print_hit_counts,
@@ -123,51 +123,45 @@ def _arm_and_follow(
     """Arm the requested probes, print or write their events, and disarm; return the exit status."""
     watch = Watch(planner, SCREEN if arguments.view else HEADLESS, limits_of(arguments))
     status, unprinted = DONE, 0
-    broken_pipe: BrokenPipeError | None = None
-    try:
-        armed = retry_after_reconnect(watch, arguments, lambda: expand(requested, planner))
-        probes = retry_after_reconnect(
-            watch, arguments, lambda: probes_of(specs_for(armed.specs, aggregate_request, planner), planner)
-        )
-        if armed.longest_min_duration and (
-            export_request is not None or arguments.summary is not None or arguments.hist
-        ):
-            print(f"probewright: {plain(any_duration_note(requested))}", file=sys.stderr)
-        with stoppable(watch.set_deadline):
-            options, counting = aggregate_options(planner, probes, aggregate_request, arguments)
-            probes = with_threshold(arguments, probes)
-            events = arm(watch, probes, options, arguments)
-            measure_clock(watch, arguments)
-            event_filter = filter_of(watch, arguments.filter)
-            if counting is not None:
-                status = aggregate_in_kernel(watch, arguments, events, counting, export_request)
-            elif is_table(arguments, probes):
-                status = print_latencies(watch, arguments, events, probes, event_filter)
-            elif aggregate_request is not None or export_request is not None:
-                status = _write(watch, arguments, events, event_filter, export_request, aggregate_request)
-            elif arguments.summary is not None or arguments.hist:
-                summarize(watch, arguments, events, event_filter)
-            else:
-                unprinted = _print(watch, arguments, events, armed, event_filter)
-        if arguments.count_only:
-            print_hit_counts(watch)
-        if arguments.view != "histograms" and aggregate_request is None:
-            print_tables(watch, as_json=arguments.json, aside=export_request is not None)
-        if arguments.maps or any(armed.plan.counts_only for armed in watch.armed.probes):
-            from tui.cli.tables.object_printer import print_maps
+    with Disarming(watch) as end:
+        try:
+            armed = retry_after_reconnect(watch, arguments, lambda: expand(requested, planner))
+            probes = retry_after_reconnect(
+                watch, arguments, lambda: probes_of(specs_for(armed.specs, aggregate_request, planner), planner)
+            )
+            if armed.longest_min_duration and (
+                export_request is not None or arguments.summary is not None or arguments.hist
+            ):
+                print(f"probewright: {plain(any_duration_note(requested))}", file=sys.stderr)
+            with stoppable(watch.set_deadline):
+                options, counting = aggregate_options(planner, probes, aggregate_request, arguments)
+                probes = with_threshold(arguments, probes)
+                events = arm(watch, probes, options, arguments)
+                measure_clock(watch, arguments)
+                event_filter = filter_of(watch, arguments.filter)
+                if counting is not None:
+                    status = aggregate_in_kernel(watch, arguments, events, counting, export_request)
+                elif is_table(arguments, probes):
+                    status = print_latencies(watch, arguments, events, probes, event_filter)
+                elif aggregate_request is not None or export_request is not None:
+                    status = _write(watch, arguments, events, event_filter, export_request, aggregate_request)
+                elif arguments.summary is not None or arguments.hist:
+                    summarize(watch, arguments, events, event_filter)
+                else:
+                    unprinted = _print(watch, arguments, events, armed, event_filter)
+            if arguments.count_only:
+                print_hit_counts(watch)
+            if arguments.view != "histograms" and aggregate_request is None:
+                print_tables(watch, as_json=arguments.json, aside=export_request is not None)
+            if arguments.maps or any(armed.plan.counts_only for armed in watch.armed.probes):
+                from tui.cli.tables.object_printer import print_maps
 
-            print_maps(watch, as_json=arguments.json)
-        print_losses(watch, unprinted, unshown=watch.evicted)
-    except OptionRefused as error:
-        print_filter_error(error)
-        status = USAGE
-    except BrokenPipeError as error:
-        broken_pipe = error
-    finally:
-        left = disarm_all(watch)
-    if broken_pipe is not None and not left:
-        raise broken_pipe
-    return REFUSED if left else status
+                print_maps(watch, as_json=arguments.json)
+            print_losses(watch, unprinted, unshown=watch.evicted)
+        except OptionRefused as error:
+            print_filter_error(error)
+            status = USAGE
+    return REFUSED if end.left else status
 
 
 def _print(

@@ -1,4 +1,4 @@
-"""Shared steps of `run` and `record`: arm probes, follow events until told to stop, disarm, and report losses."""
+"""Shared steps of `run` and `record`: arm probes, follow events until told to stop, and report losses."""
 
 from __future__ import annotations
 
@@ -16,16 +16,14 @@ from events.export.filtered import ExportFilter
 from events.loss_counts import LossCounts
 from events.record import Record
 from foreign.count_text import counted
-from kernel.cleanup.undo import failure_lines
 from kernel.connection.planner import Planner
 from kernel.connection.text_note import text_note
-from kernel.errors import ProbeRefused, SettingChanged, TargetLost
+from kernel.errors import ProbeRefused, TargetLost
 from kernel.guards.limits import Limits
 from kernel.hosts.arm_request import check_specification
 from kernel.recording.replay import unwanted_fields
 from kernel.session.arm_steps import Mode
 from kernel.session.armed import Armed
-from kernel.watch.reconnect import effects_note
 from kernel.watch.tasks.limit_notes import command_notes
 from kernel.watch.watch import Watch
 from probes.command import Armable, parse_armable, short_subject
@@ -137,7 +135,7 @@ def arm(
     retry_after_reconnect(watch, arguments, partial(_open_paused, watch))
     run = getattr(arguments, "command_run", None)
     if run is not None and run.limits_tasks:
-        watch.armed.limit_tasks((run.pid,))
+        watch.task_limit.set((run.pid,))
     events: dict[str, frozenset[str]] = {}
     for probe in probes:
         before = frozenset(one.key for one in watch.armed.probes)
@@ -346,21 +344,3 @@ def print_hit_counts(watch: Watch) -> None:
     counts = last_counts(watch)
     for text in hit_lines(counts.counted, counts.hits) if counts is not None else ():
         print(plain(text))
-
-
-def disarm_all(watch: Watch) -> int:
-    """Disarm and close; print what is left behind, and return 1 if something is."""
-    watch.set_deadline(time.monotonic())  # the command ends: don't wait for the remote host as long as before
-    failures = watch.close()
-    lost = [failure.error for failure in failures if isinstance(failure.error, TargetLost)]
-    with contextlib.suppress(OSError), at_priority(Level.ERROR):  # the terminal may be gone
-        if lost:
-            why = f"{plain(str(lost[0]))}\n  " if is_first_report(lost[0]) else ""
-            print(f"probewright: {why}{plain(effects_note(watch.info.target))}", file=sys.stderr)
-        for failure in failures:
-            if isinstance(failure.error, SettingChanged):
-                print(f"probewright: {plain(str(failure.error))}", file=sys.stderr)
-            elif failure.error not in lost:
-                print(f"probewright: left behind: {plain(failure_lines([failure])[0])}", file=sys.stderr)
-                print("  `clean` with this target tries again", file=sys.stderr)
-    return 1 if any(not isinstance(failure.error, SettingChanged) for failure in failures) else 0

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from widgets.terminal.command_dialog import CommandWanted
 
 _TO_KILL: Final = 2.0
-"""Seconds from SIGTERM to SIGKILL (`kernel.agent.command_runner`)."""
+"""Seconds from SIGTERM to SIGKILL (`kernel.agent.command_process`)."""
 _SHARE: Final = 0.4
 """Share of the screen's rows that the terminal takes."""
 _LEAST_ROWS: Final = 5

@@ -43,11 +43,11 @@ class Recorders:
         try:
             for watch in self.watches:
                 done.append(watch)
-                watch.armed.limit_tasks(tasks)
+                watch.task_limit.set(tasks)
         except KernelError:
             for watch in done if tasks else ():
                 with contextlib.suppress(KernelError):
-                    watch.armed.limit_tasks(())
+                    watch.task_limit.set(())
             raise
 
     def read_all(self) -> None:
@@ -71,7 +71,7 @@ class Recorders:
         errors = []
         for watch in self._open:
             try:
-                watch.armed.limit_tasks(())
+                watch.task_limit.set(())
             except KernelError as error:
                 errors.append(str(error))
         return "; ".join(errors)

@@ -11,7 +11,7 @@ from tui.present.ways_out import CHOOSE_TARGET, COMPARE_WITH
 from tui.views.compare.distributions import distribution_lines
 from tui.views.compare.pane import ComparisonPane
 from tui.views.compare.text import change_text, group_name, item_text, number_texts
-from tui.views.view import TableView, ViewPlace
+from tui.views.view import WholeTableView
 from widgets.number_format import grouped
 from widgets.safe_text import safe
 
@@ -28,7 +28,7 @@ _MOST_ROOM: Final = 120
 """Columns that both distributions take at most: the page that shows them is no wider."""
 
 
-class ComparisonView(TableView):
+class ComparisonView(WholeTableView):
     """View with a table of comparisons, what changed most first."""
 
     name: ClassVar[str] = "compare"
@@ -64,11 +64,6 @@ class ComparisonView(TableView):
         if self._found is None:
             return "no recording is compared"
         return f"{counted(self._found.a.events, 'event')} of A and {grouped(self._found.b.events)} of B"
-
-    @property
-    def place(self) -> ViewPlace:
-        """Constant position: the table always has all comparisons."""
-        return ViewPlace()
 
     @property
     def table_name(self) -> str:

@@ -9,7 +9,7 @@ from tui.filter.filter import Filter
 from tui.present.status import note_of
 from tui.present.ways_out import BY_TRACEFS_ELSEWHERE, GIVE_TRIGGER, SUM_UP
 from tui.views.histograms.pane import HistogramsPane
-from tui.views.view import View, ViewPlace
+from tui.views.view import View
 from widgets.lists.text_list import TableLines
 
 if TYPE_CHECKING:
@@ -73,11 +73,6 @@ class HistogramsView(View):
     def filtered(self) -> str:
         """Note that the filter does not apply: the kernel counts all."""
         return "not filtered: the kernel counts all"
-
-    @property
-    def place(self) -> ViewPlace:
-        """Constant position: tables show no events, and always follow."""
-        return ViewPlace()
 
     def empty_reason(self, watch: Watch) -> str:
         """Return the text for a watch without a hist trigger."""

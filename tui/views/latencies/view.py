@@ -13,7 +13,7 @@ from tui.present.latencies.text import histogram_lines
 from tui.present.latencies.worst import worst_lines, worst_of
 from tui.present.status import note_of
 from tui.present.ways_out import RUNNING_KERNEL, SEARCH_FUNCTIONS
-from tui.views.view import TableView, ViewPlace
+from tui.views.view import WholeTableView
 from widgets.lists.text_rows import TextRows, TextTablePane
 from widgets.safe_text import safe
 
@@ -33,7 +33,7 @@ _BUDGET: Final = 0.01
 """Seconds for processing new events at once."""
 
 
-class LatenciesView(TableView):
+class LatenciesView(WholeTableView):
     """View with a table of measures by CPU, and of causes, those that took most first."""
 
     name: ClassVar[str] = "latencies"
@@ -90,11 +90,6 @@ class LatenciesView(TableView):
         """Number of samples."""
         samples = self._found.samples if self._found is not None else 0
         return PassCount(samples, samples, "sample")
-
-    @property
-    def place(self) -> ViewPlace:
-        """Constant position: the table always has all sums."""
-        return ViewPlace()
 
     def empty_reason(self, watch: Watch) -> str:
         """Return the text for a watch without a source."""

@@ -10,7 +10,7 @@ from tui.filter.filter import Filter
 from tui.present.status import note_of
 from tui.views.maps.model import MapRows, MapsModel
 from tui.views.maps.pane import MapsPane
-from tui.views.view import TableView, ViewPlace
+from tui.views.view import WholeTableView
 from widgets.aggregates.group_table import GroupCells, GroupRows
 from widgets.dialogs.pick_list import PickList
 from widgets.safe_text import safe
@@ -25,7 +25,7 @@ _NONE = "no compiled object is armed: type the path of a FILE.bpf.o into the sea
 _NONE_RECORDED = "maps are read from a running kernel: a recording has events alone"
 
 
-class MapsView(TableView):
+class MapsView(WholeTableView):
     """View that reads the maps each second while it is visible."""
 
     name: ClassVar[str] = "maps"
@@ -149,11 +149,6 @@ class MapsView(TableView):
     def filtered(self) -> str:
         """Note that the filter does not apply: programs in the kernel fill the maps."""
         return "not filtered: the object's programs fill the maps"
-
-    @property
-    def place(self) -> ViewPlace:
-        """Constant position: the elements of a map are no events."""
-        return ViewPlace()
 
     def empty_reason(self, watch: Watch) -> str:
         """Return the text for a watch without an object."""

@@ -10,7 +10,7 @@ from tui.present.hist_tables import TableLine
 from tui.present.status import note_of
 from tui.present.ways_out import RUNNING_KERNEL, SEARCH_FUNCTIONS
 from tui.views.numbers.rows import TITLES, is_by_cpu, monitored, number_cells, second_lines
-from tui.views.view import TableView, ViewPlace
+from tui.views.view import WholeTableView
 from widgets.lists.text_rows import TextRows, TextTablePane
 from widgets.safe_text import safe
 
@@ -29,7 +29,7 @@ _BUDGET: Final = 0.01
 """Seconds for processing new events at once."""
 
 
-class NumbersView(TableView):
+class NumbersView(WholeTableView):
     """View with a table of monitored numbers, in the order in which they were armed."""
 
     name: ClassVar[str] = "numbers"
@@ -76,11 +76,6 @@ class NumbersView(TableView):
         """Number of samples."""
         samples = self._found.samples if self._found is not None else 0
         return PassCount(samples, samples, "sample")
-
-    @property
-    def place(self) -> ViewPlace:
-        """Constant position: the table always has all numbers."""
-        return ViewPlace()
 
     def chain(self, row: int) -> tuple[str, Sequence[TableLine]] | None:
         """Return the value of each second of the last minutes, the newest first; None: there is no such row."""

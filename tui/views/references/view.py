@@ -13,7 +13,7 @@ from tui.present.status import note_of_gap, note_of_recording
 from tui.views.late_picture import LatePicture
 from tui.views.references.model import ReferenceModel
 from tui.views.references.text import TITLES, event_lines, object_name, object_text, summary_line
-from tui.views.view import TableView, ViewPlace
+from tui.views.view import WholeTableView
 from widgets.lists.text_rows import TextRows, TextTablePane
 from widgets.safe_text import safe
 
@@ -39,7 +39,7 @@ _MOST: Final = 500
 """Rows on the screen."""
 
 
-class ReferencesView(TableView):
+class ReferencesView(WholeTableView):
     """View with a table of objects, those with a fault first."""
 
     name: ClassVar[str] = "references"
@@ -108,11 +108,6 @@ class ReferencesView(TableView):
     def filtered(self) -> PassCount | str:
         """Text: a part of the gets and puts proves nothing."""
         return "the filter does not apply to references: they are judged by all gets and puts"
-
-    @property
-    def place(self) -> ViewPlace:
-        """Constant position: the table always has all objects."""
-        return ViewPlace()
 
     def empty_reason(self, watch: Watch) -> str:  # noqa: ARG002 - of every view
         """Return the text for a watch without events of references."""

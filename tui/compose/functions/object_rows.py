@@ -12,7 +12,7 @@ from probes.objects.plan_object import obstacle, reasons_to_leave_out
 from probes.objects.request import ObjectProbe, parse_object
 from probes.refusal import CannotLower
 from probes.syntax.parse_error import ParseError
-from widgets.fields.object_rows import ObjectRow, ObjectRows
+from widgets.functions.object_rows import ObjectRow, ObjectRows
 
 if TYPE_CHECKING:
     from kernel.connection.planner import Planner

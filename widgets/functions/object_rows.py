@@ -59,7 +59,7 @@ class ObjectRows:
         """Return the name of a program or map."""
         return self._rows[row].name
 
-    def about(self, row: int) -> str:
+    def details(self, row: int) -> str:
         """Return all that is known of a row."""
         one = self._rows[row]
         return f"{one.name}: {one.reason or one.note}"

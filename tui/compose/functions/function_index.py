@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from events.names.function_choice import is_called, is_typed_place
 from events.names.place_kinds import IN_PROGRAMS, TRACEPOINT_LETTER, PlaceKind, kind_of_place, place_label
-from widgets.fields.function_marks import ProgramRows
-from widgets.fields.function_rows import Attachable
+from widgets.functions.function_marks import ProgramRows
+from widgets.functions.function_rows import Attachable
 from widgets.highlight import has_words
 
 # The first paint shows the functions; what searches them is imported after it.
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from btf.search import Search
     from kernel.attach.program_files import ProgramFiles
     from kernel.connection.planner import Planner
-    from widgets.fields.object_rows import ObjectRows
+    from widgets.functions.object_rows import ObjectRows
 
 MOST_FOUND = 5_000
 """Rows a search gives at the most; nobody scrolls farther, and typing one more letter is quicker."""
@@ -157,7 +157,7 @@ class Functions:
         if not is_object(query):
             return None
         if self._object[0] != query:
-            from tui.compose.object_rows import object_rows
+            from tui.compose.functions.object_rows import object_rows
 
             self._object = query, object_rows(self._planner, query)
         return self._object[1]

@@ -72,9 +72,15 @@ class FunctionRows:
         """Return the function's name."""
         return self._names[self._indices[row]]
 
-    def about(self, row: int) -> Attachable:
-        """Return the kinds that can attach to the function."""
-        return self._describe(self.name(row))
+    def details(self, row: int) -> str:
+        """Return name, module and kinds of a function, or the reason why none can attach."""
+        name = self.name(row)
+        about = self._describe(name)
+        kinds = ", ".join(KIND_NAMES[kind] for kind in sorted(about.kinds) if kind in KIND_NAMES)
+        if not kinds:
+            return about.reason  # which needs every column
+        where = f" [{about.module}]" if about.module else ""
+        return f"{name}{where}: {kinds}" + (f"; {about.reason}" if about.reason else "")
 
     def pieces(self, row: int, columns: int) -> Iterable[Piece]:
         """Return mark; name; rate of an armed one, or module, or reason; kinds."""

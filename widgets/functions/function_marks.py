@@ -7,13 +7,13 @@ from typing import NamedTuple, Protocol
 
 from events.names.function_marks import FunctionMarks, marks_summary
 from events.names.place_kinds import PlaceKind, kind_of_place
-from widgets.fields.function_rows import Describe
-from widgets.fields.object_rows import ObjectRows
+from widgets.functions.function_rows import Describe
+from widgets.functions.object_rows import ObjectRows
 from widgets.number_format import grouped
 
 
 class MarkedPlaces(Protocol):
-    """Places that stand for several functions of a target (`tui.compose.function_index.Functions` has them)."""
+    """Places that stand for several functions of a target (`tui.compose.functions.function_index.Functions`)."""
 
     kind: PlaceKind | None
     """The only kind of places that is found; None: all are."""

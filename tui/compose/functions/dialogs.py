@@ -1,0 +1,84 @@
+"""Open the dialogs about one function: the depth of its traced calls, its code, its registers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING
+
+from textual.screen import Screen
+
+from tui.compose.attach_control import AttachControl
+from tui.compose.functions.control import FunctionControl
+from tui.compose.panes import ProbePanes
+from tui.compose.specification_control import SpecificationControl
+from tui.dialogs import dialogs
+from tui.present.ways_out import SEARCH_FUNCTIONS
+from tui.workbench import Workbench, open_planner
+
+if TYPE_CHECKING:
+    from widgets.dialogs.code_dialog import CodeChoice
+
+
+class FunctionDialogs:
+    """Dialogs about the function of the probe, or about one that is chosen of those on the screen."""
+
+    def __init__(
+        self,
+        screen: Screen[None],
+        bench: Workbench,
+        panes: ProbePanes,
+        functions: FunctionControl,
+        attach: AttachControl,
+        specification: SpecificationControl,
+    ) -> None:
+        self._screen = screen
+        self._bench = bench
+        self._panes = panes
+        self._functions = functions
+        self._attach = attach
+        self._specification = specification
+
+    def trace_calls(self) -> None:
+        """Trace the calls of the function, as deep as a person chooses."""
+        trace = partial(self._bench.tracing.ask_depth, open_planner(self._bench))
+        self._of_function("trace the calls of which function?", trace)
+
+    def show_code(self) -> None:
+        """Show the instructions of the function, and specify a kprobe on the one that is chosen."""
+        self._of_function("the code of which function?", self._show_code)
+
+    def show_registers(self) -> None:
+        """Show what each way to attach to the function reads."""
+        self._of_function("the registers of which function?", self._show_registers)
+
+    def _of_function(self, question: str, show: Callable[[str], None]) -> None:
+        """Show something of the function of the probe, or of one that the screen lists."""
+        from probes.command import is_function
+
+        probe, names = self._panes.editor.probe, self._functions.on_screen
+        if probe is not None and probe.place.symbol and is_function(probe):
+            show(probe.place.symbol)
+        elif names:
+            dialogs.pick(self._screen.app, question, names, lambda row: show(names[row]))
+        else:
+            self._screen.notify(f"no function matches what is searched: {SEARCH_FUNCTIONS}", markup=False)
+
+    def _show_registers(self, name: str) -> None:
+        from tui.dialogs.register_screen import RegisterScreen
+
+        self._screen.app.push_screen(RegisterScreen(open_planner(self._bench).info, name))
+
+    def _show_code(self, name: str) -> None:
+        from tui.compose.functions.code_screen import CodeScreen, text_of
+
+        info = open_planner(self._bench).info
+
+        def chosen(choice: CodeChoice | None) -> None:
+            if choice is not None:
+                self._specification.take_over(text_of(info, choice, name))
+                if choice.end is not None:
+                    self._specification.arm()
+
+        reader = self._attach.body_reader(info)
+        self._screen.app.push_screen(CodeScreen(self._bench, reader, name), chosen)
