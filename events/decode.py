@@ -84,11 +84,17 @@ class Layout:
         row = list(values)
         for number, convert in self._special:
             row[number] = convert(buffer, start, length, row[number])
-        if self._faults is not None and (faults := self._faults.unpack_from(buffer, start)[0]):
+        self._drop_faulty(row, buffer, start, length)
+        return tuple(row)
+
+    def _drop_faulty(self, row: list[Value], buffer: bytes, start: int, length: int) -> None:
+        """Take from a row the numbers of which the record says that they could not be read."""
+        if self._faults is None or length < self._faults.size:
+            return
+        if faults := self._faults.unpack_from(buffer, start)[0]:
             for number, bit in self._faulty:
                 if faults & bit:
                     row[number] = None
-        return tuple(row)
 
     def _one_by_one(self, buffer: bytes, start: int, length: int) -> tuple[Value, ...]:
         row: list[Value] = []
@@ -98,6 +104,7 @@ class Layout:
                 continue
             value: Value = single.unpack_from(buffer, start + field.offset)[0]
             row.append(convert(buffer, start, length, value) if convert else value)
+        self._drop_faulty(row, buffer, start, length)
         return tuple(row)
 
     def _converter(self, field: Field) -> Convert | None:

@@ -45,6 +45,18 @@ def late_graph(path: Path, kernel: str) -> Path:
     return path
 
 
+def outage_recording(path: Path, outage: Outage) -> Path:
+    """Write the shipped events and the mark of an outage, with the events again where it ended; gives its path."""
+
+    def changed(whole: Recording, passes: list[Batch]) -> list[Batch]:
+        store = Store(Decoder(whole.formats, whole.header))
+        store.feed(*passes)
+        return [*passes, outage.batch(store.latest), *(() if outage.for_good else passes)]
+
+    _copied(path, _shipped(), changed, cuts=True)
+    return path
+
+
 def _shipped() -> Path:
     found = shipped_recording()
     assert found is not None

@@ -10,6 +10,7 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from events.names.event_names import exported_name
+from events.store.outage_mark import OUTAGE_EVENT
 from foreign.count_text import counted
 from tui.present.event_times import wall_clock, wall_date
 from tui.present.loss_totals import losses_of
@@ -49,7 +50,7 @@ class RecordingContents(NamedTuple):
     made: str
     """Local time of day of its first event; empty: it is not known."""
     seconds: float
-    """Time from its first event to its last."""
+    """Time from its first event to its last, without what lies between two boots."""
     graph: str
     """Settings of the call graph that was traced; empty: none was."""
     probes: tuple[RecordedProbe, ...]
@@ -61,6 +62,8 @@ class RecordingContents(NamedTuple):
 
 def contents_of(watch: Watch, counts: LossCounts | None) -> RecordingContents:
     """Return what the recording of a watch holds, as far as its events were read; `counts`: losses of its kernel."""
+    from events.timeline.axis import TimeAxis  # imports numpy
+
     info, store = watch.info, watch.store
     facts = info.facts
     totals: Mapping[str, int] = store.by_event(store.totals) if store is not None else {}
@@ -85,10 +88,10 @@ def contents_of(watch: Watch, counts: LossCounts | None) -> RecordingContents:
         facts.title,
         f"{facts.machine}, {counted(facts.cpus, 'CPU')}",
         made,
-        (store.latest - first) / 1e9 if first and store is not None else 0.0,
+        sum(part.end - part.start for part in TimeAxis(store).parts) / 1e9 if store is not None else 0.0,
         str(watch.graph_plan or ""),
         tuple(probes),
-        {path: number for path, number in totals.items() if exported_name(path) not in own},
+        {path: number for path, number in totals.items() if exported_name(path) not in own and path != OUTAGE_EVENT},
         losses_of(watch, counts),
         info.is_truncated,
     )

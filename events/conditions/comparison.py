@@ -99,7 +99,7 @@ class NumberComparison(Comparison):
     def of_record(self, record: Record) -> bool:
         """Return whether the comparison holds for a record."""
         value = record.values.get(self.field)
-        if value is None:
+        if self.field not in record.values:
             value = record.pid if self.field in PID else record.cpu if self.field in CPU else self._duration(record)
         is_returned = is_register(record.event, self.field)
         if is_returned and isinstance(value, int):
@@ -212,7 +212,7 @@ class TextComparison(Comparison):
             value = record.comm if self.field in COMM else None
         elif value is None:
             value = FAULT
-        return isinstance(value, str) and not _is_function(record, self.field) and self.holds(value)
+        return isinstance(value, str) and _may_be_text(record, self.field) and self.holds(value)
 
     def of_table(self, table: FormatTable, comm: Comm) -> Mask:
         """Return a boolean mask of the rows that satisfy the comparison."""
@@ -241,6 +241,12 @@ class TextComparison(Comparison):
                 holds = results[raw] = self.holds(text_of(raw))
             found[row] = holds
         return found
+
+
+def _may_be_text(record: Record, name: str) -> bool:
+    """Return whether a record's field is a text, or none that its format has."""
+    fields = record.format.fields if record.format is not None else ()
+    return all(value_kind(field) is ValueKind.TEXT for field in fields if field.name == name)
 
 
 def _is_function(record: Record, name: str) -> bool:

@@ -190,10 +190,11 @@ class _Reader:
     def file_comparison(self, field: str, sign: str, value: _Token) -> Term:
         """Return a comparison with the file of a descriptor. Raises ValueRefused for another number."""
         lack = self.numbers.files_lack(field)
-        if lack == "" and sign in _TEXT_OPERATORS:
+        compares_texts = sign in _TEXT_OPERATORS
+        if lack == "" and compares_texts:
             return FileComparison(field, sign, _unquoted(value), self.numbers)
         hint = self.value_hint(field, value.text)
-        unknown = f"; its files are not known: {lack}" if lack else ""
+        unknown = f"; its files are not known: {lack}" if lack and compares_texts else ""
         raise ValueRefused(f"{field} is a number, {value.text} is none{hint}{unknown}", value.at)
 
     def number_comparison(self, field: str, sign: str, number: int, text: str, kind: ValueKind) -> Term:

@@ -20,6 +20,7 @@ from events.descriptors.calls import CLONE_FILES
 from events.descriptors.columns import Step, steps_of
 from events.descriptors.sources import Coverage, Role, Source, coverage
 from events.descriptors.tracker import Entry, Tracker
+from events.descriptors.wide_tasks import WideTasks
 from events.store.columns import PIECE
 
 if TYPE_CHECKING:
@@ -56,6 +57,7 @@ class DescriptorIndex:
         self.coverage: Coverage = coverage(known.sources, machine)
         """Knowledge that the sources give."""
         self._tracker = Tracker(follows_exec=self.coverage.follows_exec)
+        self._wide_tasks = WideTasks()
         self._at = store.first_seq
         self._rows, self._stamps = array("q"), array("q")
         """Rows read that tell something, with their times."""
@@ -90,6 +92,8 @@ class DescriptorIndex:
         found = self._tracker.file(task, fd, row)
         if found is None or (found.by_function and not self._trusts_functions(path)):
             return None
+        if not path.startswith(_SINGLE_CALLS) and not self._wide_tasks.before(row, task):
+            return None
         at = bisect_left(self._rows, row) - 1
         if at < 0 or self._store.loss_spans.may_lack_ends(self._stamps[at], now) or self._is_removed(now):
             return None
@@ -120,7 +124,7 @@ class DescriptorIndex:
     def _trusts_functions(self, path: str) -> bool:
         """Return whether an event is of a 64-bit program, and no function was missed."""
         missed = self._store.missed_calls
-        return path.startswith("syscalls/") and not any(missed.get(one) for one in self._functions)
+        return path.startswith(_SINGLE_CALLS) and not any(missed.get(one) for one in self._functions)
 
     def _is_removed(self, ts: int) -> bool:
         """Return whether a probe was taken away before a time."""
@@ -152,6 +156,7 @@ class DescriptorIndex:
             self._at = stop
         if self._tracker.tables.facts > _MOST_FACTS:
             self._tracker.forget(store.first_seq)
+            self._wide_tasks.forget(store.first_seq)
             gone = bisect_left(self._rows, store.first_seq) - 1
             if gone > 0:
                 del self._rows[:gone], self._stamps[:gone]
@@ -193,6 +198,7 @@ class DescriptorIndex:
     def _lose(self, row: int, ts: int) -> None:
         """Forget what holds now: events before a row, which is of a time, are missing."""
         self._tracker.reset(row)
+        self._wide_tasks.reset(row)
         self._settles = ts + _SETTLING
 
     def _take(self, step: Step) -> None:
@@ -213,6 +219,16 @@ class DescriptorIndex:
         self._stamps.append(ts)
         if source is not None:
             _TELL[source.role](tracker, step)
+            self._see_program(step, source.role)
+
+    def _see_program(self, step: Step, role: Role) -> None:
+        """Note which program a task runs after an event that tells something."""
+        if role in (Role.ENTER, Role.LEAVE):
+            self._wide_tasks.see(step.row, step.task)
+        elif role is Role.EXEC:
+            self._wide_tasks.execute(step.row, step.task)
+        elif role is Role.NEW_TASK and "pid" in step.arguments:
+            self._wide_tasks.copy(step.row, step.task, step.arguments["pid"])
 
 
 def _enter(tracker: Tracker, step: Step) -> None:
@@ -252,5 +268,7 @@ _TELL: Final[Mapping[Role, Callable[[Tracker, Step], None]]] = {
     Role.NEW_TASK: _new_task,
     Role.EXEC: _execute,
 }
+_SINGLE_CALLS: Final = "syscalls/"
+"""Beginning of the paths of events that 64-bit programs alone have."""
 _BY_FUNCTION: Final = (Role.OPEN_ENTER, Role.OPEN_LEAVE)
 _ROW: Final = attrgetter("row")

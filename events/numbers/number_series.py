@@ -49,13 +49,19 @@ class NumberSeries:
     """Newest value; None: it could not be read."""
     least: int = 0
     most: int = 0
+    boot: int = 0
+    """Number of the boot that the newest sample is of."""
     by_second: dict[int, int] = field(default_factory=dict)
-    """Last value of each second of the kernel's clock, the oldest first."""
+    """Last value of each second of the kernel's clock since the boot, the oldest first."""
     _stamps: dict[int, int] = field(default_factory=dict)
     """Time of that value in ns."""
 
-    def add(self, stamp: int, value: int | None) -> None:
-        """Take a sample, which is newer than those before; None: it could not be read."""
+    def add(self, stamp: int, value: int | None, boot: int = 0) -> None:
+        """Take a sample, which is newer than those before, of a boot; None: it could not be read."""
+        if boot != self.boot:  # the clock began again
+            self.boot = boot
+            self.by_second.clear()
+            self._stamps.clear()
         self.now = value
         if value is None:
             self.unread += 1
@@ -124,7 +130,7 @@ class NumberSamples:
             series = self.series.get(SeriesKey(path, cpu))
             if series is None:
                 series = self.series[SeriesKey(path, cpu)] = NumberSeries(is_address)
-            series.add(stamp, None if is_missing else number)
+            series.add(stamp, None if is_missing else number, table.layout.format.boot)
 
 
 def _number(table: FormatTable, name: str) -> Field | None:

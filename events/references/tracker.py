@@ -74,6 +74,8 @@ class ReferenceTracker:
         """Number of objects freed without a fault."""
         self.forgotten = 0
         """Number of objects forgotten for others, or whose address another one got before their free was seen."""
+        self._settled: list[tuple[TrackedObject, Judgement]] = []
+        """Objects of earlier boots with a fault, or one that is not provable, as judged at the end of the boot."""
         self.pairs = PlacePairs()
         self._lost_between = lost_between or (lambda _start, _end: False)
         self._keepers = keepers
@@ -100,6 +102,15 @@ class ReferenceTracker:
         tracked.take(reference, self.pairs)
         if tracked.freed is not None and not was_freed and not tracked.freed_count and not tracked.uses_after_end:
             self.balanced += 1
+
+    def begin_anew(self) -> None:
+        """Handle a reboot: no object survives it, and the clock begins again."""
+        found = list(self.judged())
+        self._settled = [(one, judgement) for one, judgement in found if judgement.state is not State.OPEN]
+        self.forgotten += len(found) - len(self._settled)
+        self.objects.clear()
+        self.faulty.clear()
+        self.latest = 0
 
     def end_task(self, task: int, ts: int) -> None:
         """Note the end of a task."""
@@ -128,7 +139,8 @@ class ReferenceTracker:
 
     def judged(self) -> Iterator[tuple[TrackedObject, Judgement]]:
         """Yield the objects that are not balanced, each with its judgement; the faults first, then by references."""
-        found = [(one, self.judge(one)) for one in (*self.faulty, *self.objects.values())]
+        present = [(one, self.judge(one)) for one in (*self.faulty, *self.objects.values())]
+        found = [*self._settled, *present]
         order = list(State)
         yield from sorted(
             ((one, judgement) for one, judgement in found if judgement.state is not State.BALANCED),

@@ -31,7 +31,10 @@ class NewRows:
         return self._store.next_seq - max(self._at, self._store.first_seq)
 
     def give(self, take: Callable[[FormatTable], object], budget: float) -> None:
-        """Call `take` with the tables of new rows, for about `budget` seconds."""
+        """Call `take` with the tables of new rows, for about `budget` seconds.
+
+        Those of one event, which was armed again or is of another boot, come in the order of their rows.
+        """
         deadline = time.monotonic() + budget
         if self.passing is not None:
             self.passing.tick(budget / 2)
@@ -49,6 +52,6 @@ class NewRows:
         if self.passing is not None:
             columns = columns.only(self.passing.has(np.arange(self._at, stop)))
         self._at = stop
-        for table in columns.tables.values():
+        for table in sorted(columns.tables.values(), key=lambda table: int(table.places[0])):
             take(table)
         return True

@@ -76,6 +76,11 @@ class Outage(NamedTuple):
         return seconds_text(self.seconds)
 
     @property
+    def is_between_events(self) -> bool:
+        """True if it lies between events of one clock, so that the time from one to the other includes it."""
+        return not (self.booted or self.for_good)
+
+    @property
     def for_good(self) -> bool:
         """True if the connection was never restored; `seconds` then ends when that became known."""
         return self.lost is not None and self.back is None

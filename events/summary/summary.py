@@ -241,14 +241,14 @@ class Summary:
     def _count(self, columns: Columns, texts: list[Record]) -> None:
         tables = [table for table in columns.tables.values() if self._is_requested(table.layout.format.path)]
         if tables:
-            stamps = columns.run.stamps
-            place = self.timeline.place(int(stamps.min()), int(stamps.max()))
+            stamps = [table.stamps for table in tables]
+            first, last = self.timeline.cover(min(int(s.min()) for s in stamps), max(int(s.max()) for s in stamps))
             for table in tables:
                 path = table.layout.format.path
-                if place is None:
+                if first < last:
                     self.timeline.add(path, table.stamps)
                 else:
-                    self.timeline.add_at(place, path, len(table))
+                    self.timeline.add_at(first, path, len(table))
                 self.counted += len(table)
             self.tasks.add(_keys(np.concatenate([table.task_keys for table in tables])))
         wanted = [record for record in texts if self._is_requested(record.event) and not is_mark(record)]

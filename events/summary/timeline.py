@@ -43,36 +43,40 @@ class Timeline:
         """Handle a reset of the clock: later events are appended after the existing ones."""
         self._anew = self.start is not None
 
-    def add(self, kind: str, stamps: NDArray[np.int64]) -> None:
-        """Count events of one kind; events before the first one are counted in the first interval."""
-        if not len(stamps):
-            return
+    def cover(self, earliest: int, latest: int) -> tuple[int, int]:
+        """Make room for events of some times, and return the intervals of the earliest and of the latest of them.
+
+        After a reset of the clock the earliest one follows what came before: events that come together are covered
+        together, before those of the first kind are added.
+        """
         if self._anew and self.start is not None:
-            self._shift, self._anew = self.start + self._used * self.width - int(stamps.min()), False
-        stamps = stamps + self._shift
-        earliest, latest = int(stamps.min()), int(stamps.max())
+            self._shift, self._anew = self.start + self._used * self.width - earliest, False
+        earliest, latest = earliest + self._shift, latest + self._shift
         if self.start is None:
             self.start = earliest // self.width * self.width
-        while (last := (latest - self.start) // self.width) >= self._buckets:
+        while True:
+            missing = max(0, -((earliest - self.start) // self.width))
+            if missing + max((latest - self.start) // self.width + 1, self._used) <= self._buckets:
+                break
             self._coarsen()
-        counts = self._of(kind)
-        if 0 <= last <= (earliest - self.start) // self.width + 1:  # two intervals: a comparison is cheaper
-            later = int(np.count_nonzero(stamps >= self.start + last * self.width))
-            counts[last] += later
-            counts[max(last - 1, 0)] += len(stamps) - later
-        else:
-            places = np.maximum((stamps - self.start) // self.width, 0)
-            counts += np.bincount(places, minlength=self._buckets)
-        self._used = max(self._used, last + 1, 1)
+        if missing:
+            self._begin_earlier(missing)
+        return (earliest - self.start) // self.width, (latest - self.start) // self.width
 
-    def place(self, earliest: int, latest: int) -> int | None:
-        """Return the interval that contains all times from `earliest` to `latest`; None: several intervals, or none
-        yet.
-        """
-        if self.start is None or self._anew:
-            return None
-        first, last = ((stamp + self._shift - self.start) // self.width for stamp in (earliest, latest))
-        return first if 0 <= first == last < self._buckets else None
+    def add(self, kind: str, stamps: NDArray[np.int64]) -> None:
+        """Count events of one kind."""
+        if not len(stamps):
+            return
+        first, last = self.cover(int(stamps.min()), int(stamps.max()))
+        begin = (self.start or 0) - self._shift
+        counts = self._of(kind)
+        if last <= first + 1:  # two intervals: a comparison is cheaper
+            later = int(np.count_nonzero(stamps >= begin + last * self.width))
+            counts[last] += later
+            counts[first] += len(stamps) - later
+        else:
+            counts += np.bincount((stamps - begin) // self.width, minlength=self._buckets)
+        self._used = max(self._used, last + 1)
 
     def add_at(self, place: int, kind: str, number: int) -> None:
         """Count events of one kind in interval `place`."""
@@ -96,6 +100,13 @@ class Timeline:
 
     def _of(self, kind: str) -> NDArray[np.int64]:
         return self._counts.setdefault(kind, np.zeros(self._buckets, np.int64))
+
+    def _begin_earlier(self, missing: int) -> None:
+        """Put intervals in front of the first one."""
+        for kind, counts in self._counts.items():
+            self._counts[kind] = np.concatenate((np.zeros(missing, np.int64), counts[:-missing]))
+        self.start = (self.start or 0) - missing * self.width
+        self._used += missing if self._used else 0
 
     def _coarsen(self) -> None:
         self.width *= 2

@@ -85,6 +85,10 @@ class AggregateTable(EventsTable):
         return f"{counted(rows, 'row')} of {events}"
 
     @property
+    def lacking(self) -> tuple[str, ...]:
+        return tuple(self._model.lacking)
+
+    @property
     def notes(self) -> tuple[str, ...]:
         return ()  # rows of events that were dropped since are counted
 
@@ -119,6 +123,10 @@ class KernelAggregateTable(ViewTable):
     def text(self) -> str:
         """Number of rows and hits."""
         return f"{counted(self._table.rows(0).size, 'row')} of {counted(self._table.figures.counted, 'hit')}"
+
+    @property
+    def lacking(self) -> tuple[str, ...]:
+        return tuple(self._table.lacking)
 
     @property
     def columns(self) -> tuple[str, ...]:

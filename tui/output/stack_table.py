@@ -52,6 +52,10 @@ class StackTable(EventsTable):
         return f"{counted(len(self._model.stacks()), 'stack')} of {events}"
 
     @property
+    def lacking(self) -> tuple[str, ...]:
+        return tuple(self._model.lacking)
+
+    @property
     def notes(self) -> tuple[str, ...]:
         return ()  # stacks of events that were dropped since are counted
 

@@ -43,8 +43,8 @@ class ViewJob:
 
     @property
     def text(self) -> str:
-        """Number of rows of the table, as text."""
-        return self._table.text
+        """Number of rows of the table, and of events that no row is of, as text."""
+        return ", ".join((self._table.text, *self._table.lacking))
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -42,6 +42,11 @@ class ViewTable(ABC):
         """Number of its rows: `53 of 211 calls`; without a filter `211 calls`."""
 
     @property
+    def lacking(self) -> tuple[str, ...]:
+        """Numbers of events or calls that no row is of, in words: `39 without comm or ret`."""
+        return ()
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """Notes on missing data, one a line."""
         return ()

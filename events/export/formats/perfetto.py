@@ -3,8 +3,9 @@
 Every task has a track (each idle task its own, by CPU), below one for the whole target. A call with both ends is a
 slice, named after its function; its fields are arguments named `entry.…` and `exit.…`. Every other event is an
 instant, and an end of a call without a partner has the reason (`alone`). An outage is a slice on a separate track, as
-long as events are missing, or an instant if only its length is known. Values are typed; a value with a name (enums,
-errors, symbols) also has it as `NAME (name)`. Time stamps are those of the trace clock, in nanoseconds.
+long as events are missing, or an instant if only its length is known. The events of another boot have tracks of their
+own. Values are typed; a value with a name (enums, errors, symbols) also has it as `NAME (name)`. Time stamps are of
+the trace clock, in nanoseconds.
 
 Field numbers: protos/perfetto/trace/trace_packet.proto, track_event/{track_event,track_descriptor,
 debug_annotation}.proto of Perfetto. Task tracks are not thread tracks: a record holds the thread id, but not the
@@ -47,6 +48,8 @@ _FIRST_CROSSING = 1 << 35
 """First track of calls that cross another call of their task, in order of creation."""
 _MOST_TRACKS = 1 << 16
 """Maximum number of tracks remembered as described."""
+_BOOT_BITS, _MOST_BOOTS = 36, 16
+"""Log2 of the number of tracks reserved for each boot, and number of boots with tracks of their own."""
 _PLACE_BITS = 40
 """Log2 of the number of tracks reserved for each trace in a file."""
 
@@ -67,7 +70,11 @@ class PerfettoTrace:
             place: number of the trace, if the file has several.
         """
         self._source = source
+        self._waiting = waiting
         self._base, self._sequence = place << _PLACE_BITS, _SEQUENCE + place
+        self._boot: int | None = None
+        """Number of the boot that events are of; None: there was none yet."""
+        self._boots = 1
         self._out = out
         self._spans = Spans(source, waiting)
         self._tracks: dict[int, str] = {}
@@ -75,15 +82,32 @@ class PerfettoTrace:
         self._crossing: dict[tuple[int, str], int] = {}
         """Track of crossing calls, by the task's track and the event of the entry."""
         self._crossings = 0
-        root = number(_UUID, self._base + _ROOT) + string(_TRACK_NAME, source.title or "probewright")
-        flags = number(_SEQUENCE_FLAGS, _STATE_CLEARED) + number(_FIRST_PACKET, 1)
-        self._packet(flags + content(_TRACK_DESCRIPTOR, root))
+        self._describe_root(number(_SEQUENCE_FLAGS, _STATE_CLEARED) + number(_FIRST_PACKET, 1))
 
     def take(self, record: Record) -> None:
         if is_mark(record):
             self._write_outage(record)
         else:
+            self._see_boot(record)
             self._write(self._spans.take(record))
+
+    def _describe_root(self, flags: bytes = b"") -> None:
+        """Write the track above all others of a boot."""
+        title = (self._source.title or "probewright") + (f", boot {self._boots}" if self._boots > 1 else "")
+        root = number(_UUID, self._base + _ROOT) + string(_TRACK_NAME, title)
+        self._packet(flags + content(_TRACK_DESCRIPTOR, root))
+
+    def _see_boot(self, record: Record) -> None:
+        """Give the events of another boot tracks of their own: their times and task ids begin again."""
+        if record.format is None or record.boot == self._boot:
+            return
+        if self._boot is not None and record.boot > self._boot and self._boots < _MOST_BOOTS:
+            self._write(self._spans.finish())
+            self._spans = Spans(self._source, self._waiting)
+            self._boots += 1
+            self._base += 1 << _BOOT_BITS
+            self._describe_root()
+        self._boot = record.boot
 
     def _write_outage(self, record: Record) -> None:
         """Write an outage to the connection's track."""

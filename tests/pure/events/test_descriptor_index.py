@@ -22,6 +22,7 @@ ENTER, LEAVE, OPEN, READ = (
     "syscalls/sys_enter_openat",
     "syscalls/sys_enter_read",
 )
+FUNCTION = "pw_1_a/ksys_read"
 TASK, EXEC = "task/task_newtask", "sched/sched_process_exec"
 COMMON = "\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n"
 FIELDS = {
@@ -31,9 +32,10 @@ FIELDS = {
     READ: ("long fd",),
     TASK: ("long pid", "long clone_flags"),
     EXEC: ("long old_pid",),
+    FUNCTION: ("long fd",),
 }
 SIZES = {"args[6]": 48, "filename[32]": 32}
-OPENAT, CLOSE, DUP2 = 257, 3, 33
+OPENAT, CLOSE, DUP2, SOCKET = 257, 3, 33, 41
 RUNS = 600
 
 
@@ -88,8 +90,8 @@ class Trace:
         self.add(ENTER, pid, OPENAT, folder, 0, 0, 0, 0, 0)
         self.add(LEAVE, pid, OPENAT, fd)
 
-    def file(self, pid: int, fd: int) -> str | None:
-        return self.index.file(self.store.record(self.add(READ, pid, fd)), fd)
+    def file(self, pid: int, fd: int, path: str = READ) -> str | None:
+        return self.index.file(self.store.record(self.add(path, pid, fd)), fd)
 
     def opened(self, pid: int, fd: int) -> str:
         return self.index.opened(self.store.record(self.add(READ, pid, fd)), fd)
@@ -132,6 +134,28 @@ def test_children_have_the_files_of_their_parents() -> None:
     assert trace.file(6, 3) == trace.file(7, 3) == "/etc/passwd"
     trace.call(7, CLOSE, 0, 3)
     assert [trace.file(task, 3) for task in (5, 6, 7)] == [None, "/etc/passwd", None]
+
+
+def test_an_event_of_a_function_has_names_once_the_program_is_seen_to_be_of_64_bits() -> None:
+    """A 32-bit program closes without an event of `close`, and copies by `dup` with the number of `socket`."""
+    trace = begun()
+    trace.open(5, "/etc/passwd", 3)
+    before = trace.add(FUNCTION, 5, 3)
+    assert trace.index.file(trace.store.record(before), 3) == "/etc/passwd"
+    trace.add(TASK, 5, 6, 0)
+    assert trace.file(6, 3, FUNCTION) == "/etc/passwd"
+    trace.add(EXEC, 6, 6)
+    assert trace.file(6, 3, FUNCTION) is None
+    trace.call(6, SOCKET, 4, 3)
+    assert trace.file(6, 4, FUNCTION) is None
+    trace.open(6, "/etc/group", 5)
+    assert [trace.file(6, fd, FUNCTION) for fd in (3, 5)] == ["/etc/passwd", "/etc/group"]
+    assert trace.file(5, 3, FUNCTION) == trace.index.file(trace.store.record(before), 3) == "/etc/passwd"
+    trace.ts += 1000
+    trace.store.loss_spans.gaps.add(trace.ts - 500, trace.ts - 400)
+    trace.call(5, RUNS, 0)
+    assert trace.file(5, 3, FUNCTION) is None
+    assert trace.index.file(trace.store.record(before), 3) == "/etc/passwd"
 
 
 def test_a_path_in_a_folder_has_that_in_front_or_no_name() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 from collections import Counter, defaultdict
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import pytest
@@ -191,6 +192,21 @@ def slices(trace: Any) -> set[tuple[str, int, int]]:
             found.add((name, began, packet.timestamp))
     assert not any(open_slices.values())
     return found
+
+
+def test_calls_of_another_boot_at_the_same_times_are_on_tracks_of_their_own() -> None:
+    first = of_two_probes()
+    later = [
+        replace(one, seq=one.seq + 100, ts=one.ts + 5, comm="tail", format=replace(one.format, boot=1))
+        for one in first
+        if one.format is not None
+    ]
+    trace = trace_of([*first, *later])
+    calls = {("f0", 1010, 1040), ("f1", 1020, 1050), ("f0", 1000, 1060)}
+    assert slices(trace) == calls | {(name, begin + 5, end + 5) for name, begin, end in calls}
+    tracks = {p.track_descriptor.uuid: p.track_descriptor for p in trace.packet if p.HasField("track_descriptor")}
+    above = {one.name: tracks[one.parent_uuid].name for one in tracks.values() if one.name in ("head-7", "tail-7")}
+    assert above == {"head-7": "a kernel", "tail-7": "a kernel, boot 2"}
 
 
 @given(STEPS, st.sampled_from((1, 3, 1000)))

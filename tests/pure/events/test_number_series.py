@@ -107,6 +107,35 @@ def test_the_change_a_second_is_of_the_last_ten() -> None:
     assert series_of([(NS, 0), (3 * NS, 1)]).per_second == 0.5
 
 
+@pytest.mark.parametrize("numbers", [(0x8000, 0x8000), (0x8001, 0x8000), (0x8000, 0x8001)])
+@pytest.mark.parametrize("reads_between", [False, True])
+def test_seconds_of_an_earlier_boot_do_not_count_and_the_last_value_is_of_the_later(
+    numbers: tuple[int, int], reads_between: bool
+) -> None:
+    layout = sample_layout("u64")
+    formats = [parse_format(layout.format_text("m0", number, SAMPLE_BYTES), "g") for number in numbers]
+    store = Store(Decoder({}, HEADER))
+    samples = NumberSamples(store, {"g/m0": False})
+    for fmt, first, value in zip(formats, (1000, 5), (10**6, 7), strict=True):
+        converter = RecordConverter(HEADER)
+        for ring in (1, 2):
+            converter.sizes[ring] = SAMPLE_BYTES
+            converter.samples.add(ring)
+        store.use({fmt.id: fmt})
+        rows = [((first + n) * NS, 0, fmt.id - 0x8000, value + n) for n in range(4)]
+        store.feed(converter.converted(batch_of(rows)))
+        store.flush()
+        if reads_between:
+            samples.tick(1)
+        if value != 7:
+            store.begin_anew()
+    while samples.rows.backlog:
+        samples.tick(1)
+    series = samples.series[SeriesKey("g/m0", -1)]
+    assert (series.count, series.now, series.least, series.most) == (8, 10, 7, 10**6 + 3)
+    assert (series.per_second, series.recent()) == (1.0, [7, 8, 9, 10])
+
+
 @given(st.lists(st.none() | st.integers(-(1 << 63), 1 << 64), max_size=400), st.integers(1, 60))
 def test_a_line_has_a_level_for_each_value_within_its_columns(values: list[int | None], columns: int) -> None:
     line = level_line(values, columns)

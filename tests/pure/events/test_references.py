@@ -71,6 +71,22 @@ def test_a_later_thread_of_the_same_number_is_another_taker(write: Writer) -> No
     assert write.judge().state is State.OPEN
 
 
+def test_no_object_survives_a_reboot_and_what_was_proven_until_then_stays(write: Writer) -> None:
+    write(Role.NEW, task=7)
+    write.end(7)
+    write(Role.NEW, B, task=8)
+    write.tracker.begin_anew()
+    assert [judgement.state for _, judgement in write.tracker.judged()] == [State.LEAKED]
+    assert write.tracker.forgotten == 1
+    write.ts, write.counts = 0, {A: 3, B: 1}
+    write(Role.PUT, task=1 << 32 | 7)
+    write(Role.FREE, B, task=1 << 32 | 8)
+    assert [(one.address, found.state) for one, found in write.tracker.judged()] == [
+        (A, State.LEAKED),
+        (B, State.HELD_AT_FREE),
+    ]
+
+
 def test_a_put_is_matched_by_the_places_of_other_objects(write: Writer) -> None:
     for number in range(3):
         write(Role.NEW, B, task=5, place="open")

@@ -162,13 +162,33 @@ def test_what_is_in_one_interval_is_counted_as_one_by_one(pieces, buckets, boots
             line.begin_anew()
         stamps = np.array(piece, np.int64)
         one.add("a", stamps)
-        place = other.place(min(piece), max(piece))
-        if place is None:
+        first, last = other.cover(min(piece), max(piece))
+        if first < last:
             other.add("a", stamps)
         else:
-            other.add_at(place, "a", len(piece))
+            other.add_at(first, "a", len(piece))
         assert (one.counts("a"), one.start, one.width) == (other.counts("a"), other.start, other.width)
         assert one.total("a") == sum(map(len, pieces[: number + 1]))
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.integers(1, 10**9)), min_size=1, max_size=30), st.integers(1, 40))
+def test_each_event_is_counted_in_its_interval_whichever_kind_came_first(events, piece):
+    store, ts, true = Store(Decoder(dict(FORMATS), HEADER), 1 << 20), 0, []
+    for number, passed in events:
+        ts += passed
+        true.append((ts, FORMATS[900 + number].path))
+        made = page(ts, event(_record(5, number, 0, 0, b""), 0), HEADER)
+        store.feed(Batch((Chunk(0, made),), drained=True))
+    store.flush()
+    summary = Summary(store, piece=piece)
+    while summary.backlog:
+        summary.tick(0.0)
+    line = summary.timeline
+    assert line.start is not None and 0 <= true[0][0] - line.start < line.width
+    places = [
+        (kind, place) for kind in line.kinds for place, hits in enumerate(line.counts(kind)) for _ in range(hits)
+    ]
+    assert sorted(places) == sorted((kind, (stamp - line.start) // line.width) for stamp, kind in true)
 
 
 def test_what_an_end_is_alone_for_is_told_of_each():

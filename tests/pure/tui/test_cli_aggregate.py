@@ -97,6 +97,18 @@ def test_a_number_of_events_ends_it(capsys):
     assert out.startswith("17 events: count by comm")
 
 
+@pytest.mark.parametrize("words", [("--by", "event", "--sum", "count"), ("--by", "f_pos", "--filter", "cpu == 0")])
+@pytest.mark.parametrize("to_file", [True, False])
+def test_events_that_no_row_is_of_are_told_of_what_is_exported_too(capsys, tmp_path: Path, words, to_file, records):
+    where = f":{tmp_path / 'table.jsonl'}" if to_file else ""
+    _, printed, _ = called(capsys, HERE, *words)
+    status, _, err = called(capsys, HERE, *words, "--export", f"jsonl{where}")
+    told = re.findall(r"([\d,]+) without", printed)
+    assert (status, re.findall(r"([\d,]+) without", err)) == (DONE, told)
+    if "--sum" in words:
+        assert told == [f"{sum('count' not in record.values for record in records):,}"]
+
+
 @pytest.mark.parametrize("form", ["csv", "jsonl", "parquet"])
 def test_all_rows_are_exported(capsys, tmp_path: Path, form, records):
     path = tmp_path / f"table.{form}"

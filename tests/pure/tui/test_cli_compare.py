@@ -16,9 +16,10 @@ import pytest
 from events.differences.change import Verdict
 from events.differences.differences import RecordingFacts, compare
 from events.names.event_names import exported_name
+from events.store.outage_mark import Outage
 from kernel.connection.open_target import shipped_recording
 from kernel.guards.row_bounds import HEADLESS, SCREEN, RowBounds
-from tests.export_recordings import recording
+from tests.export_recordings import outage_recording, recording
 from tests.pure.commands import called
 from tui.cli.status import DONE, UNUSABLE, USAGE
 from tui.views.compare import reading
@@ -130,6 +131,18 @@ def test_losses_and_gaps_are_said(capsys, tmp_path):
     lossy = recording("overrun", tmp_path)
     status, out, _ = called(capsys, "compare", HERE, str(lossy))
     assert status == DONE and "B lost " in out and "a rate that they may explain counts as unsure" in out
+
+
+@pytest.mark.parametrize(
+    ("outage", "times"), [(Outage(4.0, booted=True), 2), (Outage(4.0, lost=1), 1)], ids=["booted", "for good"]
+)
+def test_an_outage_takes_no_recorded_time_where_it_is_not_between_events_of_one_clock(tmp_path, outage, times):
+    def facts(path: Path | str) -> RecordingFacts:
+        return reading.read_file(str(path), "", lambda *_: None, lambda: False)
+
+    whole, found = facts(HERE), facts(outage_recording(tmp_path / "outage.pwr", outage))
+    assert (found.gap, found.events) == (4.0, times * whole.events)
+    assert found.seconds == pytest.approx(times * whole.seconds)
 
 
 def test_it_is_given_out(capsys, copy, tmp_path):

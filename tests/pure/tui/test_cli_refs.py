@@ -7,7 +7,10 @@ from dataclasses import replace
 
 import pytest
 
+from events.decode import Decoder
+from events.recording.reader import Recording
 from events.references.tracker import State
+from events.store.store import Store
 from kernel.connection.kernel_info import KernelInfo
 from kernel.connection.open_target import open_target
 from kernel.connection.planner import Planner
@@ -85,3 +88,18 @@ def test_nothing_is_proven_of_the_time_before_the_last_probe(tmp_path):
     assert (model.states()[State.LEAKED], model.states()[State.UNPROVEN]) == (0, 2)
     watch.close()
     watch.info.close()
+
+
+def test_after_a_reboot_objects_are_other_ones(tmp_path):
+    """As where the recorded host was booted anew, and its memory has other objects at the same addresses."""
+    recording = Recording.open(reference_recording(tmp_path / "x.pwr"))
+    store = Store(Decoder(recording.formats, recording.header))
+    info = KernelInfo(open_target(str(tmp_path / "x.pwr")))
+    model = ReferenceModel(Watch(Planner(info)), store)
+    for _ in range(2):
+        store.feed(*recording.batches())
+        store.begin_anew()
+    assert len(store) and not model.tick(0.0)
+    assert model.states() == {State.LEAKED: 2, State.USED_AFTER_END: 2}
+    assert (model.tracker.seen, model.tracker.forgotten) == (2 * 11, 2 * 2)
+    info.close()

@@ -108,14 +108,14 @@ def write_table(table: ViewTable, wanted: ExportRequest, *, as_json: bool = Fals
             pass
     for note in job.notes:
         print(plain(f"probewright: {note}"), file=sys.stderr)
-    if wanted.path != STDOUT:
-        size = Path(wanted.path).stat().st_size
-        if as_json:
-            emit({"file": wanted.path, "format": wanted.form.name, "rows": job.rows, "bytes": size})
-        else:
-            print(plain(f"{wanted.path}: {job.text}, {size_of(size)}"), file=sys.stderr)
-    elif filtered:
-        print(f"probewright: {job.text} pass the filter", file=sys.stderr)
+    size = Path(wanted.path).stat().st_size if wanted.path != STDOUT else 0
+    if as_json and wanted.path != STDOUT:
+        emit({"file": wanted.path, "format": wanted.form.name, "rows": job.rows, "bytes": size})
+    if wanted.path != STDOUT and not as_json:
+        print(plain(f"{wanted.path}: {job.text}, {size_of(size)}"), file=sys.stderr)
+    elif table.lacking or (filtered and wanted.path == STDOUT):
+        passing = f"{table.text} pass the filter" if filtered else table.text
+        print(plain(f"probewright: {', '.join((passing, *table.lacking))}"), file=sys.stderr)
     return REFUSED if job.notes else DONE
 
 

@@ -118,10 +118,15 @@ class KernelTable:
     @property
     def head(self) -> str:
         """Number of hits, and of those that are in no row, in words."""
-        figures = self.figures
-        parts = [f"{counted(figures.counted, self.unit)} in the kernel, nothing recorded"]
+        hits = f"{counted(self.figures.counted, self.unit)} in the kernel, nothing recorded"
+        return ", ".join((hits, *self.lacking))
+
+    @property
+    def lacking(self) -> list[str]:
+        """Numbers of hits that are in no row, in words; empty: all are."""
+        figures, parts = self.figures, []
         if figures.uncounted:
             parts.append(f"{grouped(figures.uncounted)} without room")
         if figures.left_out > 0:
             parts.append(f"{grouped(figures.left_out)} left out, as a key or the begin of a call is not certain")
-        return ", ".join(parts)
+        return parts

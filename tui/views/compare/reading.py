@@ -17,6 +17,7 @@ from events.differences.event_counts import OTHERS
 from events.differences.value_counts import NumberCounts, ValueShares
 from events.format import FieldKind
 from events.names.event_names import exported_name
+from events.store.outage_mark import total_outage_seconds
 from foreign.count_text import counted
 from kernel.connection.kernel_info import KernelInfo
 from kernel.connection.open_target import names_file, open_target
@@ -172,9 +173,10 @@ class RecordingReading:
         groups = dict(self._groups())
         fields = self._fields()
         nanoseconds = self._counts.time.nanoseconds if self._counts is not None else 0
+        without_events = total_outage_seconds(one for one in self.watch.outages if one.is_between_events)
         return RecordingFacts(
             groups,
-            max(0.0, nanoseconds / 1e9 - losses.gap),
+            max(0.0, nanoseconds / 1e9 - without_events),
             self.counted,
             frozenset((*fields, *(exported_name(path) for path in ends_of(self.watch.event_fields.plans)))),
             fields,

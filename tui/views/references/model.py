@@ -55,6 +55,8 @@ class ReferenceModel:
         self.has_missed = False
         """True if a probe missed calls: nothing is proven then."""
         self._next = store.first_seq
+        self._boot = store.boots.of(self._next)
+        """Boot that the objects are of."""
         self._formats = 0
         self._events: frozenset[ReferenceEvent] = frozenset()
         """Events of references that are recorded by now."""
@@ -85,6 +87,8 @@ class ReferenceModel:
             self._next = stop
             if budget and time.monotonic() >= deadline:
                 break
+        if self._next >= store.next_seq:
+            self._see_boot(store.boots.latest)
         return self._next < store.next_seq
 
     def _see_probes(self) -> None:
@@ -97,6 +101,12 @@ class ReferenceModel:
         if events - self._events:
             self._complete_since = self.tracker.latest + 1 if self._events else 0
             self._events |= events
+
+    def _see_boot(self, boot: int) -> None:
+        """Note the boot that events are of from now on."""
+        if boot != self._boot:
+            self._boot = boot
+            self.tracker.begin_anew()
 
     def judged(self) -> Iterator[tuple[TrackedObject, Judgement]]:
         """Yield the objects that are not balanced, the faults first."""
@@ -126,6 +136,7 @@ class ReferenceModel:
         except IndexError:
             self.skipped += 1
             return
+        self._see_boot(record.boot)
         task = task_key(record.pid, record.boot)
         if isinstance(event, str):
             self.tracker.end_task(task, record.ts)
