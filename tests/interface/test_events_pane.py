@@ -508,6 +508,19 @@ async def test_only_events_of_the_function_under_the_cursor(tmp_path):
         assert any(f"func == {name}" in line for line in screen_text(app))
 
 
+async def test_rows_that_a_filter_chooses_have_the_columns():
+    """Not the rows before it, whose fields they have none of."""
+    async with live() as (pilot, pane, every):
+        assert pane.kinds.mixed
+        opened, written = {"dfd", "filename", "flags", "ret"}, {"pos_0", "count", "ret"}
+        for name, fields in (("do_sys_openat2__entry", opened), ("vfs_write__exit", written), ("", {"filename"})):
+            rows = sum(name in record.event for record in every)
+            pilot.app.places.live.filtering.choose(f"event == {name}" if name else "")
+            await until(lambda rows=rows: pane.shown.next - pane.shown.first == rows, pilot)
+            assert pane.table.following
+            await until(lambda f=fields: {one.name for one in pane.choice.shown if not one.of_all} == f, pilot)
+
+
 async def test_a_watchpoint_needs_an_address_and_a_kernel_that_runs():
     async with live() as (pilot, pane, every):
         await pilot.press("space")
