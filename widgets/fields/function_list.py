@@ -70,7 +70,7 @@ class FunctionList(Vertical):
             key_display="^g",
             id="functions.mark_all",
             tooltip="Mark all functions that match, or unmark them: vfs, vfs_*, /^tcp_(send|recv)/, [struct file *]; "
-            "of another kind (^n) all events that match",
+            "of another kind (ctrl+n) all events that match",
         ),
         Binding(
             "ctrl+o",
