@@ -136,7 +136,7 @@ class EventsPane(FilteredPane):
         self._change(self.kinds.at(self.choice, event, sorted_by))
 
     def tick(self) -> bool:
-        """Show new rows; of the kind that the newest row has are the columns once another condition chose the rows."""
+        """Show new rows; once another condition chose them, the columns are those of the newest one's kind."""
         more = super().tick()
         shown = self.shown
         if shown is not None and shown.next > shown.first and not more:
@@ -330,9 +330,8 @@ class EventsPane(FilteredPane):
 
         column, descending = self.shown.order
         order = "the largest first" if descending else "the smallest first"
-        return (
-            f"by {column.name}, {order}, of the newest {grouped(MAX_SORTED_ROWS)} at most; what comes is left out: S"
-        )
+        is_whole = self.shown.next - self.shown.first < MAX_SORTED_ROWS
+        return f"by {column.name}, {order}" + ("" if is_whole else f", of the newest {grouped(MAX_SORTED_ROWS)}")
 
     def go_to_newest(self, events: Collection[str]) -> bool:
         """Put the cursor on the newest event with one of these paths; return False if there is none in the list."""

@@ -6,7 +6,7 @@ import contextlib
 from typing import TYPE_CHECKING, ClassVar
 
 from tui.filter.filter import Filter, PassCount
-from tui.present.status import note_of
+from tui.present.status import note_of, note_of_order
 from tui.views.events.detail import call_of_event, detail_of_event
 from tui.views.events.pane import EventsPane
 from tui.views.view import TableView
@@ -120,7 +120,7 @@ class EventsView(TableView):
 
     def note(self, watch: Watch) -> str:
         """Return the order of the rows; or: recording, ended, disarmed."""
-        return self.pane.note or note_of(watch)
+        return note_of_order(self.pane.note, watch) or note_of(watch)
 
     def detail(self, watch: Watch, row: int) -> tuple[str, tuple[DetailField, ...]]:
         """Return every field of the event. Raises IndexError if it was dropped."""
