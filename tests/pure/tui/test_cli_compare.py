@@ -25,6 +25,8 @@ from tests.export_recordings import recording
 from tui.__main__ import main
 from tui.cli.status import DONE, UNUSABLE, USAGE
 from tui.views.compare import reading
+from tui.views.compare.text import group_name
+from widgets.lists.text_rows import TextRows
 
 HERE = str(shipped_recording())
 
@@ -44,6 +46,27 @@ def records():
     yield [watch.store.record(seq) for seq in range(watch.store.first_seq, watch.store.next_seq)]
     watch.close()
     planner.info.close()
+
+
+@pytest.mark.parametrize(
+    ("group", "name"),
+    [
+        (("vfs_read__exit", "vfs_read"), "vfs_read__exit"),
+        (("__x64_sys_openat__entry", "__x64_sys_openat"), "__x64_sys_openat__entry"),
+        (("do_file_open_path_openat__exit", "path_openat"), "do_file_open_path_openat__exit path_openat"),
+    ],
+)
+def test_a_function_that_the_event_has_the_name_of_is_not_named_again(group, name):
+    assert group_name(group) == name
+
+
+def test_long_names_that_differ_at_their_ends_look_different_in_a_table():
+    event = "do_file_open_path_openat_path_init_link_path_walk_step_in__exit"
+    rows = TextRows(("event", "what"), {}, {})
+    rows.rows = [(f"{event} {name}", "per second") for name in ("path_openat", "link_path_walk")]
+    rows.prepare(0, 2)
+    a, b = ("".join(piece.text for piece in rows.pieces(row, 60)) for row in (0, 1))
+    assert a != b and "path_openat  per second" in a and "link_path_walk  per second" in b
 
 
 def called(capsys, *words: str) -> tuple[int, str, str]:
