@@ -118,6 +118,7 @@ async def test_where_nothing_is_offered_the_line_has_the_keyboard():
         app.widget.show(())
         await pilot.pause()
         assert "nothing was found to choose from" in app.text
+        assert "escape" not in app.screen.active_bindings  # it leaves the dialog at once
         await pilot.press(*"a.pwr", "enter")
         await pilot.pause()
         assert [m.spec for m in app.heard] == ["a.pwr"]

@@ -164,8 +164,10 @@ class TargetChooser(Vertical):
         self.focus_list()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 - Textual's
-        """Allow going back only from the line, and to it only from elsewhere."""
-        return action not in ("back", "other") or (action == "back") == self._other.has_focus
+        """Allow going back only from the line and to a row, and to the line only from elsewhere."""
+        if action == "back":
+            return self._other.has_focus and self._list.rows.next > 0
+        return action != "other" or not self._other.has_focus
 
     def action_choose(self) -> None:
         """Choose the current target."""
