@@ -119,7 +119,7 @@ def test_short_figures(number, text):
     assert rate(number) == f"{text}/s"
 
 
-def test_the_view_has_its_name_unless_without_it_an_urgent_note_is_whole() -> None:
+def test_the_view_has_its_name_unless_without_it_more_of_an_urgent_note_is_read() -> None:
     views = ("events", "graph", "calls", "summary", "references")
     state = LiveState(views=views, view=4, is_recording=True, urgent=True)
     for ways, named, whole in ((3, True, True), (4, False, True), (12, True, False)):
