@@ -13,6 +13,13 @@ def counted(number: int, what: str, plural: str = "") -> str:
     return f"{number:,} {what if number == 1 else plural or f'{what}s'}"
 
 
+def size_text(number: int) -> str:
+    """Return a size in bytes: `812 bytes`, `12.3 kB`, `4.5 MB`."""
+    if number < 1000:
+        return counted(number, "byte")
+    return f"{number / 1e3:.1f} kB" if number < 1e6 - 50 else f"{number / 1e6:.1f} MB"
+
+
 def shortened(names: Sequence[str]) -> str:
     """Return the first few names, and the number of the others: `a, b, c, d and 3 more`."""
     more = f" and {len(names) - _MOST_NAMES:,} more" if len(names) > _MOST_NAMES else ""

@@ -46,7 +46,7 @@ async def play_numbers(stage: Stage) -> None:
     """Numbers that were sampled beside a probe."""
     await recorded_events(stage)
     await stage.press("I")
-    await stage.sees("vm_event_states")
+    await stage.sees("LT] CPU 0")
     stage.save("numbers")
 
 
@@ -71,9 +71,9 @@ async def play_comparison(stage: Stage, other: Path) -> None:
     await stage.sees("no recording to compare with was chosen")
     await stage.press("O")
     await stage.until(lambda: isinstance(stage.app.screen, TargetScreen), "no choice of recordings")
-    await stage.press("slash")
+    await stage.press("slash")  # the first letter of the path, which goes from the list to the line
     await stage.until(lambda: isinstance(stage.app.focused, Input), "no line for a path")
-    await stage.paste(str(other))
+    await stage.paste(str(other.absolute()).removeprefix("/"))
     await stage.press("enter")
     await stage.sees(f"B is {other.name}")
     stage.save("compare")

@@ -84,7 +84,7 @@ SCREENS: Final = {
     ),
     "PresetScreen": ScreenNote(
         "Presets",
-        "Type words of a preset, or #TAG. Beside the list: the verdict of this target on the marked preset.",
+        "Type words of a preset, or #TAG. Below the list: the verdict of this target on the marked preset.",
     ),
     "TargetScreen": ScreenNote(
         "Targets", "A target for probes: this machine, another over SSH, the lab, a recording."
@@ -129,12 +129,15 @@ CLICKS: Final = (
         "puts the cursor on it; a second click takes it, as Enter does; on a field it ticks, and arms nothing",
     ),
     ("a host", "shows its state below the table; a second click shows all that is known of it"),
-    ("a button, a line to type in", "gives that answer; puts the cursor there"),
+    ("a button", "gives that answer"),
+    ("a line to type in", "puts the cursor there"),
     ("the name of a view", "shows that view"),
     ("following, paused", "holds the picture, or follows"),
-    ("the target, a loss", "chooses another target; shows losses with remedies, each of which can be clicked"),
+    ("the target", "chooses another one"),
+    ("a loss", "shows losses with remedies, each of which can be clicked"),
     ("the title of a column", "sorts by it; again: reversed (▲ ▼ show it); a third one restores the order before"),
-    ("▸ ▾ [ ]", "opens or closes a structure, folds or unfolds a call; ticks a field"),
+    ("▸ or ▾", "opens or closes a structure, unfolds or folds a call"),
+    ("[ ]", "ticks a field"),
     ("a frame of the flame graph", "gives it the whole width"),
 )
 """Places that answer to a click, and the answer; `tests/interface/test_mouse.py` says which test drives each."""
@@ -142,7 +145,7 @@ CLICKS: Final = (
 CLICKS_ON_RECORDING: Final = {
     "a row": ("a row", "puts the cursor on it; a second click takes it, as Enter does; on a field it ticks"),
     "following, paused": ("recorded", "stays at the rows that are shown, or goes to the last one"),
-    "the target, a loss": ("the target, a loss", "chooses another target; shows losses"),
+    "a loss": ("a loss", "shows losses"),
 }
 """Places and answers where no kernel runs, by the place in `CLICKS` that each stands for."""
 
@@ -160,7 +163,7 @@ PANES: Final = {
     "TailTable": HelpPane("Events and calls", "LiveScreen"),
     "TablePane": HelpPane("Search", "LiveScreen"),
     "SortablePane": HelpPane("Order of the table", "LiveScreen"),
-    "FilteredPane": HelpPane("Filter by a value", "LiveScreen"),
+    "FilteredPane": HelpPane("Rows by their time", "LiveScreen"),
     "FilterLine": HelpPane("Filter", "LiveScreen"),
     "ComparisonPane": HelpPane("Two recordings", "LiveScreen"),
     "EventsPane": HelpPane("Columns, order, marks", "LiveScreen"),

@@ -15,6 +15,10 @@ from widgets.safe_content import safe_content
 from widgets.search_line import SearchLine
 
 
+class _ValueLine(SearchLine):
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "submit", "Done", key_display="enter")]
+
+
 class ValueInput(Horizontal):
     """Hidden line; `ask` shows it, and `Answered` has the typed text."""
 
@@ -48,7 +52,7 @@ class ValueInput(Horizontal):
         super().__init__()
         self._asked = ""
         self._label = Label("", markup=False)
-        self._input = SearchLine()
+        self._input = _ValueLine()
 
     def compose(self) -> ComposeResult:
         """Yield the question and the text line."""

@@ -109,7 +109,7 @@ def lower_latency(
         f":onmatch({group_of_begin}.{event_of_begin}).{name}({parameters})"
     )
     losses = [*begin.notes, *end.notes]
-    losses += [f"{', '.join(map(str, latency.keys))}: times are kept for {_SIZE:,} different ones, and for no more"]
+    losses += [f"only the first {_SIZE:,} values of {', '.join(map(str, latency.keys))} are timed"]
     (synthetic,) = distribute_filter(str(latency), latency.filter, [synthetic], losses)
     events = (synthetic, _with_trigger(begin.event, first), _with_trigger(end.event, second))
     return Plan(latency, events, tuple(losses))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import asynccontextmanager
+from functools import partial
 from types import SimpleNamespace
 
 import pytest
@@ -274,7 +275,8 @@ async def test_order_by_a_column():
         assert there == sorted(there)
         assert counts[len(there) :] == [None] * (len(every) - len(there))
         assert pane.table.cursor == 0
-        assert any("by count, the smallest first" in line for line in screen_text(pilot.app))
+        note = next(line for line in screen_text(pilot.app) if "by count, the smallest first" in line)
+        assert note.endswith("; S changes it") and "left out" not in note  # nothing comes to a recording
         await pilot.press("S")
         counts = [record.values.get("count") for record in rows(pane)]
         assert counts[: len(there)] == sorted(there, reverse=True)
@@ -506,6 +508,26 @@ async def test_only_events_of_the_function_under_the_cursor(tmp_path):
         await pilot.press("full_stop")
         assert rows(pane) == [record for record in every if name in record.event]
         assert any(f"func == {name}" in line for line in screen_text(app))
+
+
+async def test_rows_that_a_filter_chooses_have_the_columns():
+    """Not the rows before it, whose fields they have none of."""
+    async with live() as (pilot, pane, every):
+
+        def is_chosen(rows: int) -> bool:
+            return pane.shown.next - pane.shown.first == rows
+
+        def has_columns(fields: set[str]) -> bool:
+            return {one.name for one in pane.choice.shown if not one.of_all} == fields
+
+        assert pane.kinds.mixed
+        opened, written = {"dfd", "filename", "flags", "ret"}, {"pos_0", "count", "ret"}
+        for name, fields in (("do_sys_openat2__entry", opened), ("vfs_write__exit", written), ("", {"filename"})):
+            rows = sum(name in record.event for record in every)
+            pilot.app.places.live.filtering.choose(f"event == {name}" if name else "")
+            await until(partial(is_chosen, rows), pilot)
+            assert pane.table.following
+            await until(partial(has_columns, fields), pilot)
 
 
 async def test_a_watchpoint_needs_an_address_and_a_kernel_that_runs():

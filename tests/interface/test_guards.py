@@ -213,7 +213,7 @@ async def test_a_recording_shows_its_losses_and_takes_no_remedies():
         await until(lambda: isinstance(app.screen, LossScreen), pilot)
         text = "\n".join(screen_text(app))
         assert "overwritten in the kernel's buffer" in text
-        assert "a recording" in text
+        assert "\n a recording: nothing can be changed any more\n" in text  # no key before it
         await pilot.press("b")
         await pilot.press("escape")
         await until(lambda: app.screen is app.places.live, pilot)

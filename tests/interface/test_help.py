@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from functools import partial
 
@@ -16,7 +17,7 @@ from tests.interface.widget_host import screen_text, until
 from tui.compose.export_dialog import ProbeExportScreen
 from tui.dialogs.preset_screen import PresetScreen
 from tui.dialogs.target_screen import TargetScreen
-from tui.docs.keys import classes
+from tui.docs.keys import classes, keys
 from tui.help import PANES, SCREENS, can_be_done, chain, explained_bindings, help_of, note_on
 from tui.live.details.detail_screen import DetailScreen
 from tui.live.event_export import EventExportScreen
@@ -86,6 +87,12 @@ def held(screen: Screen[object]) -> None:
                     or lacks(screen, binding)
                     or (binding.key in WALKING and (binding.tooltip in shadowed or not widget.focusable))
                 ), (widget, binding)
+
+
+def test_a_key_has_one_name_in_help_and_in_the_page_of_all_keys():
+    """The foot has its own short one: `^t`."""
+    page = keys()
+    assert "`ctrl+t`" in page and not re.findall(r"(?<!/)\^[a-z\]]", page)
 
 
 def words_here(screen: Screen[object], binding: Binding) -> str:

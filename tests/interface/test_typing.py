@@ -165,7 +165,7 @@ async def test_a_word_typed_among_the_events_does_nothing_that_destroys(recordin
         before, armed = len(app.current_watch.store), app.current_watch.armed.probes
         clock.pause()
         type_at_once(app, *"eckD", "enter")
-        await until(lambda: any("for no text line: ckD" in one.text for one in app.notice_lines), pilot)
+        await until(lambda: any("the screen was changing: ckD" in one.text for one in app.notice_lines), pilot)
         assert (len(app.current_watch.store), app.current_watch.armed.probes) == (before, armed)
         assert app.screen is app.places.live
 
@@ -253,7 +253,7 @@ async def test_a_word_behind_a_search_that_a_view_has_not_is_for_no_command(livi
         await pilot.press("/")
         await until(lambda: says(app, "nothing to search in this view"), pilot)
         type_at_once(app, *"dog")
-        await until(lambda: any("for no text line: dog" in one.text for one in app.notice_lines), pilot)
+        await until(lambda: any("the screen was changing: dog" in one.text for one in app.notice_lines), pilot)
         assert (
             app.screen is app.places.live
             and app.places.live.views.current.name == "summary"

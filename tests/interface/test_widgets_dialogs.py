@@ -8,13 +8,14 @@ import pytest
 from textual.app import App
 from textual.binding import Binding
 from textual.screen import ModalScreen
-from textual.widgets import Button
+from textual.widgets import Button, Static
 
 from tests.interface.widget_host import Host, count_paints, until
 from widgets.dialogs.choose import Answer, ChoiceDialog
 from widgets.dialogs.confirm import ConfirmDialog
 from widgets.dialogs.error_dialog import ErrorDialog
 from widgets.dialogs.help import HelpScreen, section
+from widgets.dialogs.pasted_probes import PastedLine, PastedProbes
 from widgets.dialogs.progress import ProgressDialog
 from widgets.fields.field_list import FieldList
 from widgets.fields.probe_editor import ProbeEditor
@@ -158,3 +159,14 @@ async def test_dialogs_fit(size):
         box = app.screen.query_one(".box")
         assert box.region.width <= size[0]
         assert box.region.height <= size[1]
+
+
+@pytest.mark.parametrize(
+    ("refused", "asked"), [(("", "no"), "arm 1 of 2 probes?"), (("no", "no"), "none of these can be armed")]
+)
+async def test_pasted_lines_ask_only_where_one_can_be_armed(refused, asked):
+    app = Host(Static)
+    async with app.shown() as pilot:
+        app.push_screen(PastedProbes([PastedLine(f"f name_{n}", why) for n, why in enumerate(refused)], 0))
+        await pilot.pause()
+        assert asked in app.text

@@ -56,7 +56,7 @@ async def test_keys_mouse_and_any_other_target():
         assert [m.spec for m in app.heard] == ["lab:7.2"]
         await pilot.double_click(LineList, offset=(5, 0))
         assert [m.spec for m in app.heard] == ["lab:7.2", "local"]
-        await pilot.press("slash", *"ssh://box", "enter")
+        await pilot.press("tab", *"ssh://box", "enter")
         await pilot.pause(0.2)
         assert app.heard[-1].spec == "ssh://box"
         await pilot.press("escape")
@@ -101,3 +101,24 @@ async def test_what_is_typed_over_the_list_is_another_target():
         await pilot.press(*"lab:6.1", "enter")
         await pilot.pause(0.2)
         assert [m.spec for m in app.heard] == ["lab:6.1"]
+
+
+async def test_a_path_typed_over_the_list_keeps_its_first_slash():
+    app = host()
+    async with app.shown() as pilot:
+        await pilot.press(*"/tmp/a.pwr", "enter")
+        await pilot.pause(0.2)
+        assert [m.spec for m in app.heard] == ["/tmp/a.pwr"]
+
+
+async def test_where_nothing_is_offered_the_line_has_the_keyboard():
+    app = Host(TargetChooser, TargetChooser.Chosen)
+    async with app.shown() as pilot:
+        app.widget.focus_list()
+        app.widget.show(())
+        await pilot.pause()
+        assert "nothing was found to choose from" in app.text
+        assert "escape" not in app.screen.active_bindings  # it leaves the dialog at once
+        await pilot.press(*"a.pwr", "enter")
+        await pilot.pause()
+        assert [m.spec for m in app.heard] == ["a.pwr"]

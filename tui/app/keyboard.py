@@ -37,7 +37,7 @@ _WRITING: Final = frozenset({"backspace", "delete"})
 """Keys that answer no error."""
 _ROUNDS: Final = 4
 """Times that something follows Enter up to the application: what is entered is told by messages that bring others."""
-_DROPPED: Final = "typed ahead, and for no text line: {}; letters are commands again after a pause"
+_DROPPED: Final = "not done, as the screen was changing: {}; wait a moment, then press it again"
 _REFUSED: Final = "pasted text is for a text line, and none has the keyboard here"
 
 

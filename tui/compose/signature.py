@@ -109,7 +109,7 @@ def _of_event(info: KernelInfo, name: str) -> SignatureText:
     if name in info.recorded_events:
         told = f"{event_name(name)}: enter shows its events in this recording"
     else:
-        told = f"{name}: recorded with all its fields where none is ticked"
+        told = "all its fields are recorded if none is ticked"
     trouble = "" if nodes else "the fields of this event can't be read"
     return SignatureText(name, told, nodes, trouble=trouble, has_ends=False)
 

@@ -137,8 +137,10 @@ def _values(recent: Sequence[CandidateValue], sort: ValueKind, typed: str, sign:
 def values_seen(watch: Watch, store: Store, field: str) -> tuple[CandidateValue, ...]:
     """Return the values of a field among the newest events, the most frequent first, with their names."""
     own_fields = {one.name for fmt in store.decoder.formats.values() for one in fmt.fields}
-    if field not in own_fields and (field in COMM or field == "event" or field in CGROUP):
-        return _values_of_any_event(store, field)
+    # An event may have a field of its own by this name; all others have the property then.
+    others = _values_of_any_event(store, field) if field in COMM or field == "event" or field in CGROUP else ()
+    if others and field not in own_fields:
+        return others
     shown = ValueStyle(watch.event_fields)
     functions = probed_functions(watch.event_fields.plans) if field == FUNC else {}
     named = _numbers(watch, store, field)
@@ -164,7 +166,8 @@ def values_seen(watch: Watch, store: Store, field: str) -> tuple[CandidateValue,
         if time.monotonic() >= deadline:
             break
     seen = sorted(counts, key=lambda one: (-counts[one], one.text))
-    return tuple(dict.fromkeys((*seen, *(CandidateValue(name, str(number)) for name, number in named.items()))))
+    names = (CandidateValue(name, str(number)) for name, number in named.items())
+    return tuple(dict.fromkeys((*seen, *others, *names)))
 
 
 def _numbers(watch: Watch, store: Store, field: str) -> dict[str, int]:

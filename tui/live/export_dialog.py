@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from textual import on, work
 
 from events.export.catalogue import FORMATS, STACK_FILES, Format, format_named
-from foreign.count_text import counted
+from foreign.count_text import counted, size_text
 from kernel.errors import KernelError
 from tui.output.export_file import ExportFile, ExportRefused
 from widgets.dialogs.event_export_dialog import EventExportDialog, OfferedFormat
@@ -116,10 +116,10 @@ class ExportScreen(EventExportDialog):
             self.fail(error)
             return
         self._job = self._file = None
-        size = file.path.stat().st_size / 1e6
+        size = size_text(file.path.stat().st_size)
         for note in job.notes:
             self.app.notify(note, title="left out", markup=False)
-        self.app.notify(f"{file.path}: {job.text}, {size:.1f} MB", markup=False)
+        self.app.notify(f"{file.path}: {job.text}, {size}", markup=False)
         self.dismiss(None)
 
     def fail(self, error: Exception) -> None:

@@ -125,6 +125,12 @@ def note_of(watch: Watch) -> str:
     return activity_of(watch).note
 
 
+def note_of_order(order: str, watch: Watch) -> str:
+    """Return the note on rows that are not in the order of time; empty: they are, `order` is empty."""
+    left_out = "new rows are left out, " if watch.live else ""
+    return f"{order}; {left_out}S changes it" if order else ""
+
+
 def note_of_end(*, cut_short: bool) -> str:
     """Return the note of a recording whose events are all read: what is missing, or what can be done next."""
     if cut_short:

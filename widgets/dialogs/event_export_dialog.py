@@ -50,6 +50,10 @@ class _FormatList(LineList):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "select", "Write", key_display="enter")]
 
 
+class _FileLine(SearchLine):
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "submit", "Write", key_display="enter")]
+
+
 class EventExportDialog(Dialog[None]):
     """Dialog that requests an export by message; the receiver reports progress or an error back."""
 
@@ -97,7 +101,7 @@ class EventExportDialog(Dialog[None]):
         self.say_of_what(heading)
         self._offered = tuple(offered)
         self._list = _FormatList(_Formats(offered))
-        self._line = SearchLine("name of the file")
+        self._line = _FileLine("name of the file")
         self._line.value = stem + offered[0].suffix
         self._suffix = offered[0].suffix
         self._keeps, self._status = Static("", markup=False), Static("", classes="said", markup=False)

@@ -56,8 +56,9 @@ def section(title: str, bindings: Iterable[BindingType], intro: str = "") -> Hel
 
 
 def shown_key(binding: Binding) -> str:
-    """Return the key of a binding as people write it."""
-    return binding.key_display or _NAMES.get(binding.key) or format_key(binding.key)
+    """Return the key of a binding as people write it; `ctrl+t`, not the `^t` for which the foot has room."""
+    shown = binding.key_display or _NAMES.get(binding.key) or format_key(binding.key)
+    return f"ctrl+{shown[1:]}" if len(shown) > 1 and shown[0] == "^" else shown
 
 
 class HelpScreen(Dialog[None]):

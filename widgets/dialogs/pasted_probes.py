@@ -37,7 +37,8 @@ class PastedProbes(PickList):
         good = sum(not line.refused for line in lines)
         rows = [row for line in lines for row in _rows(line)]
         said = left_out(without_probe)
-        super().__init__(f"arm {good} of {counted(len(lines), 'probe')}?", [*rows, said] if said else rows)
+        asked = f"arm {good} of {counted(len(lines), 'probe')}?" if good else "none of these can be armed"
+        super().__init__(asked, [*rows, said] if said else rows)
 
 
 def _rows(line: PastedLine) -> tuple[str, ...]:

@@ -35,6 +35,10 @@ class DialectText(NamedTuple):
     """Notes; without a text the reasons."""
 
 
+class _FileLine(SearchLine):
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "submit", "Write", key_display="enter")]
+
+
 class ProbeExportDialog(Dialog[None]):
     """Dialog that requests saving by message; stays open until Escape."""
 
@@ -81,7 +85,7 @@ class ProbeExportDialog(Dialog[None]):
         self._preview = Static("", markup=False)
         self._scroll = VerticalScroll(self._preview, can_focus=False)
         self._status = Static("", markup=False)
-        self._path = SearchLine("file")
+        self._path = _FileLine("file")
 
     def compose(self) -> ComposeResult:
         """Yield the probe, the tools beside the text, the file name, and the notes."""

@@ -65,17 +65,20 @@ class _ChoiceList(LineList):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "select", "Choose", key_display="enter")]
 
 
+class _OtherLine(SearchLine):
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "submit", "Choose", key_display="enter")]
+
+
 class TargetChooser(Vertical):
     """List of targets, description of the current one, and a line for any other."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding(
-            "slash",
+            "tab",
             "other",
             "Other",
-            key_display="/",
             id="targets.other",
-            tooltip="Type ssh://HOST, lab:SERIES or a file",
+            tooltip="To the line for another, ssh://HOST, lab:SERIES or a file; letters and / go there, too",
         ),
         Binding(
             "enter",
@@ -85,7 +88,7 @@ class TargetChooser(Vertical):
             id="targets.choose",
             tooltip="Open the target under the cursor",
         ),
-        Binding("escape", "back", "Back", show=False, id="targets.back", tooltip="Back to the list"),
+        Binding("escape", "back", "List", id="targets.back", tooltip="From the line back to the list"),
     ]
 
     DEFAULT_CSS = """
@@ -116,7 +119,7 @@ class TargetChooser(Vertical):
         self.border_title = title
         self._list = _ChoiceList(_ChoiceRows(choices))
         self._about = Static("", markup=False)
-        self._other = SearchLine(example)
+        self._other = _OtherLine(example)
 
     def compose(self) -> ComposeResult:
         """Yield list, description, and line for another target."""
@@ -130,21 +133,24 @@ class TargetChooser(Vertical):
     def show(self, choices: Sequence[TargetRow]) -> None:
         """Show other targets, or more facts about the same ones: the cursor stays.
 
-        The first list starts on the open target.
+        The first list starts on the open target. Where nothing is offered the line takes the keyboard.
         """
         cursor = self._list.cursor
         if not self._list.rows.next:
             cursor = next((row for row, choice in enumerate(choices) if choice.is_open), 0)
         self._list.rows = _ChoiceRows(choices)
         self._list.move_to(cursor)
+        if not choices:
+            self._about.update("nothing was found to choose from: type which one")
+            self.action_other()
 
     def focus_list(self) -> None:
         """Focus the list."""
         self.screen.set_focus(self._list)
 
     def on_key(self, event: events.Key) -> None:
-        """Move a letter typed over the list into the line for another target."""
-        if event.is_printable and event.character and event.character != "/" and not self._other.has_focus:
+        """Move what is typed over the list into the line for another target, a path with its first `/`."""
+        if event.is_printable and event.character and not self._other.has_focus:
             event.stop()
             self._other.value += event.character  # of several letters at once all arrive here before the focus moves
             self.screen.set_focus(self._other)
@@ -158,8 +164,10 @@ class TargetChooser(Vertical):
         self.focus_list()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 - Textual's
-        """Allow going back only from the line."""
-        return self._other.has_focus if action == "back" else True
+        """Allow going back only from the line and to a row, and to the line only from elsewhere."""
+        if action == "back":
+            return self._other.has_focus and self._list.rows.next > 0
+        return action != "other" or not self._other.has_focus
 
     def action_choose(self) -> None:
         """Choose the current target."""

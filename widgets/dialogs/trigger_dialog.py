@@ -43,6 +43,10 @@ class TriggerRow(NamedTuple):
     text: str
 
 
+class _TriggerLine(SearchLine):
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "submit", "Add", key_display="enter")]
+
+
 class TriggerDialog(Dialog[None]):
     """Dialog that requests adding and removing by message; stays open until Escape."""
 
@@ -95,7 +99,7 @@ class TriggerDialog(Dialog[None]):
         self._rows = tuple(rows)
         self._judge = judge
         self._takes_none = not examples
-        self._input = SearchLine("   ".join(examples))
+        self._input = _TriggerLine("   ".join(examples))
         self._offered = offered
         self._verdict_line = Static("", markup=False)
         self._list = OptionRows()

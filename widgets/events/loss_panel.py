@@ -184,7 +184,8 @@ def count_lines(sheet: LossSheet) -> list[list[Run]]:
 def remedy_lines(sheet: LossSheet, row: int) -> list[list[Run]]:
     """Return each remedy with its key and cost; dimmed with the reason if it has no effect."""
     probe = sheet.probes[row] if 0 <= row < len(sheet.probes) else None
-    return [_remedy(key, *said) for key, said in zip(KEYS, _remedy_texts(sheet, probe), strict=False)]
+    lines = [_remedy(key, *said) for key, said in zip(KEYS, _remedy_texts(sheet, probe), strict=False)]
+    return lines or [[("a recording: nothing can be changed any more", "dim")]]
 
 
 def _remedy(key: str, can: bool, text: str) -> list[Run]:
@@ -194,7 +195,7 @@ def _remedy(key: str, can: bool, text: str) -> list[Run]:
 def _remedy_texts(sheet: LossSheet, probe: ProbeLoss | None) -> Sequence[tuple[bool, str]]:
     kb, usual = sheet.buffer_kb, sheet.usual_kb
     if not kb:
-        return [(False, "a recording: nothing can be helped any more")]
+        return []  # of a recording
     bigger = f"buffer {size(kb)} → {size(kb * 2)} a CPU: loses nothing, costs {size(kb)} a CPU"
     before = (
         f"buffer back to {size(usual)}: what has no room in it is lost" if kb != usual else "buffer: as it was made"

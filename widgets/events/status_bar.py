@@ -150,7 +150,7 @@ def live_line(state: LiveState, columns: int) -> Content:
     """Return the live line for a number of columns: figures are dropped first, then the note's last parts, at last
     other views.
 
-    The end of an urgent note is dropped last.
+    The end of an urgent note is dropped last, after the name of the view, which stays where that saves no part of it.
     """
     return Content.assemble(*_live_runs(state, columns))
 
@@ -160,6 +160,7 @@ def _live_runs(state: LiveState, columns: int) -> list[Run]:
     only = views[state.view : state.view + 1]
     marks, figures = _marks(state), _figures(state)
     losses = [list(loss_runs(state.losses, quiet)) for quiet in (False, True)] if state.losses else [[]]
+    alone = columns - _wide([marks[-1], *losses[-1]]) - 2 - 2 * bool(losses[-1])
     for left in (views, only, []):
         for mark in marks:
             for middle in [figures, figures[-1:]] if not state.note else [[*figures, _note(state)], [_note(state)]]:
@@ -167,8 +168,10 @@ def _live_runs(state: LiveState, columns: int) -> list[Run]:
                     if _wide([*left, mark, *middle]) + _wide(right) + 2 * bool(right) <= columns:
                         return _joined([*left, mark, *middle], right, columns)
             room = columns - _wide([*left, mark, *losses[-1]]) - 2 - 2 * bool(losses[-1])
-            if state.note and room >= _SHORTEST_NOTE and not (state.urgent and left):
-                return _joined([*left, mark, (f"  {cut_parts(safe(state.note), room)}", "dim")], losses[-1], columns)
+            if state.note and room >= _SHORTEST_NOTE:
+                part = cut_parts(safe(state.note), room)
+                if not state.urgent or not left or (left is only and part == cut_parts(safe(state.note), alone)):
+                    return _joined([*left, mark, (f"  {part}", "dim")], losses[-1], columns)
     for mark in marks:
         if _wide([mark, *losses[-1]]) + 2 <= columns:
             return _joined([mark], losses[-1], columns)

@@ -17,6 +17,10 @@ from widgets.highlight import has_words
 from widgets.search_line import SearchLine
 
 
+class _FieldLine(SearchLine):
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "submit", "Tick", key_display="enter")]
+
+
 class FieldPane(Vertical):
     """Pane of tree and query; requests ticks by message."""
 
@@ -24,7 +28,7 @@ class FieldPane(Vertical):
         Binding(
             "slash", "find", "Field", key_display="/", id="fields.find", tooltip="Find a field by part of its name"
         ),
-        Binding("escape", "leave", "Back", show=False, id="fields.leave", tooltip="Back from the search to the tree"),
+        Binding("escape", "leave", "Back", id="fields.leave", tooltip="Back from the search to the tree"),
         Binding("up", "found(-1)", "Up", show=False, id="fields.found_up", tooltip="Found field above"),
         Binding("down", "found(1)", "Down", show=False, id="fields.found_down", tooltip="Found field below"),
         Binding("tab", "take", "Take", show=False, id="fields.take", tooltip="Take a similar name"),
@@ -60,7 +64,7 @@ class FieldPane(Vertical):
         self.tree_of = FieldTree(())
         self.list = FieldList()
         self.list.cursor_scope = self
-        self._query = SearchLine("part of a field's name")
+        self._query = _FieldLine("part of a field's name")
         self._from: TreeRow | None = None
         self._moved = False
         """True if a key chose a row since the text was typed."""

@@ -14,7 +14,7 @@ from widgets.lists.tail_table import TailTable
 from widgets.lists.top_table import TopTable
 from widgets.number_format import grouped
 from widgets.rows import Piece
-from widgets.safe_text import fit, safe
+from widgets.safe_text import cut_middle, fit, safe
 
 
 class TextRows:
@@ -77,6 +77,7 @@ class TextRows:
         """Return the cells of a row."""
         pattern = self.search.lower()
         for n, (text, size) in enumerate(zip(self._cells(row), self.columns.widths(columns), strict=True)):
+            text = text if n else cut_middle(text, size)  # names differ at their ends
             cell = fit(text, size, self._is_right(n, self.rows[row][n])) + "  "
             at = cell.lower().find(pattern) if pattern else -1
             look = self.look_of[n](self.rows[row][n]) if n in self.look_of else self._looks.get(n, "")

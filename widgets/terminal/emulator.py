@@ -67,6 +67,16 @@ class _BoundedScreen(pyte.Screen):
             self.gone.append(line_of(self.buffer[0], self.columns))
         super().index()
 
+    def erase_in_line(self, how: int = 0, private: bool = False) -> None:
+        """Erase a part of the line; one that no terminal knows is ignored, on which pyte fails."""
+        if how in range(3):
+            super().erase_in_line(how, private)
+
+    def erase_in_display(self, how: int = 0, *args: object, **kwargs: object) -> None:
+        """Erase a part of the screen; one that no terminal knows is ignored, on which pyte fails."""
+        if how in range(4):
+            super().erase_in_display(how, *args, **kwargs)
+
     def resize(self, lines: int | None = None, columns: int | None = None) -> None:
         """Change the size; lines that have no room any more go up."""
         for row in range(max(0, self.lines - (lines or self.lines)) if self._first is None else 0):

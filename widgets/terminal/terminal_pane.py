@@ -41,7 +41,7 @@ class TerminalPane(Widget, can_focus=True):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+right_square_bracket", "leave", "Rows", key_display="^]", id="terminal.leave",
-                tooltip="Back to the rows. While the command runs it gets all keys but ^], F1 to F9, F12, ^q"),
+                tooltip="Back to the rows. A command that runs gets all keys but ctrl+], F1 to F9, F12, ctrl+q"),
         Binding("f12", "leave", "Rows", show=False, id="terminal.leave_too", tooltip="Back to the rows likewise"),
         Binding("shift+pageup", "scroll_page(-1)", "Earlier", show=False, id="terminal.earlier",
                 tooltip="To earlier output, while the command runs too"),

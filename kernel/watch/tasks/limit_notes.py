@@ -15,4 +15,4 @@ def command_notes(plan: Plan, triggers: Iterable[str]) -> Iterator[str]:
         yield f"{subject}: it measures the whole machine, not the command alone"
     for text in triggers:
         if not records_stacks(text):
-            yield f"{subject}: the trigger {text} acts at the events of all tasks"
+            yield f"{subject}: its trigger {text.partition(':')[0]} acts at the events of all tasks"

@@ -23,6 +23,8 @@ from tests.export_recordings import outage_recording, recording
 from tests.pure.commands import called
 from tui.cli.status import DONE, UNUSABLE, USAGE
 from tui.views.compare import reading
+from tui.views.compare.text import group_name
+from widgets.lists.text_rows import TextRows
 
 HERE = str(shipped_recording())
 
@@ -30,6 +32,27 @@ HERE = str(shipped_recording())
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory) -> str:
     return shutil.copy(HERE, str(tmp_path_factory.mktemp("copy") / "copy.pwr"))
+
+
+@pytest.mark.parametrize(
+    ("group", "name"),
+    [
+        (("vfs_read__exit", "vfs_read"), "vfs_read__exit"),
+        (("__x64_sys_openat__entry", "__x64_sys_openat"), "__x64_sys_openat__entry"),
+        (("do_file_open_path_openat__exit", "path_openat"), "do_file_open_path_openat__exit path_openat"),
+    ],
+)
+def test_a_function_that_the_event_has_the_name_of_is_not_named_again(group, name):
+    assert group_name(group) == name
+
+
+def test_long_names_that_differ_at_their_ends_look_different_in_a_table():
+    event = "do_file_open_path_openat_path_init_link_path_walk_step_in__exit"
+    rows = TextRows(("event", "what"), {}, {})
+    rows.rows = [(f"{event} {name}", "per second") for name in ("path_openat", "link_path_walk")]
+    rows.prepare(0, 2)
+    a, b = ("".join(piece.text for piece in rows.pieces(row, 60)) for row in (0, 1))
+    assert a != b and "path_openat  per second" in a and "link_path_walk  per second" in b
 
 
 def objects(capsys, *words: str) -> dict[str, list[dict[str, Any]]]:

@@ -2,9 +2,9 @@
 
 import pytest
 
+from foreign.count_text import size_text
 from kernel.connection.open_target import shipped_recording
 from tui.__main__ import main
-from tui.cli.console.output import size_of
 
 
 def test_nothing_is_to_be_mended_on_a_machine_that_is_not_there(capsys):
@@ -26,4 +26,4 @@ def test_nothing_is_to_be_mended_on_a_machine_that_is_not_there(capsys):
     ],
 )
 def test_a_small_file_is_not_said_to_be_empty(number, text):
-    assert size_of(number) == text
+    assert size_text(number) == text

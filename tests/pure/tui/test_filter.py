@@ -302,6 +302,16 @@ def test_names_of_numbers_are_offered_before_a_value_was_seen():
     assert [(item.text, item.description) for item in offered_.items] == [("BUSY", "7")]
 
 
+def test_names_of_tasks_are_offered_though_an_event_has_a_field_comm(monkeypatch):
+    watch, store, *_ = recording()
+    tasks = values_seen(watch, store, "comm")
+    own = EventFormat(
+        65000, "signal", "signal_generate", (Field("comm", "char[16]", 8, 16, False, FieldKind.STRING, 16),)
+    )
+    monkeypatch.setitem(store.decoder.formats, own.id, own)
+    assert len(tasks) > 3 and set(tasks) <= set(values_seen(watch, store, "comm"))
+
+
 def test_the_function_of_probes_on_one_function_is_known():
     watch, _, records, _ = recording()
     function_of = function_source(watch)

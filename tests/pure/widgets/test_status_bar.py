@@ -119,6 +119,16 @@ def test_short_figures(number, text):
     assert rate(number) == f"{text}/s"
 
 
+def test_the_view_has_its_name_unless_without_it_more_of_an_urgent_note_is_read() -> None:
+    views = ("events", "graph", "calls", "summary", "references")
+    state = LiveState(views=views, view=4, is_recording=True, urgent=True)
+    for ways, named, whole in ((3, True, True), (4, False, True), (12, True, False)):
+        note = f"no references: {' or '.join(['a way out'] * ways)}"
+        line = live_line(replace(state, note=note), 78).plain
+        assert ("[references]" in line, note in line) == (named, whole)
+        assert "no references" in line
+
+
 def test_an_urgent_note_is_read_whole_before_other_views_are() -> None:
     """The way out of a lost connection stands at its end."""
     note = "disconnected: trying again in 4 s; F7 now, F8 give up"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -55,6 +56,14 @@ def check_bounds(emulator: Emulator, widest: int = COLUMNS) -> None:
     assert len(screen.savepoints) <= 2 and len(screen.mode) <= 20 and len(screen.tabstops) <= COLUMNS
     assert screen.title == screen.icon_name == ""
     assert set(screen.buffer) <= set(range(ROWS + 1))
+
+
+@pytest.mark.parametrize("part", [4, 9, 9999])
+@pytest.mark.parametrize("what", "JK")
+def test_to_erase_a_part_that_is_unknown_erases_nothing(part: int, what: str) -> None:
+    emulator = Emulator(ROWS, COLUMNS, HISTORY)
+    emulator.feed(f"here\x1b[{part}{what}".encode())
+    assert "".join(run.text for run in emulator.line(0)).startswith("here")
 
 
 @settings(max_examples=100)

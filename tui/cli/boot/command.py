@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
-from foreign.count_text import counted
+from foreign.count_text import counted, size_text
 from kernel.boot.booted import booted_specs, remove_booted
 from kernel.boot.initrd_copy import copy_initrd
 from kernel.boot.read_back import BootReading, read_boot
@@ -27,7 +27,7 @@ from probes.export.dialect import CannotExport
 from probes.refusal import CannotLower
 from probes.verdict import Verdict
 from tui.boot.boot_requests import boot_request
-from tui.cli.console.output import connect, emit, plain, size_of, usage_error
+from tui.cli.console.output import connect, emit, plain, usage_error
 from tui.cli.console.verdict import refusal, show_verdict
 from tui.cli.console.waiting import print_lines, show_progress, waiting
 from tui.cli.follow.follow import probes_of
@@ -153,7 +153,7 @@ def _report(arguments: argparse.Namespace, reading: BootReading) -> int:
         )
     else:
         since = f", from {reading.first:.6f} s after power on" if reading.first is not None else ""
-        print(plain(f"{reading.path}: {counted(reading.events, 'event')}{since}, {size_of(size)}"))
+        print(plain(f"{reading.path}: {counted(reading.events, 'event')}{since}, {size_text(size)}"))
     if lost:
         print(f"probewright: {counted(lost, 'later event')} found no room: --buffer KB", file=sys.stderr)
     for one in reading.missing:
@@ -189,7 +189,7 @@ def _write_initrd(arguments: argparse.Namespace, request: BootRequest, release: 
         emit({"file": str(copy), "bytes": made.size, "kept_keys": made.kept_keys, **commands._asdict()})
         return DONE
     kept = f", {counted(made.kept_keys, 'key')} of the original's bootconfig kept" if made.kept_keys else ""
-    print(plain(f"{copy}: {size_of(made.size)}{kept}"))
+    print(plain(f"{copy}: {size_text(made.size)}{kept}"))
     _print_commands(request, commands.install, commands.undo)
     return DONE
 

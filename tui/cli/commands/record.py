@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from events.record import Record
-from foreign.count_text import counted
+from foreign.count_text import counted, size_text
 from kernel.connection.planner import Planner
 from kernel.errors import TargetLost
 from kernel.guards.row_bounds import HEADLESS
 from kernel.local.allocator import give_back_memory
 from kernel.watch.watch import Watch
 from probes.plans.plan import Via
-from tui.cli.console.output import connect, emit, plain, size_of
+from tui.cli.console.output import connect, emit, plain
 from tui.cli.exports.output_file import free_file
 from tui.cli.follow.command_run import command_of, keep_status
 from tui.cli.follow.disarming import disarm_all
@@ -125,7 +125,7 @@ def _record(
     if arguments.json:
         emit({"file": str(path), "events": held, "bytes": size})
     else:
-        print(plain(f"{path}: {counted(held, 'event')}, {size_of(size)}"))
+        print(plain(f"{path}: {counted(held, 'event')}, {size_text(size)}"))
     if connection_error is not None:
         raise connection_error
     if armed.longest_min_duration:

@@ -7,7 +7,6 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from events.json_text import json_line as json_line
-from foreign.count_text import counted
 from kernel.connection.kernel_info import KernelInfo
 from kernel.errors import KernelError, TargetUnusable
 from kernel.printable import plain as plain
@@ -89,13 +88,6 @@ def usage_error(why: str) -> int:
 def line(text: str) -> str:
     """Return text as `plain` does, in one line: a kernel string must not look like another event."""
     return plain(text.replace("\n", "\\n"))
-
-
-def size_of(number: int) -> str:
-    """Format a size in bytes: `812 bytes`, `12.3 kB`, `4.5 MB`."""
-    if number < 1000:
-        return counted(number, "byte")
-    return f"{number / 1e3:.1f} kB" if number < 1e6 - 50 else f"{number / 1e6:.1f} MB"
 
 
 class PlainTerminal(io.RawIOBase):

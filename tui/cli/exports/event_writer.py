@@ -20,10 +20,11 @@ from events.export.job import Job
 from events.export.source import Writer
 from events.graph.record_ends import NO_RETURNS, lacks_returns
 from events.record import Record
+from foreign.count_text import size_text
 from kernel.errors import KernelError
 from kernel.watch.watch import Watch
 from tui.cli.console.journal import Level, at_priority
-from tui.cli.console.output import emit, plain, size_of
+from tui.cli.console.output import emit, plain
 from tui.cli.exports.export_options import STDOUT, ExportRequest
 from tui.cli.follow.filter import print_pass_count
 from tui.cli.follow.signals import Forced, force_stop, is_stop_requested
@@ -181,7 +182,7 @@ class Export:
             emit({"file": self._wanted.path, "format": self._wanted.form.name, "events": self.written, "bytes": size})
         else:
             print(
-                plain(f"{self._wanted.path}: {self.export_filter.text(self.omitted)}, {size_of(size)}"),
+                plain(f"{self._wanted.path}: {self.export_filter.text(self.omitted)}, {size_text(size)}"),
                 file=sys.stderr,
             )
 

@@ -10,9 +10,10 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, cast
 
+from foreign.count_text import size_text
 from kernel.errors import KernelError
 from kernel.watch.watch import Watch
-from tui.cli.console.output import PlainTerminal, emit, plain, size_of
+from tui.cli.console.output import PlainTerminal, emit, plain
 from tui.cli.exports.export_options import STDOUT, BadExportOption, ExportRequest, check_view
 from tui.cli.exports.open_export import REFUSALS, print_export_error, print_refusal
 from tui.cli.follow.filter import filter_of
@@ -112,7 +113,7 @@ def write_table(table: ViewTable, wanted: ExportRequest, *, as_json: bool = Fals
     if as_json and wanted.path != STDOUT:
         emit({"file": wanted.path, "format": wanted.form.name, "rows": job.rows, "bytes": size})
     if wanted.path != STDOUT and not as_json:
-        print(plain(f"{wanted.path}: {job.text}, {size_of(size)}"), file=sys.stderr)
+        print(plain(f"{wanted.path}: {job.text}, {size_text(size)}"), file=sys.stderr)
     elif table.lacking or (filtered and wanted.path == STDOUT):
         passing = f"{table.text} pass the filter" if filtered else table.text
         print(plain(f"probewright: {', '.join((passing, *table.lacking))}"), file=sys.stderr)

@@ -10,7 +10,7 @@ from textual.binding import Binding, BindingType
 
 from tui.filter.filter import Filter, PassCount
 from tui.present.call_ends import ends_of
-from tui.present.status import note_of, note_of_gap
+from tui.present.status import note_of, note_of_gap, note_of_order
 from tui.present.ways_out import BOTH_ENDS, RUNNING_KERNEL
 from tui.views.calls.call_text import detail_of_call, detail_of_loss, note_of_calls
 from tui.views.calls.model import BY_LATENCY, CallItems, call_table
@@ -90,7 +90,7 @@ class CallsPane(FilteredPane):
         if self.shown is None or self.shown.order is None:
             return ""
         order = "the longest first" if self.shown.order[1] else "the shortest first"
-        return f"by latency, {order}; what comes is left out: S"
+        return f"by latency, {order}"
 
 
 class CallsView(TableView):
@@ -153,7 +153,7 @@ class CallsView(TableView):
         if self.pane.shown is None:
             return note_of(watch)
         counted = note_of_calls(self.pane.shown.items.calls)
-        return self.pane.note or ", ".join(filter(None, (counted, note_of_gap(watch))))
+        return note_of_order(self.pane.note, watch) or ", ".join(filter(None, (counted, note_of_gap(watch))))
 
     def detail(self, watch: Watch, row: int) -> tuple[str, tuple[DetailField, ...]]:
         """Return both ends of the call. Raises IndexError if they were dropped."""

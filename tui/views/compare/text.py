@@ -103,7 +103,8 @@ def item_text(one: Difference) -> str:
 def group_name(group: Labels) -> str:
     """Return the name of a group: the event, and the keys that are not in its name."""
     event = group[0].rpartition("/")[2]
-    return " ".join((group[0], *(key for key in group[1:] if key != event.partition("__")[0])))
+    function = event.removesuffix("__entry").removesuffix("__exit")
+    return " ".join((group[0], *(key for key in group[1:] if key not in (function, event.partition("__")[0]))))
 
 
 def listed_changes(found: Comparison) -> list[Difference]:

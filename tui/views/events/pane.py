@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from textual import on
@@ -98,6 +99,8 @@ class EventsPane(FilteredPane):
         self._rows: EventRows | None = None
         self._previews = False
         """True while the rows on the screen are not those of the store."""
+        self._decided_for = ""
+        """Condition whose rows decided whose fields have columns."""
         self._hue = 0
         self.table.turn = self.turn
 
@@ -131,6 +134,17 @@ class EventsPane(FilteredPane):
         """Give columns to the fields of one kind of events, of an event by its path, where kinds are mixed."""
         sorted_by = self.shown.order[0].name if self.shown is not None and self.shown.order is not None else ""
         self._change(self.kinds.at(self.choice, event, sorted_by))
+
+    def tick(self) -> bool:
+        """Show new rows; once another condition chose them, the columns are those of the newest one's kind."""
+        more = super().tick()
+        shown = self.shown
+        if shown is not None and shown.next > shown.first and not more:
+            is_new, self._decided_for = self.condition != self._decided_for, self.condition
+            if self.kinds.is_undecided or (is_new and self.table.following):
+                with suppress(IndexError):  # it was dropped
+                    self.show_kind(shown.item(shown.next - 1).event)
+        return more
 
     def prefer(self, first: Sequence[str], hidden: Sequence[str]) -> None:
         """Show some fields before all others, and hide some until all columns are requested."""
@@ -316,9 +330,8 @@ class EventsPane(FilteredPane):
 
         column, descending = self.shown.order
         order = "the largest first" if descending else "the smallest first"
-        return (
-            f"by {column.name}, {order}, of the newest {grouped(MAX_SORTED_ROWS)} at most; what comes is left out: S"
-        )
+        is_whole = self.shown.next - self.shown.first < MAX_SORTED_ROWS
+        return f"by {column.name}, {order}" + ("" if is_whole else f", of the newest {grouped(MAX_SORTED_ROWS)}")
 
     def go_to_newest(self, events: Collection[str]) -> bool:
         """Put the cursor on the newest event with one of these paths; return False if there is none in the list."""

@@ -6,7 +6,7 @@ import contextlib
 from typing import TYPE_CHECKING, ClassVar
 
 from tui.filter.filter import Filter, PassCount
-from tui.present.status import note_of
+from tui.present.status import note_of, note_of_order
 from tui.views.events.detail import call_of_event, detail_of_event
 from tui.views.events.pane import EventsPane
 from tui.views.view import TableView
@@ -57,25 +57,18 @@ class EventsView(TableView):
             self.pane.use_kinds(kinds_of(plans, fields))
         if self._columns:
             self._prefer(watch)
-        more = self.pane.tick()
-        if self.pane.kinds.is_undecided:
-            self._show_kind(self._shown.next - 1)
-        return more
+        return self.pane.tick()
 
     def rested(self, row: int) -> None:
         """Give columns to the fields of the kind of event under the cursor; rows that are followed keep theirs."""
-        if not self.table.following:
-            self._show_kind(row)
+        if self._shown is not None and not self.table.following:
+            with contextlib.suppress(IndexError):
+                self.pane.show_kind(self._shown.item(row).event)
 
     def show_kind_of(self, plan: Plan) -> None:
         """Give columns to the fields of a probe's events."""
         if plan.events:
             self.pane.show_kind(plan.events[0].path)
-
-    def _show_kind(self, row: int) -> None:
-        with contextlib.suppress(IndexError):
-            if self._shown is not None:
-                self.pane.show_kind(self._shown.item(row).event)
 
     def preview(self, rows: FirstRows) -> None:
         """Show the first rows of a recording, until the store has them."""
@@ -127,7 +120,7 @@ class EventsView(TableView):
 
     def note(self, watch: Watch) -> str:
         """Return the order of the rows; or: recording, ended, disarmed."""
-        return self.pane.note or note_of(watch)
+        return note_of_order(self.pane.note, watch) or note_of(watch)
 
     def detail(self, watch: Watch, row: int) -> tuple[str, tuple[DetailField, ...]]:
         """Return every field of the event. Raises IndexError if it was dropped."""

@@ -33,7 +33,7 @@ _SHARE: Final = 8
 """Greatest share of the time that making a picture takes: one part in so many."""
 _NONE: Final = f"no probe has the trigger stacktrace, which records stacks: {GIVE_TRIGGER}"
 _NONE_OF_PROGRAMS: Final = f"BPF programs record these probes, armed without stacks: {WITH_STACKS_ELSEWHERE}"
-_NONE_RECORDED: Final = f"no event of this recording has a stack: {RUNNING_KERNEL}, and takes the trigger stacktrace"
+_NONE_RECORDED: Final = f"no event has a stack: {RUNNING_KERNEL}"
 
 
 class StacksView(View):
