@@ -22,7 +22,7 @@ from tests.real.processes import ended
 from tui.app.typed_ahead import PAUSE
 from tui.help import help_of
 from tui.live.command.recorders import Recorders
-from tui.present.ways_out import END_COMMAND, GIVE_UP, RUN_WITH_ALL, TAKE_BACK, TO_COMMAND
+from tui.present.ways_out import CLOSE_COMMAND, END_COMMAND, GIVE_UP, RUN_WITH_ALL, TAKE_BACK, TO_COMMAND
 from widgets.dialogs.choose import ChoiceDialog
 from widgets.footer import KeyFooter
 from widgets.terminal.command_dialog import CommandDialog
@@ -135,7 +135,8 @@ async def test_a_command_runs_under_the_probes_and_its_status_is_kept(running):
         await until(lambda: "ended with status 0" in shown(app), pilot)
         await until(lambda: found.limits[2:] == [b"", b""], pilot)
         await pilot.pause(0.5)
-        await pilot.press("X")
+        assert str(CLOSE_COMMAND) in shown(app)
+        await take(pilot, CLOSE_COMMAND)
         await until(lambda: not area(app).display, pilot)
 
 

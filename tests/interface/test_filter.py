@@ -9,6 +9,7 @@ import pytest
 
 from events.search.filtered_rows import FilteredRows
 from foreign.count_text import counted
+from kernel.connection.open_target import shipped_recording
 from tests.interface.test_app import says
 from tests.interface.test_events_pane import live, rows
 from tests.interface.widget_host import paste, screen_text, until
@@ -213,3 +214,29 @@ async def test_a_value_of_the_summary_narrows_what_is_filtered_already():
         wanted = [record for record in every if record.comm == "cat" and (record.values.get("ret") or 0) < 0]
         await until(lambda: rows(pane) == wanted, pilot)
         assert pane.condition == "comm == cat && ret < 0"
+
+
+@pytest.mark.parametrize(
+    ("typed", "kept"),
+    [
+        ("time > 1", ""),
+        ("cpu >= 0 && time >= 1.000000000 && time < 2.000000000", "cpu >= 0"),
+        ("cpu >= 0", "cpu >= 0"),
+    ],
+)
+async def test_times_of_one_target_filter_no_events_of_another(tmp_path, typed, kept):
+    async with live() as (pilot, _, every):
+        app = pilot.app
+        await choose(pilot, typed)
+        other = tmp_path / "other.pwr"
+        other.write_bytes(shipped_recording().read_bytes())
+        before = app.current_watch
+        app.open_target(str(other))
+        await until(lambda: app.current_watch not in (None, before) and app.current_watch.ended, pilot)
+        await until(lambda: app.places.live.is_current, pilot)
+        assert app.places.live.filtering.bar is not None
+        await until(lambda: app.places.live.views.current.filter.text == kept, pilot)
+        await settled(pilot)
+        assert app.places.live.views.current.place.row_count == len(every)
+        told = [one.text for one in app.notice_lines if "its times were of the target before" in one.text]
+        assert len(told) == (typed != kept)

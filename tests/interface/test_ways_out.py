@@ -623,7 +623,7 @@ async def test_details_open_by_the_key_that_a_narrow_screen_names(recording):
         await until(lambda: isinstance(app.screen, DetailScreen), pilot)
 
 
-OF_COMMAND = ("TO_COMMAND", "END_COMMAND", "RUN_WITH_ALL")
+OF_COMMAND = ("TO_COMMAND", "END_COMMAND", "CLOSE_COMMAND", "RUN_WITH_ALL")
 """Ways to a command that runs, or is to run: `test_command_area.py` takes them."""
 
 

@@ -23,6 +23,7 @@ from events.conditions.comparison import (
 from events.conditions.condition_parser import ConditionError, FieldUnknown, ValueRefused, parse_condition
 from events.conditions.field_kinds import ValueKind, common_kind
 from events.conditions.named_number import NoNumbers
+from events.conditions.time_comparison import TimeComparison, without_interval
 from events.names.event_names import event_name
 from events.text import UNNAMED
 from foreign.count_text import counted
@@ -93,6 +94,11 @@ class Filter:
             sorts = {LATENCY: ValueKind.NUMBER, **self._sorts}
             parse_condition(text.strip(), sorts, str, numbers=WatchedNumbers(*all_watches))
 
+    def without_times(self) -> str:
+        """Return the condition without an interval of time at its end; empty if it compares other times, too."""
+        rest = without_interval(self.text)
+        return "" if self.with_text(rest).of_times else rest
+
     def with_text(self, text: str) -> Filter:
         """Return another filter that knows the same fields."""
         other = Filter(text.strip(), self._stores)
@@ -114,6 +120,11 @@ class Filter:
     def of_cgroups(self) -> bool:
         """True if the condition uses cgroups of tasks, which are looked up after the first events."""
         return any(isinstance(part, InCgroup) for part in self._parts)
+
+    @property
+    def of_times(self) -> bool:
+        """True if the condition compares times, which are of one kernel's clock."""
+        return any(isinstance(part, TimeComparison) for part in self._parts)
 
     @property
     def of_functions(self) -> bool:

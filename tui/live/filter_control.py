@@ -61,6 +61,14 @@ class FilterControl:
         if before != text:
             self._bench.undo.add(f"filter: {text}", lambda: self.choose(before))
 
+    def target_changed(self) -> None:
+        """Leave times out of the filter: they are of the clock of the target before."""
+        before = self._filter.text
+        if self._filter.of_times:
+            self.choose(self._filter.without_times())
+            told = f"the filter is {self._before}" if self._before else "all is shown"
+            self._bench.notices.notify(f"{before}: its times were of the target before, {told}", topic="filter")
+
     def choose(self, text: str) -> None:
         """Show the rows that pass a filter that is known to be a condition."""
         self._filter.choose(text, None)

@@ -104,6 +104,8 @@ class LiveScreen(Screen[None]):
     def connected(self) -> None:
         """Show nothing of the target before; rows of a preview stay until the store has them."""
         self.comparing.forget()
+        if self.views.watch is not None:
+            self.filtering.target_changed()
         if self.bench.opening.by_hand:
             self.status.preview = None
         if self.status.preview is None:

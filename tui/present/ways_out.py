@@ -58,6 +58,7 @@ FILTER_SHOWN_BEHIND: Final = Way(("escape", "f"), "filters the events shown by i
 TO_COMMAND: Final = Way(("r",), "gives it the keys")
 RUN_WITH_ALL: Final = Way(("r", "up", "ctrl+t", "enter"), "runs it while all tasks are recorded")
 END_COMMAND: Final = Way(("X",), "ends it")
+CLOSE_COMMAND: Final = Way(("X",), "closes this")
 
 WAYS: Final = {name: way for name, way in globals().items() if isinstance(way, Way)}
 """Ways out by name."""

@@ -22,7 +22,7 @@ from textual.timer import Timer
 from tui.live.command.last_events import LOOK_EVERY, LastEvents
 from tui.live.command.output_feed import OutputFeed
 from tui.live.command.question import CommandQuestion
-from tui.present.ways_out import END_COMMAND, GIVE_UP, RUN_WITH_ALL, TO_COMMAND
+from tui.present.ways_out import CLOSE_COMMAND, END_COMMAND, GIVE_UP, RUN_WITH_ALL, TO_COMMAND
 from tui.workbench import Workbench
 from widgets.terminal.terminal_pane import TerminalPane
 
@@ -259,7 +259,7 @@ class CommandArea(Vertical):
             self._timer.stop()
         self.runs = False
         text = end_text(program) or f"{program.words[0]} ended with status 0"
-        self.pane.end(text.removeprefix(f"{program.words[0]} "))
+        self.pane.end(f"{text.removeprefix(f'{program.words[0]} ')}, {CLOSE_COMMAND}")
         self._notify(text)
         if self._recorders is not None:
             self._close(program, self._recorders, limits_tasks=self._limits_tasks)
