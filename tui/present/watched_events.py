@@ -5,7 +5,7 @@ printing use it too.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from itertools import chain
 from typing import TYPE_CHECKING, Final
 
@@ -153,10 +153,16 @@ def reading_order(event: PlannedEvent, fmt: EventFormat | None) -> list[PlanColu
             return 1
         return 3 if field is not None and field.kind is FieldKind.POINTER else 2
 
+    told = _told_otherwise(event)
+    return sorted((column for column in event.columns if column.name not in told), key=rank)
+
+
+def _told_otherwise(event: PlannedEvent) -> Set[str]:
+    """Return the columns of an event of a single system call that its name, or the text at an address, tells."""
+    if event.group != _SYSCALLS:
+        return frozenset()
     told = {column.name for column in event.columns if column.is_call}
-    told |= {found[1] for column in event.columns if (found := _TEXT_OF.fullmatch(column.name)) is not None}
-    is_told = told if event.group == _SYSCALLS else frozenset[str]()
-    return sorted((column for column in event.columns if column.name not in is_told), key=rank)
+    return told | {found[1] for column in event.columns if (found := _TEXT_OF.fullmatch(column.name)) is not None}
 
 
 def kernel_paths(plans: Iterable[Plan]) -> frozenset[str]:
@@ -167,13 +173,21 @@ def kernel_paths(plans: Iterable[Plan]) -> frozenset[str]:
 
 
 def kinds_of(plans: Iterable[Plan], fields: Iterable[str]) -> dict[str, frozenset[str]]:
-    """Return the fields of each event by its path: those that its probe records at any end, of the given ones.
+    """Return the fields of each event by its path: those that its probe records at any end, of the given ones, but
+    for what other fields of a system call tell (see `reading_order`).
 
     Events without any of these are left out.
     """
     shown, kinds = frozenset(fields), dict[str, frozenset[str]]()
     for plan in plans:
-        if names := shown.intersection(column.name for event in plan.events for column in event.columns):
+        names = shown.intersection(
+            column.name
+            for event in plan.events
+            for told in [_told_otherwise(event)]
+            for column in event.columns
+            if column.name not in told
+        )
+        if names:
             kinds |= dict.fromkeys((event.path for event in plan.events), names)
     return kinds
 

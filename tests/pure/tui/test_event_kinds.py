@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from events.format import parse_format
-from probes.plans.plan import PlanColumn, PlannedEvent
+from probes.plans.plan import Plan, PlanColumn, PlannedEvent
+from probes.probe import Probe, ProbePlace
 from tests.pure.tui.test_event_table_search import shown
 from tui.present.status import fields_of
 from tui.present.watched_events import kinds_of, reading_order
@@ -104,6 +105,16 @@ def test_the_columns_of_an_event_of_the_kernel_are_in_the_order_in_which_people_
     elsewhere = replace(event, group="raw_syscalls")
     assert {column.name for column in reading_order(elsewhere, fmt)} == set(fmt.names), "the call differs there"
     assert set(reading_order(event, None)) == set(reading_order(event, fmt))
+
+
+def test_an_address_whose_text_is_recorded_has_no_column_though_another_event_has_a_text_of_that_name():
+    columns = tuple(PlanColumn(name, name) for name in ("dfd", "filename", "__filename_val"))
+    opens = PlannedEvent("syscalls", "sys_enter_openat", "", "", columns=columns)
+    execs = PlannedEvent("sched", "sched_process_exec", "", "", columns=(PlanColumn("filename", "filename"),))
+    plans = [Plan(Probe(ProbePlace("x")), (one,)) for one in (opens, execs, replace(opens, columns=columns[:2]))]
+    fields = ("filename", "__filename_val", "dfd")
+    assert kinds_of(plans[:2], fields) == {opens.path: {"__filename_val", "dfd"}, execs.path: {"filename"}}
+    assert kinds_of(plans[2:], fields) == {opens.path: {"filename", "dfd"}}, "older kernels have no text"
 
 
 @given(
