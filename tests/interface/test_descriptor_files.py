@@ -30,7 +30,7 @@ async def test_rows_have_their_files_once_these_are_read(monkeypatch):
     monkeypatch.setattr(DescriptorNames, "file", file)
     monkeypatch.setattr(DescriptorNames, "read_on", read_on)
     app = application(shipped_recording())
-    async with app.run_test(size=(160, 40)) as pilot:
+    async with app.run_test(size=(240, 40)) as pilot:
         await until(lambda: app.current_watch and app.current_watch.ended and app.places.live.is_current, pilot)
         table = app.screen.query_one("#events TailTable", TailTable)
         await until(lambda: table.has_focus, pilot)

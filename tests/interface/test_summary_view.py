@@ -72,6 +72,22 @@ async def test_it_opens_on_a_field_that_has_values_and_keeps_what_was_picked():
         assert view._subject == picked, "although it has no values yet"
 
 
+async def test_under_a_filter_it_opens_on_a_field_of_an_event_that_passes():
+    app = application(shipped_recording())
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(lambda: app.current_watch and app.current_watch.ended and app.places.live, pilot)
+        panel = await _summary(app, pilot)
+        summary = app.places.live.views.by_name["summary"]
+        before = summary._subject
+        other = next(one for one in summary._subjects if one.event != before.event and one.field)
+        app.places.live.filtering.choose(f"event == {other.event.rpartition('/')[2]}")
+        await until(lambda: summary._subject.event == other.event, pilot)
+        await until(lambda: "0 in 0 events" not in "\n".join(screen_text(app)), pilot)
+        app.places.live.filtering.choose("")
+        await until(lambda: panel.display and summary._passing is None, pilot)
+        assert summary._subject.field, "it stays at one that has values"
+
+
 async def test_what_was_picked_stays_when_events_are_cleared():
     app = application(shipped_recording())
     async with app.run_test(size=(80, 24)) as pilot:

@@ -13,7 +13,8 @@ from textual.widgets import Input
 
 import tui
 import widgets
-from tests.interface.widget_host import Host
+from tests.interface.test_widgets_target_chooser import CHOICES
+from tests.interface.widget_host import Host, until
 from widgets.dialogs.target_chooser import TargetChooser
 from widgets.footer import KeyFooter
 from widgets.search_line import SearchLine
@@ -54,9 +55,9 @@ def test_no_line_is_without_a_class_that_names_enter():
 
 
 async def test_the_foot_shows_enter_in_a_line():
-    app = Host(TargetChooser)
+    app = Host(lambda: TargetChooser(CHOICES))
     async with app.shown() as pilot:
         await app.mount(foot := KeyFooter())
         await pilot.press("tab")
-        await pilot.pause()
-        assert {"enter": "Choose", "esc": "List"}.items() <= {key.key_name: key.label for key in foot.keys}.items()
+        wanted = {"enter": "Choose", "esc": "List"}.items()
+        await until(lambda: wanted <= {key.key_name: key.label for key in foot.keys}.items(), pilot)

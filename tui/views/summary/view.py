@@ -114,8 +114,10 @@ class SummaryView(View):
             self._summary.use(ends_of(self._plans))
         own, columns = self._preset
         self._preset_subjects, self._subjects = preferred(watch, subjects_of(watch, store), own, columns)
-        self._open_on_values(watch)
+        self._open_on_values(watch, self._summary)
         self._summary.tick(_COUNTING)
+        if passing is not None and not self._summary.backlog:
+            self._open_on_values(watch, self._summary)
         behind = self._summary.backlog > 0
         wait = self._drawn + _DRAWING - time.monotonic()
         if wait <= 0:
@@ -124,12 +126,18 @@ class SummaryView(View):
             self._next_picture.due(wait)
         return behind
 
-    def _open_on_values(self, watch: Watch) -> None:
+    def _open_on_values(self, watch: Watch, summary: Summary) -> None:
         """Select a subject with values, from the preset if one was armed, unless the user chose one that still
-        exists.
+        exists; under a filter one of an event that passes, once that is known.
         """
         subject = self._subject
         wanted = self._preset_subjects or self._subjects
+        if self._passing is not None:
+            if summary.backlog and subject in self._subjects:
+                return
+            passing = summary.timeline.kinds
+            of_passing = (tuple(one for one in some if one.event in passing) for some in (wanted, self._subjects))
+            wanted = next(filter(None, of_passing), wanted)
         counted = self.in_kernel or (has_values(watch, subject) and subject in wanted)
         stays = self._picked or (subject.field and counted)
         if stays and subject in self._subjects:
