@@ -4,6 +4,7 @@
 import errno
 import fcntl
 import os
+import select
 import signal
 import struct
 import termios
@@ -144,7 +145,10 @@ class CommandProcess:
             signal.signal(getattr(signal, name), kept)
         for name in ("SIGPIPE", "SIGXFSZ"):  # Python itself ignores them
             signal.signal(getattr(signal, name), signal.SIG_DFL)
-        if not os.read(gate, 1):
+        # The end of a read would be an event of many probes: by then this task is one of those that are recorded.
+        release = select.poll()
+        release.register(gate, select.POLLIN)
+        if not release.poll()[0][1] & select.POLLIN:
             os._exit(1)
         try:
             os.execve(path, words, environment)  # noqa: S606 - as the user wrote it

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -12,9 +13,13 @@ from typing import Any
 
 import pytest
 
+from kernel.commands.held_program import HeldProgram
 from kernel.lab.guest import Guest
+from probes.syntax.parse import parse_probe
 from tests.real import command
 from tests.real.command import Done, address, finish, ssh_to, start
+from tests.real.guest_watch import rows_of, watch_of
+from tests.real.held import bring_in
 from tests.real.processes import descendants, until
 from tests.real.test_ssh_guest import is_clean, left
 
@@ -132,6 +137,21 @@ def _numbers(value: object) -> list[int]:
     if isinstance(value, dict):
         return [number for part in value.values() for number in _numbers(part)]
     return [value] if isinstance(value, int) else []
+
+
+@pytest.mark.parametrize("guest", ["7.2"], indirect=True)
+def test_the_wait_for_the_release_is_no_read(guest: Guest) -> None:
+    """Its end would be recorded: by then the task is one of those that are."""
+    with watch_of(guest) as watch:
+        watch.armed.arm(parse_probe("f vfs_read%return count"))
+        program = HeldProgram(watch.info.target, ["head", "-n1", "/etc/hostname"])
+        with contextlib.closing(program):
+            watch.task_limit.set((program.pid,))
+            program.release()
+            assert program.wait(60)
+            bring_in(watch)
+        counts = [row["count"] for row in rows_of(watch, "vfs_read__exit") if row["thread"] == program.pid]
+        assert len(counts) > 0 and 1 not in counts
 
 
 @pytest.mark.usefixtures("neighbour")
