@@ -18,8 +18,6 @@ from elftools.elf.elffile import ELFFile
 from btf.debug.dwarf import READER_ERRORS, DwarfError, SourceLine
 
 _DAMAGE: Final = (*READER_ERRORS, ELFError, DWARFError, ConstructError)
-_MOST_ROWS: Final = 1 << 20
-"""Maximum rows of a unit's line program; the largest of a kernel has some 60,000."""
 _DEEPEST: Final = 64
 """Maximum depth of calls inlined into one another."""
 
@@ -77,10 +75,7 @@ def _lines_of_unit(dwarf: Any, unit: Any, addresses: Sequence[int]) -> dict[int,
 
 def _rows(program: Any) -> Iterator[_Row]:  # noqa: ANN401
     """Yield the rows of a line program; of those of one address the last holds."""
-    entries = program.get_entries()
-    if len(entries) > _MOST_ROWS:
-        raise DwarfError(f"a unit with {len(entries)} rows of lines")
-    for entry in entries:
+    for entry in program.get_entries():
         if (state := entry.state) is not None:
             yield _Row(state.address, -1 if state.end_sequence else state.file, state.line)
 

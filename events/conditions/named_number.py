@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class NumberSource(Protocol):
-    """Source of the names of numbers of events' fields."""
+    """Source of the names of numbers of events' fields, and of the files that numbers of descriptors stand for."""
 
     def names(self, field: str) -> Collection[str]:
         """Return the names that numbers of fields of this name have, in any event."""

@@ -234,7 +234,6 @@ async def test_times_of_one_target_filter_no_events_of_another(tmp_path, typed, 
         app.open_target(str(other))
         await until(lambda: app.current_watch not in (None, before) and app.current_watch.ended, pilot)
         await until(lambda: app.places.live.is_current, pilot)
-        assert app.places.live.filtering.bar is not None
         await until(lambda: app.places.live.views.current.filter.text == kept, pilot)
         await settled(pilot)
         assert app.places.live.views.current.place.row_count == len(every)

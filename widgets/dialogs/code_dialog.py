@@ -47,7 +47,8 @@ class _BodyRows:
         for body in bodies:
             for part in body.parts:
                 for one, source in source_starts(part):
-                    self.places += [_Place(body, part, one, text) for text in ((source,) if source else ())]
+                    if source:
+                        self.places.append(_Place(body, part, one, source))
                     self.places.append(_Place(body, part, one))
         self.next = len(self.places)
         self.hits: Mapping[str, int] = {}
