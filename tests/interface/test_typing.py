@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 
 import pytest
@@ -65,6 +66,26 @@ async def test_f2_from_live_begins_at_the_search_line_and_takes_what_was_typed_a
         functions = app.places.compose.query_one(FunctionList)
         await until(lambda: functions.query_text == "do_sys_open", pilot)
         assert isinstance(app.focused, PickLine)
+        assert app.screen is app.places.compose
+
+
+async def test_letters_wait_for_the_key_before_however_long_its_place_is_busy(recording, clock):
+    app = application(recording)
+    async with app.run_test(size=SIZE) as pilot:
+        await at_events(app, pilot)
+        free = asyncio.Event()
+        app.screen.call_next(free.wait)
+        type_at_once(app, "f2", *"do_sys_open")
+        try:
+            while len(app.keyboard._waiting) != len("do_sys_open"):
+                await asyncio.sleep(0)
+            for _ in range(3):  # as its timer does
+                await app.keyboard._look()
+            assert len(app.keyboard._waiting) == len("do_sys_open")
+        finally:
+            free.set()
+        functions = app.places.compose.query_one(FunctionList)
+        await until(lambda: functions.query_text == "do_sys_open", pilot)
         assert app.screen is app.places.compose
 
 

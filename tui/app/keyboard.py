@@ -26,8 +26,6 @@ from widgets.safe_text import cut, safe
 
 CLOCK: Callable[[], float] = time.monotonic
 """Seconds; tests put another one in its place."""
-_LONGEST: Final = 1.0
-"""Seconds after which the next key is looked at though the one before has not come back: its widget is gone."""
 _MOST: Final = 500
 """Keys that are held."""
 _SHOWN: Final = 30
@@ -60,6 +58,8 @@ class Keyboard:
         """Keys typed ahead of a change of the screen."""
         self._under_way = False
         """A key was given to a widget, and has not had its effect yet."""
+        self._way_up: tuple[MessagePump, ...] = ()
+        """Nodes that this key passes, from that widget to the application."""
         self._rounds: list[MessagePump] = []
         """Whom the key given last was for, as often as it is still to be followed up to the application."""
         self._timer: Timer | None = None
@@ -132,7 +132,7 @@ class Keyboard:
                 self._held.clear()
                 await self._give(event)
         if self._waiting:
-            self._look_in(_LONGEST)
+            self._look_in(PAUSE)
 
     async def _give(self, event: events.Key) -> None:
         letter = self._in_text and event.is_printable
@@ -140,6 +140,7 @@ class Keyboard:
         target = self._app.focused or self._app.screen
         await self._give_key(event)
         if not letter:
+            self._way_up = tuple(target.ancestors_with_self)
             self._rounds = [target] * (_ROUNDS if event.key == "enter" else 0)
             self._under_way = target.post_message(KeyDone())
 
@@ -154,10 +155,14 @@ class Keyboard:
         self._timer = self._app.set_timer(seconds, self._look)
 
     async def _look(self) -> None:
-        """Give the held keys, after a pause in typing or for want of a reply to the last key."""
-        self._timer, self._under_way, self._rounds = None, False, []
+        """Give the held keys after a pause in typing. The last key has no reply where a node that it passes is gone."""
+        self._timer = None
         if not self._app.screen_stack:  # the application ends
             return
+        if self._under_way and all(node.is_running for node in self._way_up):  # it is only slow: no key overtakes it
+            self._look_in(PAUSE)
+            return
+        self._under_way, self._rounds = False, []
         if self._held and not self.rule.pending:
             if self._in_text:
                 self._take_up()

@@ -5,8 +5,7 @@ A letter belongs to the text line that has the keyboard. Elsewhere it is a comma
 - while an operation is under way that will change the screen, or just after the screen has changed (otherwise than by
   Escape), until nobody has typed for `PAUSE`: such letters are for the text line that the change ends at, or nobody;
 - within a word, where the command destroys, writes or changes the kernel (`tui.commands.GUARDED_ACTIONS`): the rest
-of that
-  word is for nobody, as it is behind a letter that has no command.
+  of that word is for nobody, as it is behind a letter that has no command.
 """
 
 from __future__ import annotations
