@@ -103,3 +103,25 @@ def test_after_a_reboot_objects_are_other_ones(tmp_path):
     assert model.states() == {State.LEAKED: 2, State.USED_AFTER_END: 2}
     assert (model.tracker.seen, model.tracker.forgotten) == (2 * 11, 2 * 2)
     info.close()
+
+
+def test_a_probe_that_came_late_leaves_nothing_unproven_after_a_reboot(tmp_path):
+    recording = Recording.open(reference_recording(tmp_path / "x.pwr"))
+    store = Store(Decoder(recording.formats, recording.header))
+    info = KernelInfo(open_target(str(tmp_path / "x.pwr")))
+    model = ReferenceModel(Watch(Planner(info)), store)
+    store.feed(*recording.batches())
+    store.flush()
+    while model.tick(0.0):
+        pass
+    put = next(fmt for fmt in store.decoder.formats.values() if fmt.name == "file_put__fput")
+    store.use({905: replace(put, id=905, name="file_put__fput_close")})
+    model.tick(0.0)
+    assert model.states() == {State.UNPROVEN: 2, State.OPEN: 1}
+    for _ in range(2):
+        store.begin_anew()
+        store.feed(*recording.batches())
+    store.begin_anew()
+    model.tick(0.0)
+    assert model.states() == {State.UNPROVEN: 2, State.LEAKED: 2, State.USED_AFTER_END: 2}
+    info.close()

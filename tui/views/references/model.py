@@ -92,21 +92,24 @@ class ReferenceModel:
         return self._next < store.next_seq
 
     def _see_probes(self) -> None:
-        """Note when a function is probed that was not before: until then its gets and puts are missing."""
+        """Note when a function is probed that was not in this boot: until then its gets and puts are missing."""
         formats = self.store.decoder.formats
         if len(formats) == self._formats:
             return
         self._formats = len(formats)
-        events = frozenset(filter(None, (parse_event_name(fmt.path) for fmt in formats.values())))
+        paths = (fmt.path for fmt in formats.values() if fmt.boot == self._boot)
+        events = frozenset(filter(None, map(parse_event_name, paths)))
         if events - self._events:
             self._complete_since = self.tracker.latest + 1 if self._events else 0
             self._events |= events
 
     def _see_boot(self, boot: int) -> None:
-        """Note the boot that events are of from now on."""
+        """Note the boot that events are of from now on, and what it records: times before are of another clock."""
         if boot != self._boot:
             self._boot = boot
             self.tracker.begin_anew()
+            self._events, self._complete_since, self._formats = frozenset(), 0, 0
+            self._see_probes()
 
     def judged(self) -> Iterator[tuple[TrackedObject, Judgement]]:
         """Yield the objects that are not balanced, the faults first."""
