@@ -10,7 +10,7 @@ import pytest
 from kernel.session.arm_steps import Mode
 from tests.interface.test_app import SIZE, application, open_compose, pick, recording, says
 from tests.interface.test_guards import living
-from tests.interface.widget_host import screen_text, until
+from tests.interface.widget_host import paste, screen_text, until
 from tui import kernel_jobs
 from tui.live.triggers import TriggerScreen
 from tui.present.ways_out import NO_FILTER
@@ -154,6 +154,35 @@ async def test_probes_that_were_disarmed_are_armed_again_as_they_were(living):
         assert not app.undo
     app.current_watch.close()
     assert not found.traces
+
+
+async def test_nothing_older_is_taken_back_while_probes_are_being_disarmed(living, monkeypatch):
+    _, app = living(10)
+    disarm, free = kernel_jobs.disarm, threading.Event()
+
+    def slow(*args):
+        free.wait(60)
+        return disarm(*args)
+
+    monkeypatch.setattr(kernel_jobs, "disarm", slow)
+    async with app.run_test(size=SIZE) as pilot:
+        await arm(app, pilot, "vfs_read")
+        await pilot.press("f")
+        await paste(pilot, "cpu >= 0")
+        await pilot.press("enter")
+        await until(lambda: len(app.undo) == 1, pilot)
+        try:
+            await pilot.press("D", "u")
+            await until(lambda: says(app, "still being made"), pilot)
+            assert app.places.live.views.current.filter.text == "cpu >= 0"
+        finally:
+            free.set()
+        await until(lambda: not app.current_watch.armed.probes and len(app.undo) == 2, pilot)
+        await pilot.press("u")
+        await until(lambda: len(app.current_watch.armed.probes) == 1, pilot)
+        await pilot.press("u")
+        await until(lambda: not app.places.live.views.current.filter.text, pilot)
+    app.current_watch.close()
 
 
 async def test_a_trigger_for_one_of_several_probes_asks_for_which(living):

@@ -196,7 +196,7 @@ class ArmingControl:
             if self._target.current_watch is not None:
                 self._app.post_message(action(self._target.current_watch))
 
-        return self._app.run_worker(change, thread=True, group="arm")
+        return self._undo.follow(self._app.run_worker(change, thread=True, group="arm"))
 
     def remedied(self, event: Remedied) -> None:
         """Notify of a change, and offer to undo it where that can be."""
@@ -216,7 +216,7 @@ class ArmingControl:
             if self._target.current_watch is not None:
                 self._app.post_message(kernel_jobs.disarm(self._target.current_watch, probes))
 
-        return self._app.run_worker(disarm, thread=True, group="arm")
+        return self._undo.follow(self._app.run_worker(disarm, thread=True, group="arm"))
 
     def disarmed(self, event: Disarmed) -> None:
         """Notify of what could not be disarmed, and offer to arm the other probes again."""

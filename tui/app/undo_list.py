@@ -31,6 +31,8 @@ class TakeBackList:
         self._app = app
         self._notices = notices
         self._steps: list[UndoStep] = []
+        self._changes: list[Worker[None]] = []
+        """Workers of changes, each of which may add a step at its end."""
 
     def __len__(self) -> int:
         return len(self._steps)
@@ -41,12 +43,27 @@ class TakeBackList:
         self._notices.notify(f"{what}; {take_back(self._app)}", topic="undo")
         self._app.refresh_bindings()
 
+    def follow(self, change: Worker[None]) -> Worker[None]:
+        """Return the worker of a change; no step before it is undone until its end."""
+        self._changes.append(change)
+        return change
+
+    @property
+    def change_runs(self) -> bool:
+        """True while a change is being made that may add a step."""
+        self._changes = [change for change in self._changes if not change.is_finished]
+        return bool(self._changes)
+
     def take_back(self) -> None:
-        """Undo the newest step, where there is one, and forget it."""
+        """Undo the newest step, where there is one, and forget it; none while a newer one is being made."""
+        if self.change_runs:
+            self._notices.notify(f"the last change is still being made; then {take_back(self._app)}", topic="undo")
+            return
         self._notices.forget("undo")
         if self._steps:
             step = self._steps.pop()
             under_way = isinstance(step.undo(), Worker)  # whose end has a notification of its own
+            self._changes.clear()  # the worker of an undo adds no step
             self._notices.notify(f"{'taking' if under_way else 'taken'} back: {step.description}", topic="undo")
         self._app.refresh_bindings()
 

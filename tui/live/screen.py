@@ -306,7 +306,7 @@ class LiveScreen(Screen[None]):
             return self.command.display
         if action in ("pane", "call_end"):
             return self.views.current.has_details
-        return action != "take_back" or len(self.bench.undo) > 0
+        return action != "take_back" or len(self.bench.undo) > 0 or self.bench.undo.change_runs
 
     def action_take_back(self) -> None:
         """Undo the newest step."""
