@@ -126,6 +126,27 @@ async def test_escape_restores_what_was_and_takes_its_error_along():
                 assert len(rows(pane)) == count
 
 
+async def test_a_long_reason_is_read_whole_on_a_narrow_screen():
+    async with live() as (pilot, _, every):
+        await pilot.resize_terminal(80, 24)
+        await pilot.press("f")
+        await paste(pilot, "dfd == /etc/passwd")
+        await pilot.press("enter")
+
+        def whole() -> bool:
+            said = pilot.app.places.live.filtering.bar.query_one(".said")
+            lines = [line[said.region.x :].strip() for line in screen_text(pilot.app)]
+            shown = " ".join(lines[said.region.y : said.region.bottom])
+            return shown.startswith("at 8: dfd is a number") and shown.endswith("not recorded")
+
+        await until(whole, pilot)
+        await pilot.press("ctrl+u")
+        await paste(pilot, "cpu >= 0")
+        await pilot.press("enter")
+        await until(lambda: is_said(pilot.app, f"{len(every)} of {len(every)} events"), pilot)
+        assert pilot.app.places.live.filtering.bar.size.height == 1
+
+
 async def test_matches_are_counted_as_typed_and_nothing_is_chosen_yet():
     async with live() as (pilot, pane, every):
         await pilot.press("f")

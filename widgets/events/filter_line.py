@@ -51,10 +51,10 @@ class FilterLine(Horizontal):
 
     DEFAULT_CSS = """
     FilterLine {
-        display: none; height: 1; background: $surface;
+        display: none; height: auto; max-height: 4; background: $surface;
         &.-shown { display: block; }
         & .prompt { width: auto; color: $text-accent; text-style: bold; }
-        & .said { width: auto; max-width: 60%; padding: 0 0 0 1; color: $text-muted; }
+        & .said { width: auto; max-width: 60%; height: auto; padding: 0 0 0 1; color: $text-muted; }
         & .said.-refused { color: $text-warning; }
     }
     """
