@@ -170,6 +170,8 @@ EVERYWHERE = (
     ("s",),
     ("e", "slash"),
     ("e", "home", "right"),
+    *((view,) for view in "ERJIybFMlUB"),
+    ("ctrl+p",),
     ("L",),
     ("d",),
     ("o",),

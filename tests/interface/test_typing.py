@@ -258,6 +258,8 @@ async def test_what_a_terminal_obeys_is_shown_and_not_written_where_it_is_pasted
         await paste(pilot, "\x1b]0;title\x07\u202ereversed")
         await until(lambda: says(app, "title"), pilot)
         assert not any("\x1b" in line or "\u202e" in line for line in screen_text(app))
+        await paste(pilot, "vfs_read\nvfs_write\n")
+        await until(lambda: any("2 lines were pasted" in one.text for one in app.notice_lines), pilot)
 
 
 async def test_a_word_behind_a_search_that_a_view_has_not_is_for_no_command(living, clock):

@@ -40,6 +40,7 @@ from tui.refresh import RefreshLoop
 from tui.theme import SIXTEEN
 from widgets.notice import Notice
 from widgets.safe_text import stand_ins
+from widgets.search_line import SearchLine, paste_line
 
 # The first paint must not wait for what is needed later: the kernel's side and the other places are imported when
 # they are asked for.
@@ -180,9 +181,13 @@ class Probewright(App[None]):
                 self.notices.acted(answers=True)
             await super().on_event(event)
         elif self.keyboard.paste():
-            # A line of Textual's own, as the palette has, would write control characters to the terminal.
+            # A line of Textual's own, as the palette has, would write control characters to the terminal, and drop
+            # all lines but the first without a word.
             event.text = "\n".join(stand_ins(line.replace("\t", " ")) for line in event.text.splitlines())
-            await super().on_event(event)
+            if isinstance(line := self.focused, Input) and not isinstance(line, SearchLine):
+                paste_line(line, event.text)
+            else:
+                await super().on_event(event)
 
     @on(KeyDone)
     async def _key_done(self) -> None:

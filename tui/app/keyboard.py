@@ -155,7 +155,7 @@ class Keyboard:
         self._timer = self._app.set_timer(seconds, self._look)
 
     async def _look(self) -> None:
-        """Give the held keys after a pause in typing. The last key has no reply where a node that it passes is gone."""
+        """Give the held keys after a pause in typing; the last key has no reply where a node on its way is gone."""
         self._timer = None
         if not self._app.screen_stack:  # the application ends
             return
