@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from probes.presets.failure_request import FailureRequest
 
 
+NO_ENDS: Final = "no probe has both ends, so there are no calls here; those of a call graph are among the events"
+
+
 class CallsTable(EventsTable):
     """Calls in the order in which they ended, as `run` prints the calls of a preset."""
 
@@ -51,6 +54,11 @@ class CallsTable(EventsTable):
     def counted(self) -> PassCount:
         """Number of calls."""
         return PassCount(*self._calls.counts, "call")
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Notes on missing data; that there can be no calls, where no probe is at both ends."""
+        return (*(() if self._ends else (NO_ENDS,)), *super().notes)
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -18,15 +18,17 @@ from kernel.guards.row_bounds import SCREEN
 from kernel.watch.watch import Watch
 from tests.export_recordings import recording
 from tests.json_reader import read_line
-from tests.pure.commands import command
+from tests.pure.commands import called, command
 from tests.pure.tui.test_cli_filter import HERE, PROBES
 from tests.pure.tui.test_json_exact import for_people
+from tests.trimmed_recordings import graph_recording
 from tui.cli.args import options
 from tui.cli.status import DONE, REFUSED
 from tui.filter.filter import Filter
 from tui.output.event_source import load_symbols
 from tui.output.view_job import ViewJob
-from tui.output.view_tables import NO_CALLS, OF_KERNEL, TABLES, SummaryTable
+from tui.output.view_tables import NO_CALLS, NO_ENDS, OF_KERNEL, TABLES, SummaryTable
+from tui.present.call_ends import ends_of
 from tui.views.calls.call_text import detail_of_call, detail_of_loss
 from tui.views.calls.model import BY_LATENCY, call_table
 
@@ -81,6 +83,7 @@ def test_the_command_writes_what_steps_do(path, view, command, tmp_path):
             file = tmp_path / f"{name}{len(text)}"
             done = command(str(path), "--export", f"{name}:{file}", "--view", view, "--filter", text)
             has_no_call = view == "failures" and path.stem == "empty"
+            has_no_call |= view == "calls" and not ends_of(watch.event_fields.plans)
             assert done.status == (REFUSED if has_no_call else DONE)
             same = file.read_bytes() == data
             assert same and f"{file}: {said}, " in done.err
@@ -386,3 +389,10 @@ def test_what_a_sum_left_out_is_told_apart_from_a_value_of_that_name() -> None:
         ("events of", 790),
         ("events uncounted", 40),
     ]
+
+
+def test_a_graph_has_no_calls_of_probes_and_that_is_said(tmp_path, capsys):
+    path = str(graph_recording(tmp_path / "graph.pwr"))
+    status, out, said = called(capsys, path, "--export", "jsonl:-", "--view", "calls")
+    assert (status, out) == (REFUSED, "")
+    assert said.splitlines() == [f"probewright: {NO_ENDS}"]
