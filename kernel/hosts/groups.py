@@ -36,6 +36,8 @@ from kernel.hosts.errors import GroupError
 
 _MOST_BYTES = 16 << 20
 """Largest accepted inventory, in bytes."""
+_MOST_HOSTS = 10_000
+"""Largest accepted group; each host takes a connection."""
 _LARGEST_CONFIGURATION = 1 << 20
 _KEYS = ("targets", "ansible", "group", "ssh")
 
@@ -66,6 +68,8 @@ class HostGroups:
             raise self._unknown(name, configured)
         if not specs:
             raise GroupError(f"the group {name} has no hosts")
+        if len(specs) > _MOST_HOSTS:
+            raise GroupError(f"the group {name} has more than {_MOST_HOSTS:,} hosts", "name fewer of them")
         return tuple(dict.fromkeys(specs))
 
     def _unknown(self, name: str, configured: Mapping[str, Any]) -> GroupError:

@@ -180,6 +180,12 @@ def test_the_hosts_of_sshs_configuration(ssh_config):
     assert aliases(ssh_config) == ("edge-2", "edge-1", "web", "edge-3")
 
 
+def test_files_that_include_themselves_are_no_endless_work(ssh_config):
+    ssh_config.write_text(f"Host mine\nInclude {ssh_config}\nInclude {ssh_config}\n")
+    with pytest.raises(GroupError, match="more than 1000 files are included"):
+        aliases(ssh_config)
+
+
 def test_groups_of_the_configuration(tmp_path, ssh_config):
     (tmp_path / "inventory").write_text(INVENTORY)
     config = tmp_path / "config.toml"
