@@ -165,6 +165,26 @@ def test_no_text_of_an_inventory_breaks_the_reader(text):
         pass
 
 
+def test_groups_within_groups_are_bounded():
+    chain = "".join(f"[g{number}:children]\ng{number + 1}\n" for number in range(5000))
+    deep = f"{chain}[g5000]\na\n[g0:vars]\nansible_user=outer\n[g4999:vars]\nansible_user=inner\n"
+    assert read_inventory(deep).targets("g0") == ("ssh://inner@a",)
+    with pytest.raises(GroupError, match="more than 1,000,000 groups"):
+        read_inventory(f"{deep}[g5000]\nb[1:300]\n").targets("all")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a\n" * 100_001, "100,000 lines"),
+        (json.dumps({"web": {"hosts": [str(number) for number in range(10_001)]}}), "10,000 hosts"),
+    ],
+)
+def test_lines_and_hosts_are_bounded(text, said):
+    with pytest.raises(GroupError, match=f"more than {said}"):
+        read_inventory(text)
+
+
 @pytest.fixture
 def ssh_config(tmp_path: Path) -> Path:
     (tmp_path / "more").write_text("Host edge-2\n  Include more\n")
