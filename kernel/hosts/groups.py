@@ -33,6 +33,7 @@ from kernel.errors import TargetUnusable
 from kernel.hosts import sshconfig
 from kernel.hosts.ansible import Inventory, read_inventory
 from kernel.hosts.errors import GroupError
+from kernel.safe_files.ownership import distrust_reason
 
 _MOST_BYTES = 16 << 20
 """Largest accepted inventory, in bytes."""
@@ -80,6 +81,8 @@ class HostGroups:
     def _configured(self) -> Mapping[str, Any]:
         try:
             text = read_file(self.config, _LARGEST_CONFIGURATION).decode()
+            if reason := distrust_reason(self.config):
+                raise GroupError(f"groups are not taken from {self.config}: {reason}")
         except FileNotFoundError:
             return {}
         except (OSError, ValueError) as error:

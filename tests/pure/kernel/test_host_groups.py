@@ -206,6 +206,18 @@ def test_files_that_include_themselves_are_no_endless_work(ssh_config):
         aliases(ssh_config)
 
 
+def test_a_configuration_that_others_may_write_decides_nothing(tmp_path):
+    config = tmp_path / "config.toml"
+    config.write_text('[hosts.web]\ntargets = ["ssh://theirs"]\n')
+    config.chmod(0o646)
+    groups = HostGroups(config)
+    for ask in (groups.names, lambda: groups.targets("web")):
+        with pytest.raises(GroupError, match="others may write to"):
+            ask()
+    config.chmod(0o644)
+    assert groups.targets("web") == ("ssh://theirs",)
+
+
 def test_groups_of_the_configuration(tmp_path, ssh_config):
     (tmp_path / "inventory").write_text(INVENTORY)
     config = tmp_path / "config.toml"
