@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import zlib
+from collections.abc import Collection
 from typing import IO, NamedTuple
 
 from elftools.common.exceptions import ELFError
@@ -54,7 +55,9 @@ def read_elf(source: bytes | str | os.PathLike[str]) -> ElfBtf:
     """
     with io.BytesIO(source) if isinstance(source, bytes) else open(source, "rb") as stream:
         try:
-            found = _sections(stream, (b".BTF", b".BTF.base"))
+            elf = ELFFile(stream)
+            headers = section_headers(elf, (b".BTF", b".BTF.base"))
+            found = {name: _content(elf, header, name) for name, header in headers.items()}
         except ELFError as error:
             raise BtfError(f"damaged ELF file: {error}", stream.tell()) from None
     if b".BTF" not in found:
@@ -62,11 +65,15 @@ def read_elf(source: bytes | str | os.PathLike[str]) -> ElfBtf:
     return ElfBtf(found[b".BTF"], found.get(b".BTF.base"))
 
 
-def _sections(stream: IO[bytes], names: tuple[bytes, ...]) -> dict[bytes, bytes]:
-    """Return the content of the sections with these names. Names are compared in place, which bounds the length of
-    names read.
+def section_headers(elf: ELFFile, names: Collection[bytes]) -> dict[bytes, Container]:
+    """Return the headers of the first sections with these names. Names are compared in place, which bounds the length
+    of names read.
+
+    Raises:
+        BtfError: there are too many headers, or they lie outside the file.
+        ELFError: a header is damaged.
     """
-    elf = ELFFile(stream)
+    stream: IO[bytes] = elf.stream
     number, offset, each = elf.num_sections(), elf["e_shoff"], elf["e_shentsize"]
     size = elf.structs.Elf_Shdr.sizeof()
     if number and (each < size or number > MAX_SECTIONS or offset + number * each > elf.stream_len):
@@ -79,13 +86,13 @@ def _sections(stream: IO[bytes], names: tuple[bytes, ...]) -> dict[bytes, bytes]
         return parsed
 
     strings = header(elf.get_shstrndx())["sh_offset"]
-    found: dict[bytes, bytes] = {}
+    found: dict[bytes, Container] = {}
     for index in range(number):
         section = header(index)
         stream.seek(min(strings + section["sh_name"], elf.stream_len))
         name = stream.read(max(map(len, names)) + 1).partition(b"\0")[0]
         if name in names and name not in found:
-            found[name] = _content(elf, section, name)
+            found[name] = section
     return found
 
 

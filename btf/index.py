@@ -22,6 +22,8 @@ _KIND = 7 if _LITTLE else 4
 _VLEN = 2 if _LITTLE else 3
 """Index of the half word with the vlen in a type, in host byte order."""
 
+MAX_TYPES = 1 << 19
+"""Maximum number of types; a kernel has up to 200,000."""
 _SHAPES = [SHAPE.get(byte & 0x1F, (0, 0)) for byte in range(256)]
 _FIXED = [3 + fixed if byte & 0x1F in SHAPE and not each else 0 for byte, (fixed, each) in enumerate(_SHAPES)]
 """Words of a type by the top byte of its info word; 0: depends on its vlen, or the kind is unknown."""
@@ -82,6 +84,9 @@ def walk(data: bytes, header: Header) -> Index:
     except IndexError:
         if at != len(found.words):
             _refuse_cut(found, at, header)
+    number = len(found.functions) + len(found.others)
+    if number > MAX_TYPES:
+        raise BtfError(f"{number:,} types, at most {MAX_TYPES:,} are read", header.types)
     return found
 
 

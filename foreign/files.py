@@ -49,10 +49,11 @@ def opened_file(path: str | os.PathLike[str], most: int) -> Iterator[tuple[Binar
         OSError: the file cannot be read.
     """
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
+    found = os.fstat(fd)
+    if not stat.S_ISREG(found.st_mode):
+        os.close(fd)
+        raise InputRefusal(os.fspath(path), "no regular file")
     with os.fdopen(fd, "rb") as file:
-        found = os.fstat(fd)
-        if not stat.S_ISREG(found.st_mode):
-            raise InputRefusal(os.fspath(path), "no regular file")
         if found.st_size > most:
             raise InputRefusal(os.fspath(path), f"{found.st_size} bytes", f"{most} bytes")
         yield file, found.st_size

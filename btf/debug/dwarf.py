@@ -28,9 +28,15 @@ _RELATIVE = {0x11: 1, 0x12: 2, 0x13: 4, 0x14: 8}
 _HEADER5, _HEADER4 = Struct("<IHBBI"), Struct("<IHIB")
 
 
+_MOST_UNITS = 1 << 17
+"""Maximum number of units; kernels have some thousands."""
+_MOST_FORMS = 1 << 16
+"""Maximum number of attributes in a table of abbreviations."""
+_MOST_BITS = 10 * 7
+"""Maximum bits of a LEB128."""
 READER_ERRORS = (
     *(struct.error, ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError, NotImplementedError),
-    *(RecursionError, TypeError, ValueError),
+    *(OSError, RecursionError, TypeError, ValueError),
 )
 """Errors that pyelftools raises for damaged debug information beside its own."""
 
@@ -92,8 +98,11 @@ def units(info: bytes | memoryview) -> Iterator[Unit]:
     Raises:
         DwarfError: the data is invalid or not supported.
     """
-    at = 0
+    at = number = 0
     while at + _HEADER5.size <= len(info):
+        number += 1
+        if number > _MOST_UNITS:
+            raise DwarfError(f"more than {_MOST_UNITS} units of debug information")
         length, version, kind, size, abbreviations = _HEADER5.unpack_from(info, at)
         header = _HEADER5.size
         if version <= 4:
@@ -114,22 +123,26 @@ def abbreviations(data: bytes | memoryview, at: int) -> dict[int, Abbreviation]:
         DwarfError: the table is truncated.
     """
     table: dict[int, Abbreviation] = {}
+    left = _MOST_FORMS
     try:
         while True:
-            code, at = _leb(data, at)
+            code, at = unsigned_leb(data, at)
             if not code:
                 return table
-            tag, at = _leb(data, at)
+            tag, at = unsigned_leb(data, at)
             at += 1  # DW_CHILDREN_*
             forms, size = [], 0
             fixed = True
             while True:
-                attribute, at = _leb(data, at)
-                form, at = _leb(data, at)
+                attribute, at = unsigned_leb(data, at)
+                form, at = unsigned_leb(data, at)
+                left -= 1
+                if left < 0:
+                    raise DwarfError(f"a table of abbreviations with more than {_MOST_FORMS} attributes")
                 if not attribute and not form:
                     break
                 if form == _IMPLICIT_CONST:
-                    _, at = _leb(data, at)
+                    _, at = unsigned_leb(data, at)
                 forms.append((attribute, form))
                 fixed = fixed and form in _SIZES
                 size += _SIZES.get(form, 0)
@@ -147,13 +160,14 @@ def entries(
         DwarfError: the data is invalid or not supported.
     """
     at, end = unit.first, unit.end
+    info = memoryview(info)[:end]
     try:
         while at < end:
             offset = at
             code = info[at]
             at += 1
             if code & 0x80:
-                code, at = _leb(info, offset)
+                code, at = unsigned_leb(info, offset)
             if not code:
                 continue
             tag, forms, size = table[code]
@@ -189,11 +203,11 @@ def _value_end(info: bytes | memoryview, at: int, form: int) -> int:
     if size is not None:
         return at + size
     if form in _LEB:
-        return _leb(info, at)[1]
+        return unsigned_leb(info, at)[1]
     if form in _BLOCKS:
         width = _BLOCKS[form]
         if not width:
-            length, at = _leb(info, at)
+            length, at = unsigned_leb(info, at)
             return at + length
         return at + width + int.from_bytes(info[at : at + width], "little")
     if form == _STRING:
@@ -203,7 +217,7 @@ def _value_end(info: bytes | memoryview, at: int, form: int) -> int:
     raise DwarfError(f"a value of an unknown form {form:#x}")
 
 
-def _leb(data: bytes | memoryview, at: int) -> tuple[int, int]:
+def unsigned_leb(data: bytes | memoryview, at: int) -> tuple[int, int]:
     """Decode an unsigned LEB128; return it and its end, which is also correct for a signed one."""
     value = shift = 0
     while True:
@@ -213,3 +227,5 @@ def _leb(data: bytes | memoryview, at: int) -> tuple[int, int]:
         if byte < 0x80:
             return value, at
         shift += 7
+        if shift > _MOST_BITS:
+            raise DwarfError(f"a number of more than {_MOST_BITS} bits")

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import itertools
 import mmap
+import os
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import IO, Any, NamedTuple, cast
 
 from elftools.common.exceptions import ELFError
+from elftools.construct import ConstructError
 from elftools.elf.elffile import ELFFile
 
 from btf.debug.dwarf import (
@@ -18,6 +20,7 @@ from btf.debug.dwarf import (
     INLINED_SUBROUTINE,
     LOW_PC,
     NAME,
+    READER_ERRORS,
     SUBPROGRAM,
     DwarfError,
     SourceLine,
@@ -26,9 +29,30 @@ from btf.debug.dwarf import (
     entries,
     units,
 )
+from btf.debug.parts import LINE_SECTIONS, Part, Work, parts_of
+from btf.elf import section_headers
+from btf.errors import BtfError
+from foreign.files import opened_file
 from foreign.text import encode_text
 
 _TAGS = frozenset({SUBPROGRAM, INLINED_SUBROUTINE})
+_SEARCHED = (".debug_info", ".debug_abbrev", ".debug_str")
+_NOTES = (".notes", ".note.gnu.build-id")
+_MOST_NOTES = 1 << 16
+"""Bytes of notes that are looked at."""
+_SECTIONS = frozenset(name.encode() for name in (".text", *_NOTES, *_SEARCHED, *LINE_SECTIONS))
+_LARGEST = 8 << 30
+"""Maximum bytes of a file; a kernel's are up to one billion."""
+_WORK_OF_BYTE, _LEAST_WORK = 8, 4 << 20
+"""Bytes that a search may look at for each byte on the disk (packed debug information unpacks to four times as much),
+and for a small file."""
+_SEARCHED_AT_ONCE = 32
+"""Bytes that are searched for four in the time that takes one to be read as an entry."""
+_WORK_OF_TABLE = 1000
+"""Bytes of entries that are read in the time that a table of abbreviations takes."""
+_LEAST_READS, _BYTES_OF_READ = 1 << 18, 256
+"""Numbers and texts that are read for source lines: of a small file, and one more for so many bytes on the disk."""
+_DAMAGE = (*READER_ERRORS, ELFError, BtfError, DwarfError, ConstructError)
 _MOST_STRINGS = 2000
 """Maximum occurrences of the name in the string table, where it is a suffix of other names as well."""
 _BUILD_ID = 3
@@ -44,21 +68,6 @@ class Inlined(NamedTuple):
     """Link-time start addresses of the inlined copies, ascending."""
 
 
-class _Part:
-    """Section that can be searched and viewed."""
-
-    def __init__(self, source: mmap.mmap | bytes, start: int, size: int) -> None:
-        self._source, self._start, self._end = source, start, start + size
-        self.view = memoryview(source)[start : self._end]
-
-    def places(self, wanted: bytes) -> Iterator[int]:
-        """Yield the offset of every occurrence of some bytes."""
-        at = self._source.find(wanted, self._start, self._end)
-        while at >= 0:
-            yield at - self._start
-            at = self._source.find(wanted, at + 1, self._end)
-
-
 class DebugFile:
     """Memory-mapped vmlinux with debug information; `close` unmaps it."""
 
@@ -69,38 +78,37 @@ class DebugFile:
             DwarfError: it has no usable debug information.
             OSError: it cannot be read.
         """
-        with path.open("rb") as file:
-            self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        self._parts: list[_Part] = []
+        try:
+            with opened_file(path, _LARGEST) as (file, size):
+                self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+                self._on_disk = min(size, os.fstat(file.fileno()).st_blocks * 512)
+        except ValueError as error:  # an InputRefusal, or there is nothing to map
+            raise DwarfError(str(error)) from error
+        self._parts: dict[str, Part] = {}
+        self._work = Work(_WORK_OF_BYTE * self._on_disk + _LEAST_WORK)
+        """Bytes that a search for a function looks at."""
         try:
             elf: Any = ELFFile(cast("IO[bytes]", self._map))
-            self.build_id = next((build_id(s.data()) for s in elf.iter_sections("SHT_NOTE")), b"")
-            text = elf.get_section_by_name(".text")
-            self.text = int(text["sh_addr"]) if text is not None else 0
+            headers = section_headers(elf, _SECTIONS)
+            self._parts.update(parts_of(elf, self._map, headers))
+            notes = (bytes(self._parts[name].view[:_MOST_NOTES]) for name in _NOTES if name in self._parts)
+            self.build_id = next(filter(None, map(build_id, notes)), b"")
+            self.text = int(headers[b".text"]["sh_addr"]) if b".text" in headers else 0
             """Address of .text."""
-            self._info = self._part(elf, ".debug_info")
-            self._abbreviations = self._part(elf, ".debug_abbrev")
-            self._strings = self._part(elf, ".debug_str")
+            self._info, self._abbreviations, self._strings = map(self._part, _SEARCHED)
             self._units = list(units(self._info.view))
-        except (ELFError, DwarfError) as error:
+        except _DAMAGE as error:
             self.close()
             raise DwarfError(f"{path}: {error}") from error
 
-    def _part(self, elf: ELFFile, name: str) -> _Part:
-        section: Any = elf.get_section_by_name(name)
-        if section is None or section["sh_type"] == "SHT_NOBITS":
+    def _part(self, name: str) -> Part:
+        if name not in self._parts:
             raise DwarfError(f"no {name}")
-        if section.compressed:
-            data = section.data()
-            part = _Part(data, 0, len(data))
-        else:
-            part = _Part(self._map, int(section["sh_offset"]), int(section["sh_size"]))
-        self._parts.append(part)
-        return part
+        return self._parts[name]
 
     def close(self) -> None:
         """Unmap the file; repeated calls are allowed."""
-        for part in self._parts:
+        for part in self._parts.values():
             part.view.release()
         self._map.close()
 
@@ -111,6 +119,7 @@ class DebugFile:
         Raises:
             DwarfError: the data is invalid or not supported.
         """
+        self._work.begin()
         strings = list(itertools.islice(self._strings.places(encode_text(name) + b"\0"), _MOST_STRINGS))
         wanted = self._units_with(strings)
         is_any_known, found = False, set[int]()
@@ -125,15 +134,21 @@ class DebugFile:
         """Return the source line of each link-time address that has one. Raises DwarfError."""
         from btf.debug.source_lines import source_lines  # imports a reader of all of DWARF
 
-        return source_lines(cast("IO[bytes]", self._map), addresses)
+        return source_lines(self._parts, addresses, Work(_LEAST_READS + self._on_disk // _BYTES_OF_READ))
 
     def _units_with(self, strings: list[int]) -> list[Unit]:
         """Return the units that contain one of the string offsets, or by chance the same four bytes."""
         starts = [unit.start for unit in self._units]
-        places = (at for string in strings for at in self._info.places(string.to_bytes(4, "little")))
-        return [self._units[i] for i in sorted({bisect_right(starts, at) - 1 for at in places}) if i >= 0]
+        found = set[int]()
+        for string in strings:
+            self._work.take(len(self._info.view) // _SEARCHED_AT_ONCE)
+            for at in self._info.places(string.to_bytes(4, "little")):
+                self._work.take(1)
+                found.add(bisect_right(starts, at) - 1)
+        return [self._units[i] for i in sorted(found) if i >= 0]
 
     def _in_unit(self, unit: Unit, strings: frozenset[int]) -> tuple[bool, set[int]]:
+        self._work.take(unit.end - unit.start + _WORK_OF_TABLE)
         functions, copies = set[int](), list[tuple[int, int]]()
         table = abbreviations(self._abbreviations.view, unit.abbreviations)
         for entry in entries(self._info.view, unit, table, _TAGS):

@@ -6,6 +6,7 @@ pages of each pass. `events.recording.chunks` describes the layout of the file.
 
 from __future__ import annotations
 
+import io
 import re
 import struct
 from collections.abc import Iterator, Mapping
@@ -45,6 +46,8 @@ _LARGEST_FORMAT = 1 << 20
 _KEY_DIGITS = 20
 _MOST_NAMES = 64 << 20
 """Maximum total raw bytes of the names of tasks."""
+_MOST_TASKS = 1 << 20
+"""Maximum tasks whose names are read."""
 _MOST_BOOTS = 10**9
 _BOOT = re.compile("(?:[1-9][0-9]{0,8})?")
 """Name of the symbols of a boot; see `events.recording.writer.boot_name`."""
@@ -274,7 +277,7 @@ class Recording:
             if self._blobs["cmdlines", name][0].raw <= budget:
                 text = self.blob("cmdlines", name) or b""
                 budget -= len(text)
-                found |= parse_cmdlines(text)
+                found |= parse_cmdlines(text, _MOST_TASKS - len(found))
         return found
 
     def batches(self) -> Iterator[Batch]:
@@ -307,11 +310,15 @@ class Recording:
         return UNKNOWN_TASK if task is None else min(task, UNKNOWN_TASK)
 
 
-def parse_cmdlines(data: bytes) -> dict[int, str]:
-    """Parse `saved_cmdlines`: one `PID COMM` per line; a recording has an `events.clocks.boots.task_key` for PID."""
-    found = {}
-    for line in data.decode("utf-8", "backslashreplace").split("\n"):
-        pid, _, comm = line.strip().partition(" ")
-        if pid.isascii() and pid.isdecimal() and len(pid) < _KEY_DIGITS:
-            found[int(pid)] = comm
+def parse_cmdlines(data: bytes, most: int = _MOST_TASKS) -> dict[int, str]:
+    """Parse `saved_cmdlines`: one `PID COMM` per line, of the first `most` tasks; a recording has an
+    `events.clocks.boots.task_key` for PID.
+    """
+    found: dict[int, str] = {}
+    for line in io.BytesIO(data):  # one by one: all lines as a list take several times as much memory
+        pid, _, comm = line.strip().partition(b" ")
+        if len(found) == most:
+            break
+        if pid.isdigit() and len(pid) < _KEY_DIGITS:
+            found[int(pid)] = comm.decode("utf-8", "backslashreplace")
     return found

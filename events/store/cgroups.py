@@ -299,9 +299,9 @@ def pack(cgroups: Mapping[int, TaskCgroup]) -> bytes:
 
 
 def unpack(data: bytes) -> dict[int, TaskCgroup]:
-    """Parse the output of `pack`; skip malformed lines."""
-    cgroups = {}
-    for line in data.decode("utf-8", "surrogateescape").split("\n"):
+    """Parse the output of `pack`, of as many tasks as that writes; skip malformed lines."""
+    cgroups: dict[int, TaskCgroup] = {}
+    for line in data.decode("utf-8", "surrogateescape").split("\n", _MOST_TASKS)[:_MOST_TASKS]:
         pid, _, rest = line.partition(" ")
         hierarchy, _, path = rest.partition(" ")
         if all(word.isascii() and word.isdecimal() and len(word) < 10 for word in (pid, hierarchy)) and path:

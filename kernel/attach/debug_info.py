@@ -10,6 +10,7 @@ from pathlib import Path
 from btf.debug.dwarf import DwarfError, SourceLine
 from btf.debug.inlined import DebugFile, build_id
 from kernel.errors import FileRefused
+from kernel.safe_files.ownership import distrust_reason
 from kernel.target import Target
 
 _NOTES = "/sys/kernel/notes"
@@ -42,6 +43,8 @@ class DebugInfo:
         except FileRefused:
             return None
         for path in self._paths(target_build_id.hex()) if target_build_id else ():
+            if self._override is None and distrust_reason(path):  # `build` of a kernel is a link into somebody's home
+                continue
             with contextlib.suppress(OSError, DwarfError):
                 file = DebugFile(path)
                 if file.build_id == target_build_id:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,6 +28,9 @@ _VALUE = re.compile(
 _BY_SSH = ("ssh", "smart", "paramiko", "paramiko_ssh")
 """Values of ansible_connection, without `ansible.builtin.`, of hosts that our own ssh can reach."""
 _MOST_HOSTS = 10_000
+_MOST_LINES = 100_000
+_MOST_HOLDERS = 1_000_000
+"""Groups that hosts are in, directly or not, of all hosts together."""
 _AS_JSON = "have it as JSON: ansible-inventory -i FILE --list > FILE.json"
 _PRIORITY = "ansible_group_priority"
 _CONNECTION_VARIABLES = ("ansible_host", "ansible_port", "ansible_user", "ansible_connection", _PRIORITY)
@@ -68,17 +71,20 @@ class Inventory:
     def targets(self, group: str) -> tuple[str, ...]:
         """Return the `--target` value of each host of a group. Raises GroupError."""
         depths = self._depths()
-        return tuple(dict.fromkeys(self._target(host, depths) for host in self.members(group)))
+        of_hosts, of_groups = _holders(self.groups), _holders(self.children)
+        found = dict[str, None]()
+        left = _MOST_HOLDERS
+        for host in self.members(group):
+            containing = _reached(of_hosts.get(host, ()), of_groups)
+            left -= len(containing)
+            if left < 0:
+                raise GroupError(f"the hosts of the inventory are in more than {_MOST_HOLDERS:,} groups", _AS_JSON)
+            found[self._target(host, sorted(containing, key=lambda name: self._rank(name, depths)))] = None
+        return tuple(found)
 
     def _within(self, group: str) -> list[str]:
         """Return a group and all its subgroups; each once, even if they form a cycle."""
-        groups, waiting = [group], list(self.children.get(group, ()))
-        while waiting:
-            candidate = waiting.pop(0)
-            if candidate not in groups:
-                groups.append(candidate)
-                waiting += self.children.get(candidate, ())
-        return groups
+        return _reached([group], self.children)
 
     def _rank(self, group: str, depths: Mapping[str, int]) -> tuple[int, int, str]:
         """Return the sort key of a group, as Ansible's `get_group_vars`: depth, priority, name."""
@@ -99,8 +105,8 @@ class Inventory:
                     free.append(inner)
         return depths
 
-    def _target(self, host: str, depths: Mapping[str, int]) -> str:
-        variables = self._variables(host, depths)
+    def _target(self, host: str, containing: Sequence[str]) -> str:
+        variables = self._variables(host, containing)
         connection = variables.get("ansible_connection", "smart").removeprefix("ansible.builtin.")
         if connection == "local":
             return "local"
@@ -116,19 +122,35 @@ class Inventory:
         port = f":{variables['ansible_port']}" if variables.get("ansible_port") else ""
         return f"ssh://{user}{f'[{address}]' if ':' in address else address}{port}"
 
-    def _variables(self, host: str, depths: Mapping[str, int]) -> dict[str, str]:
-        """Return the variables of a host: its own override those of groups, and later groups in `_rank` order earlier
+    def _variables(self, host: str, containing: Sequence[str]) -> dict[str, str]:
+        """Return the variables of a host: its own override those of groups, and of `containing` later groups earlier
         ones.
         """
         variables = dict(self.variables.get("all", {}))
-        containing = [group for group in {*self.groups, *self.children} if group != "all"]
-        containing = [
-            group for group in containing if any(host in self.groups.get(part, ()) for part in self._within(group))
-        ]
-        for group in sorted(containing, key=lambda group: self._rank(group, depths)):
+        for group in containing:
             variables |= self.variables.get(group, {})
         variables |= self.hosts[host]
         return variables | {plain: variables[name] for name, plain in _OLD_NAMES.items() if name in variables}
+
+
+def _holders(listed: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+    """Return the groups in which each name is listed, without `all`."""
+    found: dict[str, list[str]] = {}
+    for group, names in listed.items():
+        for name in names if group != "all" else ():
+            found.setdefault(name, []).append(group)
+    return found
+
+
+def _reached(begin: Iterable[str], steps: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return some groups and all that the steps lead to from there, the nearest first; each once, even in a cycle."""
+    found = dict.fromkeys(begin)
+    waiting = list(found)
+    for name in waiting:
+        fresh = [other for other in dict.fromkeys(steps.get(name, ())) if other not in found]
+        found |= dict.fromkeys(fresh)
+        waiting += fresh
+    return waiting
 
 
 def read_inventory(text: str) -> Inventory:
@@ -163,14 +185,24 @@ def read_json(text: str) -> Inventory:
         inventory.variables[name] = _connection_variables(_object(body.get("vars")))
         for host in hosts:
             inventory.hosts.setdefault(host, _connection_variables(_object(variables.get(host))))
+    _require_few(inventory)
     return inventory
+
+
+def _require_few(inventory: Inventory) -> None:
+    """Raise GroupError if there are more hosts than anybody watches at a time."""
+    if len(inventory.hosts) > _MOST_HOSTS:
+        raise GroupError(f"the inventory has more than {_MOST_HOSTS:,} hosts")
 
 
 def read_ini(text: str) -> Inventory:
     """Read the INI form. Raises GroupError, with the line number."""
     inventory = Inventory()
     group, kind = "ungrouped", ""
-    for number, line in enumerate(text.splitlines(), 1):
+    lines = text.splitlines()
+    if len(lines) > _MOST_LINES:
+        raise GroupError(f"the inventory has more than {_MOST_LINES:,} lines")
+    for number, line in enumerate(lines, 1):
         words = line.strip()
         if not words or words[0] in "#;":
             continue
@@ -208,8 +240,7 @@ def _add_line(inventory: Inventory, group: str, kind: str, words: str, number: i
         inventory.hosts.setdefault(host, {}).update(host_variables)
         if host not in inventory.groups.setdefault(group, []):
             inventory.groups[group].append(host)
-        if len(inventory.hosts) > _MOST_HOSTS:
-            raise GroupError(f"the inventory has more than {_MOST_HOSTS:,} hosts")
+        _require_few(inventory)
 
 
 def _value(text: str) -> str:

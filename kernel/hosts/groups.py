@@ -33,9 +33,12 @@ from kernel.errors import TargetUnusable
 from kernel.hosts import sshconfig
 from kernel.hosts.ansible import Inventory, read_inventory
 from kernel.hosts.errors import GroupError
+from kernel.safe_files.ownership import distrust_reason
 
 _MOST_BYTES = 16 << 20
 """Largest accepted inventory, in bytes."""
+_MOST_HOSTS = 10_000
+"""Largest accepted group; each host takes a connection."""
 _LARGEST_CONFIGURATION = 1 << 20
 _KEYS = ("targets", "ansible", "group", "ssh")
 
@@ -66,6 +69,8 @@ class HostGroups:
             raise self._unknown(name, configured)
         if not specs:
             raise GroupError(f"the group {name} has no hosts")
+        if len(specs) > _MOST_HOSTS:
+            raise GroupError(f"the group {name} has more than {_MOST_HOSTS:,} hosts", "name fewer of them")
         return tuple(dict.fromkeys(specs))
 
     def _unknown(self, name: str, configured: Mapping[str, Any]) -> GroupError:
@@ -76,6 +81,8 @@ class HostGroups:
     def _configured(self) -> Mapping[str, Any]:
         try:
             text = read_file(self.config, _LARGEST_CONFIGURATION).decode()
+            if reason := distrust_reason(self.config):
+                raise GroupError(f"groups are not taken from {self.config}: {reason}")
         except FileNotFoundError:
             return {}
         except (OSError, ValueError) as error:

@@ -11,6 +11,7 @@ import glob
 import re
 import shlex
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 
 from foreign.files import read_file
@@ -22,12 +23,14 @@ from kernel.remote.address import Address
 _DEPTH = 16
 """READCONF_MAX_DEPTH of OpenSSH's readconf.c."""
 _MOST_BYTES = 4 << 20
+_MOST_FILES = 1000
+"""Maximum files that are included; two lines that include their own file would be 65,536."""
 
 
 def aliases(path: Path | None = None) -> tuple[str, ...]:
     """Return the host aliases, in the order of the file, each once. Raises GroupError if it can't be read."""
     folder = Path.home() / ".ssh"
-    return tuple(dict.fromkeys(_aliases(path or folder / "config", folder, 0)))
+    return tuple(dict.fromkeys(_aliases(path or folder / "config", folder, 0, count())))
 
 
 def targets(pattern: str, path: Path | None = None) -> tuple[str, ...]:
@@ -40,9 +43,11 @@ def targets(pattern: str, path: Path | None = None) -> tuple[str, ...]:
     return tuple(specs)
 
 
-def _aliases(path: Path, folder: Path, depth: int) -> Iterator[str]:
+def _aliases(path: Path, folder: Path, depth: int, files: Iterator[int]) -> Iterator[str]:
     if depth > _DEPTH:
         return
+    if next(files) > _MOST_FILES:
+        raise GroupError(f"{path}: more than {_MOST_FILES} files are included", "name the hosts in the configuration")
     try:
         text = read_file(path, _MOST_BYTES).decode("utf-8", "replace")
     except (OSError, InputRefusal) as error:
@@ -63,7 +68,7 @@ def _aliases(path: Path, folder: Path, depth: int) -> Iterator[str]:
             for word in words:
                 pattern = str(Path(word).expanduser()) if word.startswith("~") else str(folder / word)
                 for name in sorted(glob.glob(pattern)):
-                    yield from _aliases(Path(name), folder, depth + 1)
+                    yield from _aliases(Path(name), folder, depth + 1, files)
         else:
             yield from (word for word in words if _names_a_host(word))
 

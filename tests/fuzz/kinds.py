@@ -13,6 +13,8 @@ from typing import NamedTuple
 
 from btf.btf import Btf
 from btf.damage import Damage
+from btf.debug.dwarf import DwarfError
+from btf.debug.inlined import DebugFile
 from btf.errors import BtfError
 from btf.functions.functions_of_type import functions_using
 from btf.layout import PathError, children, fields, find_field, resolve
@@ -64,6 +66,9 @@ from tests.fake_target import HEADER_PAGE, FakeTarget
 from tests.fuzz import material
 from tests.fuzz.mutation import damaged, damaged_text, damaged_value
 from widgets.terminal.emulator import Emulator
+
+_CODE = range(0xFFFF_FFFF_8100_0000, 0xFFFF_FFFF_8100_00D3)
+"""Addresses in the files of dwarf.tar.xz."""
 
 
 class Kind(NamedTuple):
@@ -242,6 +247,22 @@ def _object(data: bytes) -> None:
             shown_map(found.btf, one, [(bytes(one.key_size % 4096), (bytes(one.value_size % 4096),))])
 
 
+def _debug_information(data: bytes) -> str:
+    """Look for inlined copies, and for the lines of all code."""
+    with tempfile.NamedTemporaryFile() as file:
+        file.write(data)
+        file.flush()
+        opened = DebugFile(Path(file.name))
+    with contextlib.closing(opened):
+        told = ""
+        for ask in (lambda: opened.inlined("only_inlined"), lambda: opened.source_lines(_CODE)):
+            try:
+                ask()
+            except DwarfError:
+                told = "in part"
+    return told
+
+
 def _recording(data: bytes) -> None:
     recording = Recording.open(data)
     target = RecordingTarget(recording, "x")
@@ -367,6 +388,15 @@ def damaged_program(random: Random) -> bytes:
     return damaged(random.choice(files), random)
 
 
+def damaged_debug_file(random: Random) -> bytes:
+    """A file with debug information of which any byte may be another, most often of this information."""
+    whole = random.choice([data for name, data in archive("dwarf.tar.xz").items() if name.endswith(".elf")])
+    if random.random() < 0.2:
+        return damaged(whole, random)
+    begin = whole.index(b"\0.debug_info\0") if random.random() < 0.2 else len(whole) // 3
+    return whole[:begin] + damaged(whole[begin:], random)
+
+
 def damaged_object(random: Random) -> bytes:
     return damaged(random.choice(list(archive("objects.tar.xz").values())), random)
 
@@ -416,6 +446,7 @@ KINDS: dict[str, Kind] = {
     "lines": Kind(_text_of(_real_lines()), _lines, (), 2),
     "small files": Kind(_text_of(*material.small_files()), _small, (InputRefusal,), 3),
     "program": Kind(damaged_program, _program, (ProgramError,), 3),
+    "debug file": Kind(damaged_debug_file, _debug_information, (DwarfError,), 3),
     "object": Kind(damaged_object, _object, (ObjectError, BtfError, FormatError), 2),
     "meta": Kind(damaged_meta, _recording, (*_OF_TARGET,), 3),
     "blobs": Kind(damaged_blob, _recording, (*_OF_TARGET, FormatError), 3),

@@ -21,6 +21,8 @@ from events.batch import Batch, Chunk
 from events.format import FormatError, parse_format
 from events.print_format import parse_print_fmt
 from events.recording.chunks import pack_batch, unpack_batches
+from events.recording.reader import Recording, parse_cmdlines
+from events.store.cgroups import unpack as unpack_cgroups
 from events.summary.hist_text import parse_hist
 from foreign.archive import TarBounds, read_tar
 from foreign.document import read_json, read_object
@@ -259,6 +261,15 @@ def test_numbers_and_long_lines_of_histograms_and_counts():
 
 
 # -- what the commands say of it ---------------------------------------------------------------------------------
+
+
+def test_names_and_cgroups_of_tasks_are_counted(monkeypatch):
+    monkeypatch.setattr("events.recording.reader._MOST_TASKS", 3)
+    monkeypatch.setattr("events.store.cgroups._MOST_TASKS", 3)
+    names = {("cmdlines", str(number)): b"".join(b"%d%d a\n" % (number, of) for of in range(2)) for number in (1, 2)}
+    assert len(Recording.open(material.recording(blobs=names)).cmdlines) == 3
+    assert parse_cmdlines(b"1 a\n\nx\n2 b c \n3 \xff\n4 d\n", 3) == {1: "a", 2: "b c", 3: "\\xff"}
+    assert len(unpack_cgroups(b"".join(b"%d 0 /a\n" % number for number in range(9)))) == 3
 
 
 def _empty_field(folder: Path) -> str:

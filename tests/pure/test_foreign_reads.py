@@ -15,7 +15,6 @@ METHODS = frozenset({"read_text", "read_bytes"})
 _OURS = "written by us, in a folder that is ours alone"
 _SHIPPED = "comes with the program"
 ALLOWED = {
-    "btf/debug/inlined.py": "as btf/elf.py, for debug information",
     "kernel/remote/control_master.py": "what ssh of this machine wrote into a log of ours, so many bytes of it",
     "btf/elf.py": "pyelftools seeks in a file that was named; each section is bounded before it is read",
     "events/names/constants.py": _SHIPPED,

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from btf.btf import Btf
 from btf.errors import BtfError
 from btf.header import ByteOrder, parse_header
-from btf.index import walk
+from btf.index import MAX_TYPES, walk
 from btf.kinds import MAX_NAME, SHAPE, Kind
 from tests.btf_writer import Writer
 
@@ -91,3 +91,11 @@ def test_positions_are_those_of_a_walk_type_by_type(byteorder: ByteOrder, types:
             walk(data, header._replace(types_end=header.types_end - 4 * missing))
         assert "cut off" in str(raised.value)
         assert f"{header.types + expected[-1] * 4}" in str(raised.value)
+
+
+def test_types_are_bounded() -> None:
+    writer = Writer()
+    writer.words += [0, Kind.FWD << 24, 0] * (MAX_TYPES + 1)
+    data = writer.data()
+    with pytest.raises(BtfError, match="524,289 types, at most 524,288"):
+        walk(data, parse_header(data))

@@ -192,3 +192,20 @@ def test_of_another_build_nothing_is_believed(folder: Path) -> None:
         assert callers is not None
         assert callers.callers == ()
         assert "no code of its own" in callers.text
+
+
+def test_a_file_that_others_may_write_is_not_found_by_itself(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    content = (folder / "dwarf-5.elf").read_bytes()
+    elf: Any = ELFFile(io.BytesIO(content))
+    target = FakeTarget({"/sys/kernel/notes": elf.get_section_by_name(".note.gnu.build-id").data()})
+    path = tmp_path / "vmlinux"
+    path.write_bytes(content)
+    monkeypatch.setattr("kernel.attach.debug_info._PLACES", (str(path),))
+    for mode, is_found in ((0o646, False), (0o644, True)):
+        path.chmod(mode)
+        debug = DebugInfo(target, "6.1.0")
+        assert (debug.file is not None) == is_found
+    path.chmod(0o646)
+    assert DebugInfo(target, "6.1.0", path).file is not None, "that one was named"

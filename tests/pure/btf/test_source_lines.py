@@ -19,7 +19,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from btf.debug.dwarf import DwarfError, SourceLine
-from btf.debug.source_lines import source_lines
+from btf.debug.inlined import DebugFile
 from tests.pure.btf.test_inlined import FILES, folder
 
 __all__ = ["folder"]
@@ -29,8 +29,8 @@ CODE = range(0xFFFF_FFFF_8100_0000, 0xFFFF_FFFF_8100_00D3)
 
 
 def lines_of(path: Path, addresses: Iterable[int] = CODE) -> dict[int, SourceLine]:
-    with path.open("rb") as file:
-        return source_lines(file, addresses)
+    with contextlib.closing(DebugFile(path)) as file:
+        return file.source_lines(addresses)
 
 
 def by_addr2line(name: str) -> Iterator[tuple[int, tuple[str, list[str]] | None]]:

@@ -165,6 +165,26 @@ def test_no_text_of_an_inventory_breaks_the_reader(text):
         pass
 
 
+def test_groups_within_groups_are_bounded():
+    chain = "".join(f"[g{number}:children]\ng{number + 1}\n" for number in range(5000))
+    deep = f"{chain}[g5000]\na\n[g0:vars]\nansible_user=outer\n[g4999:vars]\nansible_user=inner\n"
+    assert read_inventory(deep).targets("g0") == ("ssh://inner@a",)
+    with pytest.raises(GroupError, match="more than 1,000,000 groups"):
+        read_inventory(f"{deep}[g5000]\nb[1:300]\n").targets("all")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a\n" * 100_001, "100,000 lines"),
+        (json.dumps({"web": {"hosts": [str(number) for number in range(10_001)]}}), "10,000 hosts"),
+    ],
+)
+def test_lines_and_hosts_are_bounded(text, said):
+    with pytest.raises(GroupError, match=f"more than {said}"):
+        read_inventory(text)
+
+
 @pytest.fixture
 def ssh_config(tmp_path: Path) -> Path:
     (tmp_path / "more").write_text("Host edge-2\n  Include more\n")
@@ -178,6 +198,24 @@ def ssh_config(tmp_path: Path) -> Path:
 
 def test_the_hosts_of_sshs_configuration(ssh_config):
     assert aliases(ssh_config) == ("edge-2", "edge-1", "web", "edge-3")
+
+
+def test_files_that_include_themselves_are_no_endless_work(ssh_config):
+    ssh_config.write_text(f"Host mine\nInclude {ssh_config}\nInclude {ssh_config}\n")
+    with pytest.raises(GroupError, match="more than 1000 files are included"):
+        aliases(ssh_config)
+
+
+def test_a_configuration_that_others_may_write_decides_nothing(tmp_path):
+    config = tmp_path / "config.toml"
+    config.write_text('[hosts.web]\ntargets = ["ssh://theirs"]\n')
+    config.chmod(0o646)
+    groups = HostGroups(config)
+    for ask in (groups.names, lambda: groups.targets("web")):
+        with pytest.raises(GroupError, match="others may write to"):
+            ask()
+    config.chmod(0o644)
+    assert groups.targets("web") == ("ssh://theirs",)
 
 
 def test_groups_of_the_configuration(tmp_path, ssh_config):
