@@ -171,6 +171,11 @@ def test_fields_of_one_structure_stand_in_braces_where_they_have_no_columns():
     rows.prepare(row, row + 1)
     line = "".join(piece.text for piece in rows.pieces(row, rows.total(300)))
     assert "  how={dfd=AT_FDCWD, flags=O_" in line and "}  filename=/" in line
+    kinds = {events.item(row).event: frozenset(("dfd", "flags"))}
+    told = EventRows(events, FIXED, events.items.cells, rest=rest, kinds=kinds)
+    told.prepare(row, row + 1)
+    line = "".join(piece.text for piece in told.pieces(row, told.total(300)))
+    assert "dfd=" in line and "filename" not in line, "an address whose text the event has is told by that"
     rows.search = "flags=O_"
     marked = [piece.text for piece in rows.pieces(row, rows.total(300)) if piece.look == "match"]
     assert marked == ["flags=O_"], "a search that finds the row is seen in it"
