@@ -71,6 +71,8 @@ class Event(Protocol):
         """Path `group/name`."""
 
 
+_CUT_WITHIN: Final = FIXED[2:4]
+"""Columns whose ends tell the most: tasks have their ids there, both ends of a call differ there."""
 Cells = Callable[[Event], Mapping[str, str]]
 """Event -> text by field name, foreign text allowed."""
 Owners = Callable[[str], Mapping[str, str]]
@@ -200,7 +202,7 @@ class EventRows:
         widths = self._widths(columns)
         texts = self._texts_of(row)
         for n, text in enumerate(texts[: len(widths)]):
-            if self._visible_columns[n] == FIXED[3]:  # both ends of a call differ in the last letters
+            if self._visible_columns[n] in _CUT_WITHIN:
                 text = cut_middle(text, widths[n])
             cell = ("  " if n else "") + fit(text, widths[n], self.columns.right(n))
             yield from highlighted(cell, self._hits(self.columns.titles[n], text, cell), self._look(n, text))

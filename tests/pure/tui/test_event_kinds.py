@@ -16,6 +16,7 @@ from tui.present.watched_events import kinds_of, reading_order
 from tui.views.events.event_kinds import EventKinds
 from widgets.events.column_choice import ColumnChoice, is_mixed
 from widgets.events.event_rows import FIXED, REST, EventColumn, EventRows
+from widgets.safe_text import ELLIPSIS
 
 READ, OPEN, EXEC = (
     frozenset(("f_pos", "count", "ret")),
@@ -152,6 +153,20 @@ def test_rows_of_the_recording_lose_nothing_at_any_width():
         for width in (40, 75, 118):
             total = rows.total(width)
             assert all(sum(len(piece.text) for piece in rows.pieces(row, total)) <= total for row in range(40))
+
+
+def test_a_task_has_its_id_at_every_width():
+    _, events, _ = shown()
+    columns = (*FIXED, *(EventColumn(name) for name in ("filename", "flags")))
+    rows = EventRows(events, columns, events.items.cells)
+    rows.prepare(0, events.next)
+    cells: list[str] = []
+    for width in range(50, 100, 5):
+        start, stop = rows.span(2, width)
+        for row in range(events.next):
+            cells.append("".join(piece.text for piece in rows.pieces(row, width))[start:stop].rstrip())
+            assert cells[-1].endswith(str(events.item(row).pid)), cells[-1]
+    assert any(ELLIPSIS in cell for cell in cells)
 
 
 def test_without_other_fields_there_is_no_such_column():
