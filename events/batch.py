@@ -6,6 +6,9 @@ from typing import Final, NamedTuple
 
 from events.losses import NewestTask
 
+NO_CPU: Final = -1
+"""CPU of sub-buffers that no ring buffer had: lines that a command wrote."""
+
 
 class Chunk(NamedTuple):
     """Data read from one CPU."""
@@ -37,6 +40,11 @@ class Batch(NamedTuple):
     """True if the gap is only of a removed or changed probe; no recorded events are missing."""
     newest_task: NewestTask | None = None
     """Task id read after all earlier passes and their gaps; such a pass has no chunks. None: none was requested."""
+
+    @property
+    def is_pass(self) -> bool:
+        """False if no CPU was read for it, so that it tells nothing of the events that may still come."""
+        return not self.chunks or any(chunk.cpu != NO_CPU or chunk.text for chunk in self.chunks)
 
 
 GAP: Final = Batch((), drained=False, after_gap=True)

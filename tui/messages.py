@@ -249,8 +249,16 @@ class LossesCounted(Message):
         self.names = names
 
 
+class SymbolsWanted(PartMessage):
+    """Addresses of the target are to be shown, which only its symbols name."""
+
+
 class SymbolsRead(Message):
-    """The symbols of a recording were read: its addresses have names."""
+    """The symbols of a target were read: its addresses have names."""
+
+    def __init__(self, info: KernelInfo) -> None:
+        super().__init__()
+        self.info = info
 
 
 class ConnectionRestored(PartMessage):

@@ -249,15 +249,19 @@ def _may_be_text(record: Record, name: str) -> bool:
     return all(value_kind(field) is ValueKind.TEXT for field in fields if field.name == name)
 
 
+_ADDRESSES = (ValueKind.SYMBOL, ValueKind.NUMBER)
+"""Kinds of fields that may have addresses: of pointers a format tells only that they are numbers."""
+
+
 def _is_function(record: Record, name: str) -> bool:
     """Return whether a record's field has an address in code, or its name."""
     fields = record.format.fields if record.format is not None else ()
-    return any(field.name == name and value_kind(field) is ValueKind.SYMBOL for field in fields)
+    return any(field.name == name and value_kind(field) in _ADDRESSES for field in fields)
 
 
 @dataclass(frozen=True)
 class SymbolComparison(Comparison):
-    """Comparison of a field with an address in code with the name of a function.
+    """Comparison of a field with an address with the name of its function or variable, or with `NAME+0xOFFSET`.
 
     No comparison holds while the symbols are not loaded, nor for an address without a symbol.
     """
@@ -289,9 +293,11 @@ class SymbolComparison(Comparison):
 
     def _holds_at(self, address: int, symbols: Symbols) -> bool:
         """Return whether it holds for a name of the function; `!=`: whether it holds for all of them."""
-        names = symbols.function_names(address)
+        names, place = symbols.function_names(address), symbols.find(address)
+        offset = f"+0x{place.offset:x}" if place is not None else ""
+        texts = [text for name in names for bare in [name.partition(" [")[0]] for text in (bare, f"{bare}{offset}")]
         every = self.operator == "!=" or (self.operator == "~" and self._glob.negated)
-        return bool(names) and (all if every else any)(map(self.holds, names))
+        return bool(texts) and (all if every else any)(map(self.holds, texts))
 
     def of_record(self, record: Record) -> bool:
         """Return whether the comparison holds for a record."""
@@ -309,7 +315,7 @@ class SymbolComparison(Comparison):
 
         fmt = table.layout.format
         field = next((candidate for candidate in fmt.fields if candidate.name == self.field), None)
-        is_symbol = field is not None and value_kind(field) is ValueKind.SYMBOL
+        is_symbol = field is not None and value_kind(field) in _ADDRESSES
         symbols = self._symbols(fmt.boot) if is_symbol else None
         if field is None or symbols is None:
             return np.zeros(len(table), np.bool_)

@@ -8,6 +8,7 @@ behind it from the pass: nothing after the last one before it is final.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Collection, Sequence
 
 import numpy as np
@@ -28,6 +29,8 @@ class Merger:
         """Held rows, each run sorted by time, runs of earlier passes first."""
         self._latest = -1
         """Latest time stamp of all passes so far; -1 before the first."""
+        self.ceiling = sys.maxsize
+        """Time behind which no event is final."""
         self._limit = -1
         """Time up to which all events were returned."""
 
@@ -65,7 +68,7 @@ class Merger:
         """
         # A CPU that was not drained may have more events after its last one.
         limit = min([self._latest, *(() if drained else finals)])
-        limit = self._limit = min([limit, *(max(self._limit, end) for end in before_open)])
+        limit = self._limit = min([limit, self.ceiling, *(max(self._limit, end) for end in before_open)])
         self._latest = max([self._latest, *ends])
         self._held += [_ordered([run]) for run in runs]
         cuts = [int(np.searchsorted(run.stamps, limit, side="right")) for run in self._held]
@@ -74,6 +77,10 @@ class Merger:
         pairs = list(zip(self._held, cuts, strict=True))
         self._held = [run.part(cut, len(run.stamps)) for run, cut in pairs if cut < len(run.stamps)]
         return _ordered([run.part(0, cut) for run, cut in pairs if cut])
+
+    def hold(self, runs: Sequence[RowColumns]) -> None:
+        """Add rows that are of no pass, until all older events are there."""
+        self._held += [_ordered([run]) for run in runs]
 
     def flush(self) -> RowColumns:
         """Return all held rows, sorted by time, and hold none."""

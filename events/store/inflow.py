@@ -46,6 +46,10 @@ class Inflow:
         """Lowest key of the held events; None if none are held."""
         return self._merger.lowest_key
 
+    def hold_after(self, ts: int) -> None:
+        """Hold events from a time on, as older lines of a command may still come."""
+        self._merger.ceiling = ts
+
     def feed(self, batches: Sequence[Batch]) -> Iterator[RowColumns]:
         """Take passes, the oldest first, and yield their rows. The caller must store each result before requesting
         the next.
@@ -53,6 +57,10 @@ class Inflow:
         remaining = iter(self.intake.take(batches))
         for batch in batches:
             pass_contents = [next(remaining) for _ in batch.chunks]
+            if not batch.is_pass:
+                self._merger.hold([contents.run for contents in pass_contents])
+                yield EMPTY
+                continue
             yield self._merge(batch, pass_contents)
             # The kernel has already merged the text of trace_pipe.
             merged = pass_contents and all(chunk.text and chunk.cpu < 0 for chunk in batch.chunks)

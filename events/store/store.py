@@ -278,6 +278,10 @@ class Store:
     def _feed(self, batches: Sequence[Batch]) -> int:
         return sum(self._append(run) for run in self._inflow.feed(batches))
 
+    def hold_after(self, ts: int) -> None:
+        """Hold events from a time on, as older lines of a command may still come; at the end of time none is held."""
+        self._inflow.hold_after(ts)
+
     def flush(self) -> int:
         """Add the events that are held back, and return their number."""
         return self._append(self._inflow.flush())

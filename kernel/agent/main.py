@@ -1,10 +1,10 @@
 """Run the agent on the remote host: its source is sent through standard input to python3 (>= 3.6); no file is
 written.
 
-The sent source is frames.py, bpf_calls.py, number_readers.py, sampler.py, object_rings.py, ring_reader.py,
-journal.py, user_events.py, steps.py and this file, concatenated (`kernel.remote.bootstrap`). At the end of standard
-input, at a signal, at a bad frame or after a long silence, the guarded steps are undone, newest first, each step
-tried. Effects that would outlive this process are in its journal.
+The sent source is frames.py, long_read.py, bpf_calls.py, number_readers.py, sampler.py, object_rings.py,
+ring_reader.py, journal.py, user_events.py, steps.py and this file, concatenated (`kernel.remote.bootstrap`). At the
+end of standard input, at a signal, at a bad frame or after a long silence, the guarded steps are undone, newest
+first, each step tried. Effects that would outlive this process are in its journal.
 """
 
 # This file and those sent with it are Python 3.6: newer annotations are strings. They import little, as small
@@ -33,7 +33,6 @@ from kernel.agent.frames import (
     MAX_REQUEST,
     MORE,
     OK,
-    PART,
     PERFORM,
     PING,
     READ,
@@ -48,6 +47,7 @@ from kernel.agent.frames import (
     unpack,
 )
 from kernel.agent.journal import open_own
+from kernel.agent.long_read import LongRead
 from kernel.agent.object_rings import ring_reader
 from kernel.agent.ring_reader import RingReader
 from kernel.agent.sampler import SAMPLER
@@ -60,6 +60,10 @@ if TYPE_CHECKING:
 
 ENDS = ("SIGHUP", "SIGTERM", "SIGINT", "SIGPIPE", "SIGQUIT")
 """Signals at which everything is undone."""
+LONG_READ = 1.0
+"""Seconds after which the rest of a file is read only while nothing else is asked for."""
+GIVE_WAY = 0.05
+"""Seconds from a request until such a file is read on: the next request comes sooner."""
 BEAT = 1.0
 """Seconds between two heartbeats of an agent that carries out a request."""
 LONG = (READ, LIST, LINKS, FOLDERS, PERFORM, HOLD, STREAM, STOP, BYE, BPF, DROP)
@@ -137,8 +141,10 @@ class Agent:
         self.effects = GuardedSteps()
         self.bpf = BpfCalls()
         self.streams: dict[int, RingReader] = {}
+        self.reads: dict[int, LongRead] = {}
+        """Files that are read to their ends between requests, by request."""
         self.silence = 120.0
-        self.last_received = time.monotonic()
+        self.last_received = self.last_request = time.monotonic()
         self.written = 0
         self.before = -1
         """Bytes written at the previous check for progress."""
@@ -209,34 +215,58 @@ class Agent:
         if act is None:
             raise OSError(errno.ENOSYS, "no such request")
         result = self.heartbeat.during(act, ident, *fields) if op in LONG else act(ident, *fields)
-        if op != CREDIT:
+        if op != CREDIT and ident not in self.reads:
             self.send(ident, OK, *(result or []))
 
     def ping(self, _: int, silence: bytes) -> None:
         self.silence = float(number(silence))
 
     def read(self, ident: int, path: bytes, limit: bytes, offset: bytes = b"0") -> None:
-        remaining = number(limit)
         if os.path.dirname(path).decode("utf-8", "surrogateescape") in self.effects.journal.places:
             fd = open_own(path)
         else:
             fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        self.reads[ident] = LongRead(fd, number(limit))
         try:
             if number(offset):
                 os.lseek(fd, number(offset), os.SEEK_SET)
-            while remaining > 0:
-                parts, size, part_size = [], 0, min(PART, remaining)
-                while size < part_size:  # sysfs and seq files return a page per call
-                    parts.append(os.read(fd, part_size - size))
-                    size += len(parts[-1])
-                    if not parts[-1]:
-                        remaining = size
-                        break
-                remaining -= size
-                if size:
-                    self.send(ident, MORE, *squeeze(b"".join(parts)))
-        finally:
-            os.close(fd)
+            self.read_on(ident)
+        except OSError:
+            self.end_read(ident)
+            raise
+
+    def read_on(self, ident: int) -> None:
+        """Read on in a file for a moment, and send what is complete. Raises OSError."""
+        reading = self.reads.pop(ident)
+        self.reads[ident] = reading  # the others have their turn first
+        part = reading.go_on()
+        if part:
+            self.send(ident, MORE, *squeeze(part))
+        if not reading.remaining:
+            self.end_read(ident)
+
+    def end_read(self, ident: int) -> None:
+        os.close(self.reads.pop(ident).fd)
+
+    def reading_wait(self, now: float) -> float:
+        """Return for how many seconds no file is read on: one that takes long gives way to other requests."""
+        if not self.reads:
+            return self.silence
+        is_long = now - next(iter(self.reads.values())).since > LONG_READ
+        return self.last_request + GIVE_WAY - now if is_long else 0.0
+
+    def go_on_reading(self) -> None:
+        """Read on in the file whose turn it is; answer its request at the end."""
+        ident = next(iter(self.reads))
+        try:
+            self.heartbeat.during(self.read_on, ident)
+            if ident not in self.reads:
+                self.send(ident, OK)
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            self.end_read(ident)
+            self.send(ident, ERROR, b"%d" % (error.errno or 0))
 
     def names(self, _: int, folder: bytes) -> "list[bytes]":
         return sorted(os.listdir(folder))
@@ -333,6 +363,8 @@ class Agent:
                 return
             payload, self.buffer = self.buffer[HEAD.size : HEAD.size + size], self.buffer[HEAD.size + size :]
             fields = unpack(payload)
+            if op not in (CREDIT, PING):
+                self.last_request = self.last_received
             try:
                 self.answer(ident, op, fields)
             except BrokenPipeError:
@@ -351,7 +383,8 @@ class Agent:
                 wait = min(wait, stream.wait(now))
                 if stream.credit > 0 and stream.due <= now:
                     poll.register(stream.epoll.fileno(), select.POLLIN)
-            ready = [fd for fd, _ in poll.poll(max(0, int(wait * 1000) + 1))]
+            wait = min(wait, self.reading_wait(now))
+            ready = [fd for fd, _ in poll.poll(int(wait * 1000) + 1 if wait > 0 else 0)]
             if 0 in ready:
                 self.take()
             now = time.monotonic()
@@ -362,6 +395,8 @@ class Agent:
                     batch = stream.collect(now)
                     if batch:
                         self.put(batch)
+            if self.reading_wait(time.monotonic()) <= 0:
+                self.go_on_reading()
 
     def leave(self, *_: object) -> None:
         """Raise PeerGone out of any wait, once; signal handler."""

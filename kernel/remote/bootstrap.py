@@ -58,7 +58,17 @@ _BOOT = (
 """A Python of our version gets the agent compiled: compiling takes it longer than starting."""
 
 _AGENT_PARTS = (
-    *("frames", "bpf_calls", "number_readers", "sampler", "object_rings", "ring_reader", "journal", "user_events"),
+    *(
+        "frames",
+        "long_read",
+        "bpf_calls",
+        "number_readers",
+        "sampler",
+        "object_rings",
+        "ring_reader",
+        "journal",
+        "user_events",
+    ),
     *("steps", "main"),
 )
 """Modules of the agent, each behind those that it needs."""

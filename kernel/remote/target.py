@@ -98,6 +98,7 @@ class RemoteTarget:
         self._pending: RemoteDialect | None = None
         """Dialect of a connection made after a disconnect and not verified yet."""
         self._changing = threading.Lock()
+        self._reading_symbols = threading.Lock()
 
     @property
     def link(self) -> RemoteTarget:
@@ -246,7 +247,8 @@ class RemoteTarget:
 
     def read(self, path: str, limit: int = 64 << 20, offset: int = 0) -> bytes:
         if path == symbol_cache.KALLSYMS and limit >= _ALL_SYMBOLS and not offset:
-            return symbol_cache.fetch(self._dialect, self._name, limit)
+            with self._reading_symbols:  # who comes second finds them cached
+                return symbol_cache.fetch(self._dialect, self._name, limit)
         cached = self._ahead.get(path)
         if cached is None:
             return self._dialect.read(path, limit, offset)

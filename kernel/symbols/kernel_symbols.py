@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,7 @@ class KernelSymbols:
     def __init__(self, target: Target) -> None:
         self._target = target
         self._loaded = self._lost = self._wanted = False
+        self._loading = threading.Lock()
         self.are_read = False
         """`load` has read them, or seen that the kernel hides them."""
         self.boot = target.recording.boot if target.recording is not None else 0
@@ -54,6 +56,10 @@ class KernelSymbols:
 
         `by_name`: with their index of names (10 MB), which who looks for addresses alone does without.
         """
+        with self._loading:
+            self._load(by_name)
+
+    def _load(self, by_name: bool) -> None:
         if self._lost:  # with an earlier connection
             self.__dict__.pop("current", None)
         if self.current is not None:

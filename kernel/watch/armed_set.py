@@ -43,10 +43,15 @@ class ArmedSet:
         """Limits of event rates."""
         self.on_comeback: Callable[[], None] = lambda: None
         """Called after a reconnect, from the thread that made it: it may wait for the kernel."""
+        self.want_symbols: Callable[[], object] = self._load_symbols
+        """Called where events have addresses, which symbols name: reads them, or has another thread read them."""
         self._planner = planner
         self._queue = queue
         self._known = known
         self._losses = losses
+
+    def _load_symbols(self) -> None:
+        self._planner.info.symbols.load()
 
     @property
     def probes(self) -> tuple[Armed, ...]:
@@ -133,7 +138,7 @@ class ArmedSet:
             self._queue.entries.append(armed)
             self._known.add(armed)
         if self._known.wants_symbols(armed) or self._known.with_stacks:
-            self._planner.info.symbols.load()
+            self.want_symbols()
         return armed
 
     def _armed(
@@ -308,7 +313,7 @@ class ArmedSet:
                 self._queue.entries.append(formats)
                 self._known.add_trigger(event, text)
         if event.path in self._known.with_stacks:
-            self._planner.info.symbols.load()
+            self.want_symbols()
 
     def follow(self, session: AnySession) -> None:
         """Take what another session has armed after a reconnect; the caller holds the queue's lock."""

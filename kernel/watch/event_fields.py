@@ -222,9 +222,15 @@ class EventFields:
 
     def names_addresses(self, fmt: EventFormat) -> bool:
         """Return whether values of an event are addresses, which only symbols can name."""
-        columns = self._columns.get(exported_name(fmt.path), {})
-        return any(
-            self.namer().names_addresses(columns.get(field.name, _UNKNOWN).btf_type, field) for field in fmt.arguments
+        return any(name not in PROBE_FIELDS for name in self.address_fields(fmt))
+
+    def address_fields(self, fmt: EventFormat) -> tuple[str, ...]:
+        """Return the fields of an event whose values are addresses, with those of the probe's own places."""
+        columns, namer = self._columns.get(exported_name(fmt.path), {}), self.namer()
+        return tuple(
+            field.name
+            for field in fmt.fields
+            if namer.names_addresses(columns.get(field.name, _UNKNOWN).btf_type, field)
         )
 
 

@@ -6,9 +6,10 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby, islice
 from typing import TYPE_CHECKING, cast
 
@@ -76,6 +77,8 @@ class WatchIntake:
         """Cgroups of the tasks."""
         self.entering = threading.Lock()
         """Held, for a moment, while what came is on its way into the store and the recording."""
+        self.known_until: Callable[[], int] = lambda: sys.maxsize
+        """Returns the time up to which all lines of the commands that run were put into the queue."""
         self._queue = queue
         self._known = known
         self._clock = clock
@@ -119,6 +122,8 @@ class WatchIntake:
         before, self.has_backlog = self.has_backlog, False
         deadline = time.thread_time() + budget
         new = 0
+        if self.store is not None:
+            self.store.hold_after(self.known_until())
         while True:
             with self.entering:
                 arrived = self._next()
@@ -139,7 +144,11 @@ class WatchIntake:
         if self.has_backlog or before or self.store is None:
             return new
         session = self._queue.session
-        if self._is_stack_to_come(self.store) or (session is not None and not session.pump.is_quiet):
+        if (
+            self.known_until() < self.store.latest
+            or self._is_stack_to_come(self.store)
+            or (session is not None and not session.pump.is_quiet)
+        ):
             return new
         # Nothing is in the buffers: what was held back for older events of other CPUs is final.
         return self.store.flush()

@@ -117,6 +117,17 @@ class SessionQueue:
         finally:
             self.lock.release()
 
+    def add(self, entries: Sequence[Entry]) -> bool:
+        """Put entries behind those that wait; False: a worker is busy with the kernel."""
+        if not self.lock.acquire(blocking=False):
+            return False
+        try:
+            self.entries += entries
+        finally:
+            self.lock.release()
+        self.on_data()
+        return True
+
     def mark_newest_task(self) -> None:
         """Put the newest task of the kernel behind the events read so far and the gaps among them, all of which have
         ended: whoever makes a gap holds `lock` until then. Raises TargetLost.

@@ -22,6 +22,7 @@ from tests.real.processes import ended
 from tui.app.typed_ahead import PAUSE
 from tui.help import help_of
 from tui.live.command.recorders import Recorders
+from tui.present.status import fields_of
 from tui.present.ways_out import CLOSE_COMMAND, END_COMMAND, GIVE_UP, RUN_WITH_ALL, TAKE_BACK, TO_COMMAND
 from widgets.dialogs.choose import ChoiceDialog
 from widgets.footer import KeyFooter
@@ -108,6 +109,13 @@ async def arm(app, pilot) -> None:
     await pilot.pause(0.5)  # letters are commands again
 
 
+def output_of(app):
+    """Values of the lines that commands wrote."""
+    store = app.current_watch.store
+    records = (store.record(seq) for seq in range(store.first_seq, store.next_seq))
+    return [record.values for record in records if record.event == "command/output"]
+
+
 async def run(app, pilot, line: str, *keys: str) -> None:
     await pilot.press("r")
     await until(lambda: isinstance(app.screen, CommandDialog), pilot)
@@ -125,6 +133,9 @@ async def test_a_command_runs_under_the_probes_and_its_status_is_kept(running):
         rows, columns = area(app).pane.terminal_size
         assert area(app).pane.text == f"99%\n{rows} {columns}"
         await until(lambda: found.limits == [str(area(app).program.pid).encode(), b""], pilot)
+        # Its lines stand among the events, with their fields in columns.
+        await until(lambda: [row["text"] for row in output_of(app)] == ["99%", f"{rows} {columns}"], pilot)
+        assert "text" in fields_of(app.current_watch)
         # The rows have the keyboard again, and the probes are armed; `r` has the line of before.
         assert app.focused is not area(app).pane and len(app.current_watch.armed.probes) == 1
         assert found.helpers == []

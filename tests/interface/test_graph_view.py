@@ -17,9 +17,10 @@ from events.graph.tree import CallRowFlag
 from events.search.search import SearchStep
 from kernel.connection.open_target import shipped_recording
 from kernel.symbols.kernel_symbols import KernelSymbols
-from tests.interface.test_app import application
+from tests.interface.test_app import application, says
 from tests.interface.widget_host import screen_text, until
 from tests.trimmed_recordings import graph_recording
+from tui.app import target_control
 from tui.present.ways_out import RUNNING_KERNEL
 from tui.views.graph.model import GraphModel
 from tui.views.graph.view import GraphView
@@ -287,8 +288,8 @@ async def test_a_search_sees_what_calls_returned_and_were_given(recording):
 
 
 @ONE_KERNEL
-async def test_the_first_row_waits_for_symbols(recording, monkeypatch):
-    """No address is shown while the name is being read."""
+async def test_rows_come_before_their_names(recording, monkeypatch):
+    """Nobody waits for symbols: functions are addresses until these are read, which is said."""
     read = threading.Event()
     load = KernelSymbols.load
 
@@ -297,23 +298,24 @@ async def test_the_first_row_waits_for_symbols(recording, monkeypatch):
         load(symbols)
 
     monkeypatch.setattr(KernelSymbols, "load", slow)
+    monkeypatch.setattr(target_control, "_SILENT", 0.0)
     app = application(recording)
     async with app.run_test(size=SIZE) as pilot:
         await until(lambda: app.places.live is not None and app.places.live.is_current, pilot)
         await until(lambda: app.current_watch.ended, pilot)
         await pilot.press("g")
-        await until(
-            lambda: app.places.live.views.current.name == "graph" and app.places.live.views.current.shown is not None,
-            pilot,
-        )
-        view = app.places.live.views.current
-        await until(lambda: view.note(app.current_watch) == "reading symbols", pilot)
-        assert view.shown.next == view.shown.first
+        view = app.places.live.views.by_name["graph"]
+        await until(lambda: view.shown is not None and view.shown.next > 100, pilot)
+
+        def names() -> list[str]:
+            return [view.shown.lines.name(row) for row in rows(view) if row.kind == RowKind.CALL]
+
+        assert names()
+        assert all(name.startswith("0x") for name in names())
+        await until(lambda: says(app, "addresses have no names"), pilot)
         read.set()
-        await until(lambda: view.shown.next > 100, pilot)
-        calls = [row for row in rows(view) if row.kind == RowKind.CALL]
-        assert calls
-        assert not [name for row in calls if (name := view.shown.lines.name(row)).startswith("0x")]
+        await until(lambda: not any(name.startswith("0x") for name in names()), pilot)
+        assert not says(app, "addresses have no names")
 
 
 async def test_a_search_finds_every_row_that_has_the_text(recording, monkeypatch):

@@ -72,6 +72,7 @@ def test_the_details_of_a_read_lead_to_both_ends_among_events_of_other_kinds(gue
         terminal.wait(lambda screen: entry in under_cursor(screen) and " exit: ret " in screen)
         terminal.press(")")
         screen = terminal.wait(lambda screen: "vfs_read__exit" in under_cursor(screen) and " entry: count " in screen)
+        terminal.wait(lambda screen: re.search(r"__probe_ret_ip +\w+\+0x", screen))
         assert re.search(rf"^ entry +{re.escape(entry)}  vfs_read__entry", screen, re.MULTILINE), screen
         terminal.press("(")
         terminal.wait(lambda screen: entry in under_cursor(screen) and "vfs_read__entry" in under_cursor(screen))

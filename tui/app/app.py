@@ -48,7 +48,6 @@ if TYPE_CHECKING:
     from textual.command import Provider
 
     from events.loss_counts import LossCounts
-    from kernel.connection.kernel_info import KernelInfo
     from kernel.connection.planner import Planner
     from kernel.hosts.fleet import Fleet
     from kernel.watch.watch import Watch
@@ -117,6 +116,7 @@ class Probewright(App[None]):
             messages.ConnectFailed: self.target.failed,
             messages.TypesDamaged: self.target.damaged,
             messages.ProbeArmed: self.arming.armed,
+            messages.SymbolsWanted: lambda _: self.target.read_symbols(),
             messages.ProbeTooFast: self.arming.too_fast,
             messages.ProbeRejected: self.arming.rejected,
             messages.Remedied: self.arming.remedied,
@@ -260,14 +260,11 @@ class Probewright(App[None]):
         elif self.target.replay(watching):
             self.refresh_loop.count()
             self.places.replayed()
-            self.run_worker(partial(self._read_symbols, planner.info), thread=True, group="symbols")
-
-    def _read_symbols(self, info: KernelInfo) -> None:
-        info.symbols.load()
-        self.post_message(messages.SymbolsRead())
+            self.target.read_symbols()
 
     @on(messages.SymbolsRead)
-    def _named(self) -> None:
+    def _named(self, event: messages.SymbolsRead) -> None:
+        self.target.symbols_read(event.info)
         self.places.names_changed()
 
     def _follow(self, watching: Watch | None) -> None:

@@ -142,6 +142,7 @@ class ArmingControl:
         """Notify of what the kernel could not give, and go to the events of the probe."""
         self._no_longer_arming(event.probe)
         self._notices.forget("arming")
+        self._target.read_symbols()  # details of each event have addresses
         for loss in event.losses:
             self._notices.notify(loss)
         if note := self._armed_here_only(event.probe):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import threading
 import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -13,7 +14,16 @@ from textual.app import App
 from kernel.errors import KernelError
 from tui.app.keyboard import Keyboard
 from tui.dialogs import dialogs
-from tui.messages import Connected, ConnectFailed, Disarmed, EventsExpected, Previewed, TypesDamaged
+from tui.messages import (
+    Connected,
+    ConnectFailed,
+    Disarmed,
+    EventsExpected,
+    Previewed,
+    SymbolsRead,
+    SymbolsWanted,
+    TypesDamaged,
+)
 from tui.notifications import Notices
 from tui.opening import Opening
 
@@ -33,6 +43,9 @@ PATIENCE = 0.5
 """Seconds after which a target that is being opened shows its progress."""
 PATIENCE_WITH_FUNCTIONS = 3.0
 """Seconds until then where the target's functions are listed already: a person may be typing the name of one."""
+_SILENT = 2.0
+"""Seconds after which a notification says that symbols are being read."""
+_READING = "reading the kernel's symbols, until then addresses have no names"
 
 
 class TargetControl:
@@ -52,6 +65,8 @@ class TargetControl:
         """The word for `--target` that the connection was opened by; empty: nothing is open yet."""
         self.current_watch: Watch | None = None
         """The watch of the connection."""
+        self._named_soon: KernelInfo | None = None
+        """The connection whose symbols are being read."""
         self.asked_limits: dict[str, float] = {}
         """Fields of `kernel.guards.limits.Limits` that the command line gave."""
 
@@ -171,6 +186,7 @@ class TargetControl:
         # Names and offsets stay as long as the target does: to walk through them at each collection takes 40 ms.
         gc.freeze()
         self.current_watch = Watch(planner, limits=Limits.of(self.asked_limits, asks_about_several=True))
+        self.current_watch.armed.want_symbols = lambda: self._app.post_message(SymbolsWanted())
         return self.current_watch
 
     def replay(self, watching: Watch) -> bool:
@@ -183,8 +199,39 @@ class TargetControl:
             return False
         return True
 
+    def read_symbols(self) -> None:
+        """Read the symbols of the target in a thread, unless they are read, or being read; say how long that takes.
+
+        `SymbolsRead` reports them. The application's end does not wait: a slow kernel takes half a minute for them.
+        """
+        info = self.planner.info if self.planner is not None else None
+        if info is None or info.symbols.are_read or info is self._named_soon:
+            return
+        self._named_soon, since = info, time.monotonic()
+
+        def read() -> None:
+            info.symbols.load()
+            with contextlib.suppress(RuntimeError):  # the application has ended meanwhile
+                self._app.post_message(SymbolsRead(info))
+
+        def notify() -> None:
+            if self._named_soon is not info:
+                timer.stop()
+            elif (took := time.monotonic() - since) >= _SILENT:
+                self._notices.notify_until_forgotten(f"{_READING}: {took:.0f} s", _READING)
+
+        timer = self._app.set_interval(1.0, notify, name="symbols")
+        threading.Thread(target=read, name="symbols", daemon=True).start()
+
+    def symbols_read(self, info: KernelInfo | None) -> None:
+        """Stop saying that the symbols of a target are being read."""
+        if info is self._named_soon:
+            self._named_soon = None
+            self._notices.forget(_READING)
+
     def leave(self, graph: Watch | None) -> None:
         """Leave the target that is open; disarm its probes, and end its call graph, in a worker."""
+        self.symbols_read(self._named_soon)
         watching, self.current_watch = self.current_watch, None
         planner, self.planner = self.planner, None
         if planner is not None:

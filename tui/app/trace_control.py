@@ -12,7 +12,7 @@ from textual.app import App
 from kernel.errors import KernelError
 from tui.app.keyboard import Keyboard
 from tui.dialogs import dialogs
-from tui.messages import Disarmed, GraphFailed, GraphStarted, LossesCounted
+from tui.messages import Disarmed, GraphFailed, GraphStarted, LossesCounted, SymbolsWanted
 from tui.notifications import Notices
 from tui.present.ways_out import GIVE_UP, LEAVE_END, OPEN_ANEW, RUNNING_KERNEL
 from tui.refresh import RefreshLoop
@@ -101,6 +101,7 @@ class TraceControl:
             plan = GraphPlan((name,), max_depth=depth, switches=True, interrupts=True, vectors=False)
             self.begin(planner, plan)
 
+        self._app.post_message(SymbolsWanted())
         dialogs.ask_depth(self._app, name, trace)
 
     def begin_failures(self, planner: Planner, functions: tuple[str, ...]) -> None:
@@ -115,9 +116,9 @@ class TraceControl:
             self._notices.notify_not_armed(f"{planner.info.target.name} is a recording: {RUNNING_KERNEL}")
             return
         self._notices.forget("arming")
-        first = "" if planner.info.symbols.are_read else "reading the kernel's symbols, then "
-        self._notify_while(f"{first}beginning to trace {plan} …", lambda: self.begins, str(GIVE_UP))
+        self._notify_while(f"beginning to trace {plan} …", lambda: self.begins, str(GIVE_UP))
         self._keyboard.begins(TRACING)
+        self._app.post_message(SymbolsWanted())
         self.start(planner, plan)
         self._app.refresh_bindings()
 
@@ -236,7 +237,6 @@ class TraceControl:
         from kernel.cleanup.undo import failure_lines
         from kernel.graph.watch import failure_watch, graph_watch
 
-        planner.info.symbols.load()  # before anything is traced: the first call has its name
         with self._changing:
             if asked != self._asked:  # while this one waited for its turn another was asked for
                 return

@@ -21,6 +21,7 @@ from tui.present.value_text import ValueStyle
 from tui.present.watched_events import probed_functions
 
 if TYPE_CHECKING:
+    from events.names.kallsyms import Symbols
     from events.store.store import Store
     from kernel.watch.watch import Watch
 
@@ -144,6 +145,7 @@ def values_seen(watch: Watch, store: Store, field: str) -> tuple[CandidateValue,
     shown = ValueStyle(watch.event_fields)
     functions = probed_functions(watch.event_fields.plans) if field == FUNC else {}
     named = _numbers(watch, store, field)
+    addresses = {fmt.path: watch.event_fields.address_fields(fmt) for fmt in store.decoder.formats.values()}
     counts: dict[CandidateValue, int] = {}
     deadline = time.monotonic() + _BUDGET
     for seq in range(store.next_seq - 1, max(store.first_seq, store.next_seq - _ROWS) - 1, -1):
@@ -155,6 +157,8 @@ def values_seen(watch: Watch, store: Store, field: str) -> tuple[CandidateValue,
         if function is not None and function.name == field:  # a condition takes the name, which people know
             name = dict(shown.values(record, at_once=True)).get(field, "").partition(" [")[0]
             value = value if name.startswith("0x") else name or value
+        elif isinstance(value, int) and field in addresses.get(record.event, ()):
+            value = _symbol(watch.info.symbols.loaded_of(record.boot), value) or value
         text = dict(shown.values(record, at_once=True)).get(field, "")
         if text in named and isinstance(value, int):
             one: CandidateValue | None = CandidateValue(text, str(named[text]))
@@ -168,6 +172,12 @@ def values_seen(watch: Watch, store: Store, field: str) -> tuple[CandidateValue,
     seen = sorted(counts, key=lambda one: (-counts[one], one.text))
     names = (CandidateValue(name, str(number)) for name, number in named.items())
     return tuple(dict.fromkeys((*seen, *others, *names)))
+
+
+def _symbol(symbols: Symbols | None, address: int) -> str:
+    """Return `vfs_read` or `vfs_read+0x10`, as conditions have them; empty: none is known there."""
+    place = symbols.find(address) if symbols is not None else None
+    return "" if place is None else f"{place.name}{f'+0x{place.offset:x}' * bool(place.offset)}"
 
 
 def _numbers(watch: Watch, store: Store, field: str) -> dict[str, int]:

@@ -44,6 +44,7 @@ def sorts_of_fields(watch: Watch) -> dict[str, ValueKind]:
     """Return the kind of value of each field that a probe records, or recorded before."""
     from events.conditions.field_kinds import ValueKind, common_kind, value_kinds
     from events.conditions.function_comparison import FUNC
+    from events.format import PROBE_FIELDS
     from events.graph.record_ends import EVENTS
     from events.recording.chunks import RecordingError
 
@@ -53,7 +54,11 @@ def sorts_of_fields(watch: Watch) -> dict[str, ValueKind]:
     # The tracer has no plan that names the fields of its calls.
     traced = (name for fmt in formats if fmt.path in EVENTS for name in fmt.names)
     columns = (column.name for plan in watch.event_fields.plans for event in plan.events for column in event.columns)
-    kinds = value_kinds(formats, dict.fromkeys((*columns, *traced)))
+    places = (name for fmt in formats for name in fmt.names if name in PROBE_FIELDS)
+    kinds = value_kinds(formats, dict.fromkeys((*columns, *traced, *places)))
+    for name in {name for fmt in formats for name in watch.event_fields.address_fields(fmt)}:
+        if kinds.get(name) is ValueKind.NUMBER:
+            kinds[name] = ValueKind.SYMBOL
     if watched_events.probed_functions(watch.event_fields.plans):
         kinds[FUNC] = common_kind((ValueKind.TEXT, kinds.get(FUNC, ValueKind.TEXT)))
     return kinds

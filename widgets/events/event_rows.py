@@ -71,6 +71,8 @@ class Event(Protocol):
         """Path `group/name`."""
 
 
+_CUT_WITHIN: Final = FIXED[2:4]
+"""Columns whose ends tell the most: tasks have their ids there, both ends of a call differ there."""
 Cells = Callable[[Event], Mapping[str, str]]
 """Event -> text by field name, foreign text allowed."""
 Owners = Callable[[str], Mapping[str, str]]
@@ -89,6 +91,7 @@ class EventRows:
         *,
         rest: Collection[str] = frozenset(),
         owners: Owners = lambda _: {},
+        kinds: Mapping[str, Collection[str]] | None = None,
         missing: str = "(dropped)",
     ) -> None:
         """Set what is shown.
@@ -100,6 +103,7 @@ class EventRows:
             marks: sequence numbers of marked events.
             rest: fields without a column, which stand as `name=value` in a last one; empty: there is no such column.
             owners: function for the structures that fields of an event were read from, see `join_values`.
+            kinds: fields that are shown of an event, by its path; of an event that is not there all are.
             missing: text in place of an event that the source does not have.
         """
         self._source = source
@@ -121,6 +125,7 @@ class EventRows:
         self._marks = marks
         self._rest = rest
         self._owners = owners
+        self._kinds = kinds or {}
         self._rest_width = width(REST) if rest else 0
         """Columns of the widest text of fields without a column."""
         self._texts: dict[int, tuple[str, ...]] = {}
@@ -197,7 +202,7 @@ class EventRows:
         widths = self._widths(columns)
         texts = self._texts_of(row)
         for n, text in enumerate(texts[: len(widths)]):
-            if self._visible_columns[n] == FIXED[3]:  # both ends of a call differ in the last letters
+            if self._visible_columns[n] in _CUT_WITHIN:
                 text = cut_middle(text, widths[n])
             cell = ("  " if n else "") + fit(text, widths[n], self.columns.right(n))
             yield from highlighted(cell, self._hits(self.columns.titles[n], text, cell), self._look(n, text))
@@ -245,7 +250,8 @@ class EventRows:
         )
         if not self._rest:
             return texts
-        rest = ((safe(name), safe(text)) for name, text in values.items() if name in self._rest)
+        own = self._kinds.get(event.event, self._rest)
+        rest = ((safe(name), safe(text)) for name, text in values.items() if name in self._rest and name in own)
         return (*texts, join_values(rest, self._owners(event.event), "  "))
 
     def _fixed(self, event: Event, name: str) -> str:

@@ -247,6 +247,9 @@ def test_of_several_names_of_a_function_the_one_that_was_asked_for() -> None:
     for operator, text, holds in (
         ("==", "__x64_sys_getuid", True), ("==", "__do_sys_getuid", True), ("==", "other", False),
         ("!=", "__x64_sys_getuid", False), ("!=", "other", True), ("~", "__ia32*", True), ("~", "o*", False),
+        ("==", "__x64_sys_getuid+0x4", True), ("==", "__x64_sys_getuid+0x8", False),
+        ("!=", "__do_sys_getuid+0x4", False), ("!=", "__do_sys_getuid+0x8", True),
+        ("~", "__ia32*+0x4", True), ("==", "__do_sys_getuid+0x0", False),
     ):  # fmt: skip
         comparison = SymbolComparison("func", operator, text, lambda _: symbols)
         assert comparison._holds_at(address, symbols) == holds

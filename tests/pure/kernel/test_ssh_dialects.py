@@ -11,7 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from kernel.agent import frames
 from kernel.errors import FileRefused, TargetLost
+from kernel.remote.protocol.agent_client import AgentClient
 from kernel.target import Effect, Step
 from tests.descriptors import descriptors
 from tests.pure.remote_hosts import KINDS, SHELLS, RemoteHost, eventually, remote_host, runs
@@ -72,6 +74,30 @@ def test_reads_what_is_larger_than_any_buffer(far: RemoteHost, tmp_path: Path) -
     data = os.urandom(1 << 20) + b"x" * (2 << 20)
     (tmp_path / "large").write_bytes(data)
     assert far.dialect.read(str(tmp_path / "large"), 64 << 20) == data
+
+
+def test_a_long_file_does_not_keep_other_requests_waiting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "long").write_bytes(b"x" * (24 << 20))
+    answered: list[int] = []
+    take = AgentClient._take
+
+    def taken(client: AgentClient, ident: int, op: int, fields: list[bytes]) -> None:
+        answered.extend([ident] if op == frames.OK else [])
+        take(client, ident, op, fields)
+
+    monkeypatch.setattr(AgentClient, "_take", taken)
+    with remote_host("agent") as far:
+        client = far.dialect._client  # type: ignore[union-attr]
+        asked = [
+            client.submit(frames.READ, bytes(tmp_path / "long"), b"%d" % (64 << 20), limit=64 << 20),
+            client.submit(frames.LIST, bytes(tmp_path)),
+        ]
+        for _, reply in asked:
+            assert reply.done.wait(60)
+        assert [ident for ident in answered if ident in dict(asked)] == [asked[1][0], asked[0][0]]
+        assert sum(map(len, asked[0][1].parts)) == 24 << 20
+        assert refusal(far.dialect.read, "/proc/self/mem", 10) == errno.EIO
+        assert far.dialect.read("/proc/self/comm", 10), "the file that failed is closed and answered"
 
 
 def test_writes_any_bytes(far: RemoteHost, tmp_path: Path) -> None:

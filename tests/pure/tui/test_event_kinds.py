@@ -16,6 +16,7 @@ from tui.present.watched_events import kinds_of, reading_order
 from tui.views.events.event_kinds import EventKinds
 from widgets.events.column_choice import ColumnChoice, is_mixed
 from widgets.events.event_rows import FIXED, REST, EventColumn, EventRows
+from widgets.safe_text import ELLIPSIS
 
 READ, OPEN, EXEC = (
     frozenset(("f_pos", "count", "ret")),
@@ -154,6 +155,20 @@ def test_rows_of_the_recording_lose_nothing_at_any_width():
             assert all(sum(len(piece.text) for piece in rows.pieces(row, total)) <= total for row in range(40))
 
 
+def test_a_task_has_its_id_at_every_width():
+    _, events, _ = shown()
+    columns = (*FIXED, *(EventColumn(name) for name in ("filename", "flags")))
+    rows = EventRows(events, columns, events.items.cells)
+    rows.prepare(0, events.next)
+    cells: list[str] = []
+    for width in range(50, 100, 5):
+        start, stop = rows.span(2, width)
+        for row in range(events.next):
+            cells.append("".join(piece.text for piece in rows.pieces(row, width))[start:stop].rstrip())
+            assert cells[-1].endswith(str(events.item(row).pid)), cells[-1]
+    assert any(ELLIPSIS in cell for cell in cells)
+
+
 def test_without_other_fields_there_is_no_such_column():
     watch, events, _ = shown()
     columns = (*FIXED, *(EventColumn(name) for name in fields_of(watch)))
@@ -171,6 +186,11 @@ def test_fields_of_one_structure_stand_in_braces_where_they_have_no_columns():
     rows.prepare(row, row + 1)
     line = "".join(piece.text for piece in rows.pieces(row, rows.total(300)))
     assert "  how={dfd=AT_FDCWD, flags=O_" in line and "}  filename=/" in line
+    kinds = {events.item(row).event: frozenset(("dfd", "flags"))}
+    told = EventRows(events, FIXED, events.items.cells, rest=rest, kinds=kinds)
+    told.prepare(row, row + 1)
+    line = "".join(piece.text for piece in told.pieces(row, told.total(300)))
+    assert "dfd=" in line and "filename" not in line, "an address whose text the event has is told by that"
     rows.search = "flags=O_"
     marked = [piece.text for piece in rows.pieces(row, rows.total(300)) if piece.look == "match"]
     assert marked == ["flags=O_"], "a search that finds the row is seen in it"

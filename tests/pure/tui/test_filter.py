@@ -24,6 +24,7 @@ from events.export.job import Job, writer_of
 from events.format import EventFormat, Field, FieldKind
 from events.graph.live_tree import LiveTree
 from events.graph.tree import CallRowFlag
+from events.names.kallsyms import Symbols
 from events.summary.summary import Summary
 from kernel.connection.open_target import shipped_recording
 from kernel.connection.planner import Planner
@@ -100,7 +101,11 @@ def filters(draw) -> str:
 def wanted_events(text: str) -> set[int]:
     """By each record alone, then by the values of both ends: one at a time, no columns."""
     watch, store, records, pairs = recording()
-    sources = {"function_of": function_source(watch), "numbers": WatchedNumbers(watch)}
+    sources = {
+        "symbols": watch.info.symbols.loaded_of,
+        "function_of": function_source(watch),
+        "numbers": WatchedNumbers(watch),
+    }
     wanted = parse_condition(text, Filter().sorts(watch), store.comm, **sources)
     found: set[int] = {record.seq for record in records if wanted(record)}
     if LATENCY not in wanted.fields and len(wanted.fields - COMMON_FIELDS.keys()) < 2:
@@ -293,7 +298,9 @@ def test_two_stores_have_one_filter():
 def test_names_of_numbers_are_offered_before_a_value_was_seen():
     fmt = EventFormat(1, "g", "ev", (Field("state", "u32", 8, 4, False, FieldKind.INT, 4),))
     known = SimpleNamespace(
-        plans=[], numbers=lambda _, field: {"GONE": -1, "BUSY": 7} if field.name == "state" else {}
+        plans=[],
+        numbers=lambda _, field: {"GONE": -1, "BUSY": 7} if field.name == "state" else {},
+        address_fields=lambda _: (),
     )
     store = SimpleNamespace(decoder=SimpleNamespace(formats={1: fmt}), next_seq=0, first_seq=0)
     found = values_seen(SimpleNamespace(event_fields=known), store, "state")
@@ -310,6 +317,20 @@ def test_names_of_tasks_are_offered_though_an_event_has_a_field_comm(monkeypatch
     )
     monkeypatch.setitem(store.decoder.formats, own.id, own)
     assert len(tasks) > 3 and set(tasks) <= set(values_seen(watch, store, "comm"))
+
+
+def test_places_of_probes_are_compared_by_name_and_offered(monkeypatch):
+    watch, store, records, _ = recording()
+    address = next(record.values["__probe_ip"] for record in records if "__probe_ip" in record.values)
+    symbols = Symbols(f"{address - 16:x} T begins_before\n{address + 16:x} T comes_after\n".encode())
+    monkeypatch.setattr(watch.info.symbols, "loaded_of", lambda _: symbols)
+    there = {record.seq for record in records if record.values.get("__probe_ip") == address}
+    assert there
+    for text in ("== begins_before", "== begins_before+0x10", '~ "begins_*"', '~ "begins_*+0x10"', f"== {address}"):
+        assert wanted_events(f"__probe_ip {text}") == there, text
+    for text in ("== begins_before+0x4", "== comes_after", "!= begins_before+0x10"):
+        assert not wanted_events(f"__probe_ip {text}"), text
+    assert CandidateValue("begins_before+0x10") in values_seen(watch, store, "__probe_ip")
 
 
 def test_the_function_of_probes_on_one_function_is_known():

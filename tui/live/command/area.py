@@ -198,6 +198,7 @@ class CommandArea(Vertical):
         self._unlimited.clear()
         for note in recorders.notes_on_limits() if limits_tasks else ():
             self._notify(note)
+        self._feed.rows = recorders.rows_of(program)
         program.release()
         state = "running" if program.has_terminal else "running without a terminal"
         self.pane.say(state, f"{TO_COMMAND}, {END_COMMAND}")
@@ -273,7 +274,7 @@ class CommandArea(Vertical):
         """End a command, show its last events, and record all tasks again."""
         self._workers += 1
         hold = self._hold_rows if limits_tasks and recorders.are_of(self._bench) else None
-        LastEvents(self, program, recorders, hold, self._then, self._all_recorded).begin()
+        LastEvents(self, program, recorders, hold, self._then, self._all_recorded, self._feed.end_rows).begin()
 
     def _all_recorded(self, are_held: bool, error: str) -> None:
         self._worker_ended()

@@ -29,6 +29,7 @@ class LastEvents:
         hold_rows: Callable[[], bool | None] | None,
         then: Callable[[Callable[[], None]], object],
         done: Callable[[bool, str], None],
+        add_lines: Callable[[], bool],
     ) -> None:
         """Take a command that has ended, or is to end.
 
@@ -39,6 +40,8 @@ class LastEvents:
             hold_rows: holds the rows; returns True if they were followed, None where rows are still to be shown.
                 None: they are not to be held.
             then: calls a function in the thread of the application.
+            add_lines: called when the last events were read: puts the last lines of the command among them,
+                if it can.
             done: gets whether the rows are held, then why not all tasks are recorded again; empty: they are.
         """
         self._area = area
@@ -47,6 +50,7 @@ class LastEvents:
         self._hold_rows = hold_rows
         self._then = then
         self._done = done
+        self._add_lines = add_lines
 
     def begin(self) -> None:
         """End the command, and go on by workers."""
@@ -58,7 +62,13 @@ class LastEvents:
     def _collect(self) -> None:
         self._program.close()
         self._recorders.read_all()
-        self._then(partial(self._hold, MOST_LOOKS))
+        self._then(self._end_lines)
+
+    def _end_lines(self) -> None:
+        if self._add_lines():
+            self._hold(MOST_LOOKS)
+        else:
+            self._area.set_timer(LOOK_EVERY, self._end_lines)
 
     def _hold(self, looks: int) -> None:
         """Keep the last events on the screen, before those of all tasks come; `looks`: so often it may still wait."""

@@ -10,7 +10,9 @@ from kernel.errors import KernelError
 from kernel.watch.tasks.limit_notes import command_notes
 
 if TYPE_CHECKING:
+    from kernel.commands.held_program import HeldProgram
     from kernel.watch.watch import Watch
+    from tui.live.command.command_rows import CommandRows
     from tui.workbench import Workbench
 
 _LONGEST_READ: Final = 3.0
@@ -49,6 +51,12 @@ class Recorders:
                 with contextlib.suppress(KernelError):
                     watch.task_limit.set(())
             raise
+
+    def rows_of(self, program: HeldProgram) -> list[CommandRows]:
+        """Return the rows of a command's output among the events of probes; a tracer of calls has none."""
+        from tui.live.command.command_rows import CommandRows
+
+        return [CommandRows(program, one) for one in self._open if not one.queue.source.traces]
 
     def read_all(self) -> None:
         """Bring what was recorded into the queues."""

@@ -17,7 +17,8 @@ class EventKinds:
     def __init__(self) -> None:
         self.mixed = False
         """True if the fields of all kinds are too different for columns of all."""
-        self._fields: Mapping[str, frozenset[str]] = {}
+        self.fields: Mapping[str, frozenset[str]] = {}
+        """Fields that are shown, by path of the event."""
         self._event = ""
         """Path of the event whose kind has the columns; empty: none was seen."""
         self._all = False
@@ -25,20 +26,20 @@ class EventKinds:
 
     def use(self, choice: ColumnChoice, fields: Mapping[str, frozenset[str]]) -> ColumnChoice:
         """Take the fields of each event by its path; return the columns for the kind that has them."""
-        self._fields, self.mixed = fields, is_mixed(tuple(fields.values()))
+        self.fields, self.mixed = fields, is_mixed(tuple(fields.values()))
         return self._chosen(choice)
 
     @property
     def is_undecided(self) -> bool:
         """True while kinds are mixed and none has the columns."""
-        return self.mixed and self._event not in self._fields
+        return self.mixed and self._event not in self.fields
 
     def at(self, choice: ColumnChoice, event: str, sorted_by: str = "") -> ColumnChoice:
         """Return the columns for the kind of an event; one without fields changes nothing.
 
         `sorted_by`: field that the rows are sorted by, which keeps its column; empty: none.
         """
-        if event in self._fields:
+        if event in self.fields:
             self._event = event
         return self._chosen(choice, sorted_by)
 
@@ -50,5 +51,5 @@ class EventKinds:
     def _chosen(self, choice: ColumnChoice, sorted_by: str = "") -> ColumnChoice:
         if not self.mixed or self._all:
             return choice.of_kind(None)
-        named = self._fields.get(self._event, frozenset[str]())
+        named = self.fields.get(self._event, frozenset[str]())
         return choice.of_kind(named | {sorted_by} if sorted_by else named)

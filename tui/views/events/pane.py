@@ -165,7 +165,12 @@ class EventsPane(FilteredPane):
         if self.shown is None:
             return
         items, choice = self.shown.items, self.choice
-        rows = EventRows(self.shown, choice.shown, items.cells, self.marks, rest=choice.rest, owners=items.owners)
+        rows = EventRows(
+            *(self.shown, choice.shown, items.cells, self.marks),
+            rest=choice.rest,
+            owners=items.owners,
+            kinds=self.kinds.fields,
+        )
         rows.stamp = self.stamp
         rows.colour_property = _HUES[self._hue]
         rows.current = self._current

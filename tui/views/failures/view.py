@@ -191,6 +191,8 @@ class FailuresView(TableView):
             return "no call came yet"
         if state := note_of_recording(watch):
             return state
+        if self._model.live_tree.traced and not watch.info.symbols.are_read:
+            return "reading symbols"
         left_out = "" if watch.live else note_of(watch)
         errors = error_words(wanted_failures(watch, self._request_for(watch)).errnos)
         return ", ".join(filter(None, (summary_line(self._model), errors, note_of_gap(watch), left_out)))

@@ -82,8 +82,6 @@ class GraphView(TableView):
     def tick(self, watch: Watch, store: Store, fields: tuple[str, ...]) -> bool:  # noqa: ARG002 - of every view
         """Process new events; work that takes longer goes on in later ticks."""
         shown = self._model_of(watch, store)
-        if shown.live_tree.traced and not watch.info.symbols.are_read:
-            return True  # wait until the first row has its name
         waiting = shown.live_tree.backlog
         held = self._position.read(shown) if shown.backlog else None
         more, changed = shown.tick(_HURRY if waiting > _MUCH else _BUDGET, self.graph.following)
@@ -203,8 +201,6 @@ class GraphView(TableView):
     def _note(self, watch: Watch) -> str:
         if self._shown is None or (not self._shown.live_tree.traced and not self._shown.live_tree.ends):
             return "no call came yet"
-        if self._shown.live_tree.traced and not watch.info.symbols.are_read:
-            return "reading symbols"
         held = watch.live and not self.place.following
         counted = ", ".join(filter(None, (self._shown.note(counting=not held), note_of_gap(watch))))
         if state := note_of_recording(watch):

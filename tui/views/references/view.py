@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import time
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from kernel.errors import KernelError
 from tui.filter.filter import Filter, PassCount
+from tui.messages import SymbolsWanted
 from tui.present.hist_tables import TableLine
 from tui.present.status import note_of_gap, note_of_recording
 from tui.views.late_picture import LatePicture
@@ -19,8 +18,6 @@ from widgets.safe_text import safe
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from textual.worker import Worker
 
     from events.references.tracked_object import TrackedObject
     from events.references.tracker import Judgement
@@ -54,8 +51,6 @@ class ReferencesView(WholeTableView):
         self._summary = ""
         self._next_judgement = 0.0
         self._next_picture = LatePicture(self.pane, self._show)
-        self._reading: Worker[None] | None = None
-        """Worker that reads the symbols of a running kernel."""
 
     def tick(self, watch: Watch, store: Store, fields: tuple[str, ...]) -> bool:  # noqa: ARG002 - of every view
         """Process new events; work that takes longer goes on in later ticks."""
@@ -73,17 +68,10 @@ class ReferencesView(WholeTableView):
         return more
 
     def _has_symbols(self, watch: Watch) -> bool:
-        """Return whether symbols were read, or can't be; begin to read them on a running kernel."""
-        if watch.info.symbols.are_read:
-            return True
-        if self._reading is None and watch.info.target.is_kernel:
-
-            def read() -> None:
-                with contextlib.suppress(KernelError):  # stacks have addresses then
-                    watch.info.symbols.load(by_name=False)
-
-            self._reading = self.pane.run_worker(read, thread=True, group="symbols")
-        return self._reading is not None and self._reading.is_finished
+        """Return whether symbols were read, or can't be; else have them read."""
+        if not watch.info.symbols.are_read:
+            self.pane.app.post_message(SymbolsWanted())
+        return watch.info.symbols.are_read
 
     def _show(self) -> None:
         self._next_picture.drop()

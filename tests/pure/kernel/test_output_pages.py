@@ -1,0 +1,76 @@
+"""Lines of a command among the events of a store: read back as written, in order of time, drawn screens left out."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from events.batch import Batch
+from events.decode import Decoder
+from events.format import HeaderPage
+from events.recording.chunks import pack_batch, unpack_batches
+from events.store.store import Store
+from kernel.commands.output_lines import LineSplitter, OutputLine
+from kernel.commands.output_pages import MOST_TEXT, OUTPUT_FORMAT, OUTPUT_PLAN, output_batch
+from probes.plans.json_values import plan_from_dict, plan_to_dict
+from tui.live.command.command_rows import printed_lines
+
+LAYOUTS = [HeaderPage(order, size, 8 + size, 4088 - size) for order in ("little", "big") for size in (4, 8)]
+LINES = st.lists(st.tuples(st.integers(0, 1 << 29), st.binary(max_size=1500)), min_size=1, max_size=30)
+
+
+@given(LINES, st.sampled_from(LAYOUTS))
+def test_lines_are_read_back(given_lines: list[tuple[int, bytes]], header: HeaderPage) -> None:
+    now, lines = 1 << 40, []
+    for step, data in given_lines:
+        now += step
+        lines.append(OutputLine(now, "stdout", data))
+    store = Store(Decoder({OUTPUT_FORMAT.id: OUTPUT_FORMAT}, header), 1000)
+    (batch,) = unpack_batches(pack_batch(output_batch(lines, 77, header)))
+    assert store.feed(batch) + store.flush() == len(lines)
+    for row, line in enumerate(lines):
+        record = store.record(row)
+        text = line.data[:MOST_TEXT].replace(b"\0", b" ").decode("utf-8", "backslashreplace")
+        assert (record.ts, record.pid, record.cpu) == (line.ts, 77, -1)
+        assert record.values == {"stream": "out", "text": text}
+
+
+def test_rows_wait_for_older_lines() -> None:
+    """Events that came first stand behind a line that is older; those behind the known time wait."""
+    header = LAYOUTS[1]
+    store = Store(Decoder({OUTPUT_FORMAT.id: OUTPUT_FORMAT}, header), 1000)
+
+    def events(*times: int) -> Batch:
+        one = output_batch([OutputLine(ts, "stderr", b"") for ts in times], 1, header)
+        return one._replace(chunks=(one.chunks[0]._replace(cpu=0),), drained=True)
+
+    store.hold_after(250)
+    store.feed(events(100, 200, 300), events(400))
+    assert [store.row(seq).ts for seq in range(store.next_seq)] == [100, 200]
+    store.feed(output_batch([OutputLine(270, "stdout", b"late")], 1, header))
+    assert store.next_seq == 2, "a line tells nothing of the events that may still come"
+    store.hold_after(sys.maxsize)
+    store.flush()
+    assert [store.row(seq).ts for seq in range(store.next_seq)] == [100, 200, 270, 300, 400]
+    assert store.late_events == 0
+
+
+@pytest.mark.parametrize(
+    ("written", "lines"),
+    [
+        (b"plain\r\n", ["plain"]),
+        (b"\x1b[31mred\x1b[0m \x1b]0;title\x07text\r\n", ["red text"]),
+        (b"10%\r99%\r\n", ["99%"]),
+        (b"\x1b[2J\x1b[1;1Htop\r\nnext\r\n", ["next"]),
+        (b"bell\x07 tab\tend\r\n\r\n", ["bell tab\tend", ""]),
+    ],
+)
+def test_lines_of_a_terminal_are_plain_text(written: bytes, lines: list[str]) -> None:
+    assert [line.text for line in printed_lines(LineSplitter("tty").split(5, written))] == lines
+
+
+def test_the_plan_is_kept_in_a_recording() -> None:
+    assert plan_from_dict(plan_to_dict(OUTPUT_PLAN)) == OUTPUT_PLAN
