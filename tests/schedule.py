@@ -45,7 +45,7 @@ LONGEST: tuple[str, ...] = (
 """Files of tests/real whose groups begin first of those, so that no worker is alone with one of them at the end."""
 LONG_ELSEWHERE = ("test_monkey", "test_headless_memory", "test_graph_view", "test_export_everything", "test_app_keys")
 """Files of other folders that begin first of those, by the same reason."""
-_KERNEL = re.compile(r"(?<![\w.:])((?:arm64:)?(?:\d+\.\d+|full))(?![\w.])(-sh|-64k)?")
+_KERNEL = re.compile(r"(?<![\w.:])((?:arm64:|riscv64:)?(?:\d+\.\d+|full))(?![\w.])(-sh|-64k)?")
 
 
 def kernel_of(test: str) -> str:

@@ -18,6 +18,7 @@ PLAIN, but the memory before it points to it.
 _NUMBERS = {
     "x86_64": (321, 298),
     "aarch64": (280, 241),
+    "riscv64": (280, 241),
 }  # __NR_bpf, __NR_perf_event_open in arch/x86/entry/syscalls and include/uapi/asm-generic/unistd.h
 _BUSY_OR_DISCARDED = 3 << 30
 _RING_HEADER = 8

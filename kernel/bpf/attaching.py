@@ -22,6 +22,7 @@ from probes.functions.signature import certain_signature_of
 
 _FUNCTIONS: Final = ("vfs_fallocate", "vfs_fadvise", "vfs_truncate", "vfs_statfs", "vfs_link")
 """Functions that are seldom called, of which every kernel has one."""
+_JIT: Final = "/proc/sys/net/core/bpf_jit_enable"
 
 
 def program_support(target: Target, facts: TargetFacts, btf: Btf | None) -> ProgramSupport:
@@ -30,6 +31,8 @@ def program_support(target: Target, facts: TargetFacts, btf: Btf | None) -> Prog
     The names in a kernel's BTF say too much: 6.1, and 6.12 on arm64, name the attach type of kprobe.multi and refuse
     the link (CONFIG_FPROBE is missing). Raises TargetLost.
     """
+    if reason := _jit_obstacle(target):
+        return ProgramSupport(fentry=False, multi=False, obstacle=reason)
     index = index_of(facts)
     known = [name for name in _FUNCTIONS if index.count(name) == 1]
     signature = next(
@@ -39,6 +42,19 @@ def program_support(target: Target, facts: TargetFacts, btf: Btf | None) -> Prog
     fentry = _obstacle(target, AttachPoint.FEXIT, (), function) if function is not None else "its types are unknown"
     multi = _obstacle(target, AttachPoint.ENTRY, known[:1], NO_FUNCTION) if known else "its list is unknown"
     return ProgramSupport(not fentry, not multi, fentry if fentry and multi else "")
+
+
+def _jit_obstacle(target: Target) -> str:
+    """Return why programs that record values are refused: the JIT is off; empty: it is on, or unknown.
+
+    The interpreter takes the program of a trial and refuses those that read memory (seen on riscv64, where the
+    JIT is off until an administrator switches it on).
+    """
+    try:
+        is_off = target.read(_JIT, 16).strip() == b"0"
+    except FileRefused:  # no interpreter, or not for us to read
+        return ""
+    return "the BPF JIT of this kernel is off: sysctl net.core.bpf_jit_enable=1 switches it on" if is_off else ""
 
 
 def _obstacle(target: Target, point: AttachPoint, functions: Sequence[str], function: TargetFunction) -> str:

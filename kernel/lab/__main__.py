@@ -29,7 +29,7 @@ def _show(progress: Progress) -> None:
 def main() -> int:
     """Run the command line; return exit status 1 if there is no guest or COMMAND fails."""
     parser = argparse.ArgumentParser(prog="python -m kernel.lab", description="boot a throw-away machine and keep it")
-    parser.add_argument("kernel", help="6.1, 7.2, arm64:6.12, 7.2-rt, a path, or full")
+    parser.add_argument("kernel", help="6.1, 7.2, arm64:6.12, riscv64:7.2, 7.2-rt, a path, or full")
     parser.add_argument("--no-python", action="store_true", help="a guest with a shell only")
     parser.add_argument("--append", default="", help="more words for the kernel's command line")
     words = sys.argv[1:]

@@ -24,8 +24,15 @@ NETWORK = (
     *("failover", "net_failover", "virtio_net"),
 )
 EXTRA = ("dummy",)
-ARCHES = {"x86_64": "amd64", "amd64": "amd64", "aarch64": "arm64", "arm64": "arm64"}
-_REMEDY = "say a series such as 6.1, 6.12, 7.2 or arm64:6.12, a path of a kernel image, or full"
+ARCHES = {"x86_64": "amd64", "amd64": "amd64", "aarch64": "arm64", "arm64": "arm64", "riscv64": "riscv64"}
+_CLOUD_ARCHES = ("amd64", "arm64")
+"""Architectures of Debian's cloud kernels, which boot quickly; others have the plain kernel."""
+_REMEDY = "say a series such as 6.1, 6.12, 7.2, arm64:6.12 or riscv64:7.2, a path of a kernel image, or full"
+
+
+def _usual_flavour(arch: str) -> str:
+    """Return the flavour that a series without one means."""
+    return "cloud" if arch in _CLOUD_ARCHES else ""
 
 
 class Series(NamedTuple):
@@ -37,7 +44,7 @@ class Series(NamedTuple):
     """Flavour of the kernel; empty: the plain one."""
 
     def __str__(self) -> str:
-        flavour = "" if self.flavour == "cloud" else f"-{self.flavour or 'generic'}"
+        flavour = "" if self.flavour == _usual_flavour(self.arch) else f"-{self.flavour or 'generic'}"
         return f"{self.arch}:{self.version[0]}.{self.version[1]}{flavour}"
 
 
@@ -46,7 +53,7 @@ class KernelImage(NamedTuple):
 
     image: Path
     arch: str
-    """Debian's name: amd64 or arm64."""
+    """Debian's name: amd64, arm64 or riscv64."""
     release: str
     modules: Path | bytes = b""
     """Initramfs with the modules of the network card; empty if they are built in."""
@@ -63,10 +70,10 @@ def parse(word: str) -> Series | Path | None:
     """Parse the value of `--kernel`; None for `full`. Raises LabError."""
     if word == "full":
         return None
-    match = re.fullmatch(r"(?:(amd64|x86_64|arm64|aarch64):)?v?(\d+)\.(\d+)(?:-(cloud|rt|generic))?", word)
+    match = re.fullmatch(r"(?:(amd64|x86_64|arm64|aarch64|riscv64):)?v?(\d+)\.(\d+)(?:-(cloud|rt|generic))?", word)
     if match:
-        flavour = match[4] or "cloud"
         arch = ARCHES[match[1]] if match[1] else host_arch()
+        flavour = match[4] or _usual_flavour(arch)
         return Series(arch, (int(match[2]), int(match[3])), "" if flavour == "generic" else flavour)
     path = Path(word).expanduser()
     if path.is_file():
@@ -204,6 +211,10 @@ def _inspect(path: Path, head: bytes) -> tuple[str, str]:
     """Return architecture (and release, if in the file name) by the headers of Documentation/arch/*/boot*.rst."""
     if head[0x202:0x206] == b"HdrS":
         return "amd64", ""
+    if head[0x38:0x3C] == b"RSC\x05":
+        return "riscv64", path.name.partition("-")[2]
     if head[0x38:0x3C] == b"ARM\x64" or head[:2] == b"\x1f\x8b" or head[4:8] == b"zimg":
         return "arm64", path.name.partition("-")[2]
-    raise LabError(f"{path}: no bzImage of x86-64 and no Image of arm64", "give a bootable image, not vmlinux")
+    raise LabError(
+        f"{path}: no bzImage of x86-64 and no Image of arm64 or riscv64", "give a bootable image, not vmlinux"
+    )

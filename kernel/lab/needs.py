@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Iterable
+from pathlib import Path
 from typing import NamedTuple
 
 from kernel.lab.errors import LabError
@@ -13,7 +14,10 @@ from kernel.lab.errors import LabError
 _QEMU = {
     "amd64": ("qemu-system-x86_64", "qemu-system-x86"),
     "arm64": ("qemu-system-aarch64", "qemu-system-arm"),
+    "riscv64": ("qemu-system-riscv64", "qemu-system-misc"),
 }
+_FIRMWARE = Path("/usr/share/qemu/opensbi-riscv64-generic-fw_dynamic.bin")
+"""Firmware of a riscv64 machine, which QEMU loads before the kernel."""
 _BUILD_PROGRAMS = {
     "gcc": "gcc",
     "make": "make",
@@ -38,7 +42,7 @@ class MissingTool(NamedTuple):
 def missing(arch: str) -> list[MissingTool]:
     """Return the programs missing for booting a guest of an architecture. Raises LabError for an unsupported one."""
     if arch not in _QEMU:
-        raise LabError(f"no lab for {arch}", "amd64 and arm64 can be booted: say amd64:7.2")
+        raise LabError(f"no lab for {arch}", f"{', '.join(_QEMU)} can be booted: say amd64:7.2")
     programs = [
         _QEMU[arch],
         ("ssh", "openssh-client"),
@@ -46,7 +50,10 @@ def missing(arch: str) -> list[MissingTool]:
         ("apt-get", "apt"),
         ("dpkg-deb", "dpkg"),
     ]
-    return [MissingTool(program, package) for program, package in programs if shutil.which(program) is None]
+    tools = [MissingTool(program, package) for program, package in programs if shutil.which(program) is None]
+    if arch == "riscv64" and not _FIRMWARE.exists():
+        tools.append(MissingTool(_FIRMWARE.name, "opensbi"))
+    return tools
 
 
 def missing_to_build() -> list[MissingTool]:

@@ -121,8 +121,8 @@ class Apt:
         """Fetch the lists of all suites if ours are older than half a day. Raises LabError without a mirror."""
         stamp = self._folder / "lists.stamp"
         mirror = self._mirror()
-        self._release = mirror.release
         if stamp.exists() and time.time() - stamp.stat().st_mtime < _LIST_LIFETIME:
+            self._release = self._main_release(mirror)
             return
         self._work.say(f"fetching Debian's package lists ({self.arch})")
         for name in ("lists/partial", "cache/archives/partial"):
@@ -137,7 +137,13 @@ class Apt:
         if not self.names("base-files"):
             remedy = "see whether the mirror can be reached: apt-get update"
             raise LabError(f"no package lists could be fetched from {mirror.uri}", remedy)
+        self._release = self._main_release(mirror)
         stamp.touch()
+
+    def _main_release(self, mirror: Mirror) -> str:
+        """Return the machine's release, or the stable one where the machine's is older than the architecture."""
+        lists = (self._folder / "lists").glob(f"*_{mirror.release}_main_binary-{self.arch}_Packages*")
+        return mirror.release if any(lists) else "stable"
 
     def _mirror(self) -> Mirror:
         keys = ("ORIGIN", "REPO_URI", "RELEASE", "SUITE", "COMPONENT", "CREATED_BY")

@@ -11,17 +11,18 @@ from pathlib import Path
 from kernel.lab.kernels import KernelImage
 from kernel.lab.work import end_process, start_process
 
-PROGRAMS = {"amd64": "qemu-system-x86_64", "arm64": "qemu-system-aarch64"}
+PROGRAMS = {"amd64": "qemu-system-x86_64", "arm64": "qemu-system-aarch64", "riscv64": "qemu-system-riscv64"}
 # cx16=off: 6.12's SLUB fast path crashes under emulation of cmpxchg16b in one boot of six. One thread for all
 # processors: text patching races without. Both measured over a hundred boots.
 _MACHINES = {
     "amd64": ("-M", "q35", "-accel", "tcg,thread=single", "-cpu", "max,cx16=off"),
     "arm64": ("-M", "virt", "-accel", "tcg,thread=single", "-cpu", "max,pauth-impdef=on"),
+    "riscv64": ("-M", "virt", "-accel", "tcg,thread=single", "-cpu", "rv64"),
 }
 MEMORY = 1024
 """Memory of a guest, in MB."""
 # An emulated processor on a busy machine gets too few ticks for the kernel's timer test, which panics.
-_WORDS = {"amd64": "console=ttyS0 no_timer_check", "arm64": "console=ttyAMA0"}
+_WORDS = {"amd64": "console=ttyS0 no_timer_check", "arm64": "console=ttyAMA0", "riscv64": "console=ttyS0"}
 _CRASH = re.compile(
     r"Oops|BUG: |Kernel panic|general protection fault|double fault|Internal error:|Unable to handle kernel"
 )

@@ -19,7 +19,7 @@ DEFAULT = "7.2"
 
 
 def open_lab(spec: str, progress: Progress | None = None, cancel: threading.Event | None = None) -> RemoteTarget:
-    """Boot and connect: `lab`, `lab:6.12`, `lab:arm64:6.12`, `lab:full`, `lab:/path/of/bzImage`.
+    """Boot and connect: `lab`, `lab:6.12`, `lab:arm64:6.12`, `lab:riscv64:7.2`, `lab:full`, `lab:/path/of/bzImage`.
 
     After a comma `nopython` gives a guest with a shell only, `idle` one without the process that reads files. Raises
     `kernel.lab.errors.LabError` and TargetUnusable.

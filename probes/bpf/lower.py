@@ -129,7 +129,7 @@ def _saved_registers(probe: Probe, facts: TargetFacts) -> SavedRegisters:
     """Return the registers that programs of a probe read. Raises CannotLower where there are no such programs."""
     registers = SAVED_REGISTERS.get(facts.machine)
     if registers is None or facts.byteorder != "little" or facts.long_size != 8:
-        raise program_refusal(facts.machine, None, "Programs are made for x86-64 and arm64 only")
+        raise program_refusal(facts.machine, None, "Programs are made for x86-64, arm64 and riscv64 only")
     if probe.place.offset or probe.place.base is not None:
         raise program_refusal(
             str(probe.place), str(probe).index(" ") + 1, "A program is attached where a function begins"

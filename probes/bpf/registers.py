@@ -28,5 +28,8 @@ SAVED_REGISTERS: Final = {
     "aarch64": SavedRegisters(
         tuple(range(0, 64, 8)), 0, 248, 256, tuple(f"x{number}" for number in range(8)), own_frames=3
     ),
+    "riscv64": SavedRegisters(
+        tuple(range(80, 144, 8)), 80, 16, 0, tuple(f"a{number}" for number in range(8)), own_frames=3
+    ),
 }
 """By `uname -m`."""

@@ -36,13 +36,19 @@ _REGISTERS = {
         "r15 r14 r13 r12 r11 r10 r9 r8 bx cx dx si di bp ax orig_ax ip cs flags sp ss".split()  # noqa: SIM905
     ),
     "aarch64": frozenset([*(f"x{n}" for n in range(31)), "lr", "sp", "pc", "pstate"]),
+    "riscv64": frozenset(
+        [
+            *("epc", "ra", "sp", "gp", "tp", "status", "badaddr", "cause", "orig_a0"),
+            *(f"{letter}{n}" for letter, count in (("a", 8), ("s", 12), ("t", 7)) for n in range(count)),
+        ]
+    ),
 }
 _ARGUMENT_REGISTERS = {
     "x86_64": ("di", "si", "dx", "cx", "r8", "r9"),
     "aarch64": tuple(f"x{number}" for number in range(8)),
     "riscv64": tuple(f"a{number}" for number in range(8)),
 }
-_STACK_LONGS = {"x86_64": 2048, "aarch64": 2048}
+_STACK_LONGS = {"x86_64": 2048, "aarch64": 2048, "riscv64": 2048}
 
 
 @dataclass(frozen=True, slots=True)

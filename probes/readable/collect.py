@@ -31,7 +31,7 @@ _LEFT_BY_FUNCTION: Final = "registers hold what the function has left in them"
 _NO_REGISTERS: Final = "programs get the arguments or the result: ftrace saves the registers of these, and few others"
 _NO_REGISTERS_ON_ONE: Final = "programs on one function get its arguments and result, no registers"
 _STACK_UNKNOWN: Final = "it is on the stack, whose layout is not known here"
-_RESULT_REGISTERS: Final = {"x86_64": ("ax", "dx"), "aarch64": ("x0", "x1")}
+_RESULT_REGISTERS: Final = {"x86_64": ("ax", "dx"), "aarch64": ("x0", "x1"), "riscv64": ("a0", "a1")}
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,7 +50,7 @@ def guest(request: pytest.FixtureRequest, steps: list[str]) -> Iterator[Guest]:
         yield booted
 
 
-@pytest.mark.parametrize("guest", ["6.1", "6.12", "7.2", "arm64:6.12", "7.2-sh"], indirect=True)
+@pytest.mark.parametrize("guest", ["6.1", "6.12", "7.2", "arm64:6.12", "riscv64:7.2", "7.2-sh"], indirect=True)
 def test_series_boots(guest: Guest, request: pytest.FixtureRequest) -> None:
     word = request.node.callspec.params["guest"]
     series = kernels.parse(word.removesuffix("-sh"))

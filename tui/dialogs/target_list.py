@@ -14,7 +14,7 @@ from kernel.local.target import LocalTarget
 from probes.facts.facts import Feature, TargetFacts, Trouble
 from widgets.dialogs.target_chooser import TargetRow
 
-LAB_SERIES = ("7.2", "6.12", "6.1", "arm64:6.12", "full")
+LAB_SERIES = ("7.2", "6.12", "6.1", "arm64:6.12", "riscv64:7.2", "full")
 _RECORDINGS = 8
 """Recordings of the current folder that are offered."""
 
@@ -82,7 +82,7 @@ def abilities(facts: TargetFacts) -> tuple[tuple[str, bool], ...]:
 def _lab() -> list[TargetRow]:
     found = []
     for series in LAB_SERIES:
-        gone = missing("arm64" if series.startswith("arm64:") else "amd64")
+        gone = missing(series.partition(":")[0] if ":" in series else "amd64")
         names = ", ".join(need.name for need in gone)
         troubles = (Trouble(f"missing: {names}", command(gone)),) if gone else ()
         title = "built from source with every tracer on" if series == "full" else f"Linux {series} in QEMU"

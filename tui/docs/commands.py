@@ -22,7 +22,10 @@ TARGETS = (
     ("auto", "this machine where it can be probed, else the recording that comes along"),
     ("local", "this machine"),
     ("ssh://[user@]host[:port]", "another machine; nothing has to be installed there"),
-    ("lab[:KERNEL]", "a throw-away machine: lab, lab:6.12, lab:arm64:6.12, lab:full, lab:/path/to/bzImage"),
+    (
+        "lab[:KERNEL]",
+        "a throw-away machine: lab, lab:6.12, lab:riscv64:7.2, lab:full, lab:/path/to/bzImage",
+    ),
     ("FILE.pwr", "a recording"),
     ("FOLDER, FILE.tar.xz", "saved facts of a kernel"),
 )

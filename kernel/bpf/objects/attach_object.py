@@ -39,7 +39,7 @@ _MULTI: Final = {
     ObjectAttach.KRETPROBE_MULTI: AttachPoint.EXIT,
     ObjectAttach.KPROBE_SESSION: AttachPoint.SESSION,
 }
-_SYSCALLS: Final = {"x86_64": "__x64_sys_", "aarch64": "__arm64_sys_"}
+_SYSCALLS: Final = {"x86_64": "__x64_sys_", "aarch64": "__arm64_sys_", "riscv64": "__riscv_sys_"}
 
 
 def attach_program(target: Target, facts: TargetFacts, one: ObjectProgram, file: int) -> list[int]:

@@ -22,7 +22,7 @@ from probes.plans.plan import Plan, PlannedEvent
 from probes.probe import Probe, ProbeKind
 from probes.syntax.parse_error import ParseError
 
-_REGISTERS = {"x86_64": 6, "aarch64": 8}
+_REGISTERS = {"x86_64": 6, "aarch64": 8, "riscv64": 8}
 """Number of arguments that bpftrace can read, those in registers, by machine."""
 _SYMBOL = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*")
 _PATH = re.compile(r"/[A-Za-z0-9_./+-]+")

@@ -33,7 +33,7 @@ from probes.rules.site import Site
 
 OFFSET: Final = "offset"
 """Name of the field with the instruction that was hit: bytes from the beginning of the function."""
-_RESULTS: Final = {"x86_64": "%ax", "aarch64": "%x0"}
+_RESULTS: Final = {"x86_64": "%ax", "aarch64": "%x0", "riscv64": "%a0"}
 """Registers with the result of a call at its return instruction (regs_return_value, asm/ptrace.h)."""
 _RETVAL: Final = re.compile(r"\$retval(?![A-Za-z0-9_])")
 _EVENT_ENDS: Final = {ProbeEnds.RETURN_INSTRUCTIONS: "__ret", ProbeEnds.TAIL_CALLS: "__tail"}

@@ -32,6 +32,8 @@ from probes.sources.source import Source
 
 _NUMBER: Final = re.compile(r"[usx](8|16|32|64)")
 _SOMEWHERE: Final = 0xFFFF_FFFF_8000_0000
+_WITH_WATCHPOINTS: Final = ("x86_64", "aarch64")
+"""Machines with debug registers that the kernel sets (HAVE_HW_BREAKPOINT in arch/*/Kconfig)."""
 _BEFORE: Final = "arm64 stops before the access: old is the value before it, and the next event has the one after it"
 
 
@@ -47,7 +49,7 @@ class _Found(NamedTuple):
 
 def machine_obstacle(facts: TargetFacts) -> str:
     """Return why no watchpoint is set on a machine, in a line; empty: they are."""
-    if facts.machine not in SAVED_REGISTERS or facts.byteorder != "little" or facts.long_size != 8:
+    if facts.machine not in _WITH_WATCHPOINTS or facts.byteorder != "little" or facts.long_size != 8:
         return "Watchpoints are set on x86-64 and arm64 only"
     return ""
 

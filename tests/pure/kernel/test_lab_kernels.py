@@ -42,6 +42,7 @@ ARCHIVE = [
     [
         ("arm64:6.12", Series("arm64", (6, 12))),
         ("aarch64:6.12", Series("arm64", (6, 12))),
+        ("riscv64:7.2", Series("riscv64", (7, 2), "")),
         ("amd64:v7.2", Series("amd64", (7, 2))),
         ("x86_64:7.2-rt", Series("amd64", (7, 2), "rt")),
         ("amd64:6.1-generic", Series("amd64", (6, 1), "")),
@@ -142,11 +143,18 @@ def test_own_image_with_its_modules(machine_root: Path) -> None:
     assert [entry.data for entry in read(gzip.decompress(found.modules))][-1] == b"net"
 
 
-def test_own_image_of_arm64(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("magic", "arch"), [(b"ARM\x64", "arm64"), (b"RSC\x05", "riscv64")])
+def test_own_image_of_another_architecture(tmp_path: Path, magic: bytes, arch: str) -> None:
     path = tmp_path / "Image-6.99.1"
-    path.write_bytes(bytes(0x38) + b"ARM\x64" + bytes(0x200))
+    path.write_bytes(bytes(0x38) + magic + bytes(0x200))
     found = kernels.from_path(path)
-    assert (found.arch, found.release, found.modules) == ("arm64", "6.99.1", b"")
+    assert (found.arch, found.release, found.modules) == (arch, "6.99.1", b"")
+
+
+def test_a_series_is_named_without_the_flavour_that_it_has_by_itself() -> None:
+    assert str(Series("riscv64", (7, 2), "")) == "riscv64:7.2"
+    assert str(Series("amd64", (7, 2))) == "amd64:7.2"
+    assert str(Series("amd64", (7, 2), "")) == "amd64:7.2-generic"
 
 
 @pytest.mark.parametrize("data", [b"", b"\x7fELF" + bytes(0x300)])

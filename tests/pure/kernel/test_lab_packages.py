@@ -82,6 +82,10 @@ def test_what_is_missing_and_the_way_out(monkeypatch: pytest.MonkeyPatch, tmp_pa
     assert caught.value.remedy.startswith("sudo apt-get install ")
     assert {"qemu-system-arm", "openssh-client"} <= set(caught.value.remedy.split())
     assert "qemu-system-x86" in {need.package for need in needs.missing("amd64")}
+    monkeypatch.setattr(needs, "_FIRMWARE", tmp_path / "firmware.bin")
+    assert {"qemu-system-misc", "opensbi"} <= {need.package for need in needs.missing("riscv64")}
+    (tmp_path / "firmware.bin").touch()
+    assert "opensbi" not in {need.package for need in needs.missing("riscv64")}
     assert {"flex", "dwarves", "libelf-dev"} <= {need.package for need in needs.missing_to_build()}
 
     monkeypatch.setattr("os.geteuid", lambda: 0)
@@ -93,5 +97,5 @@ def test_nothing_missing_raises_nothing() -> None:
 
 
 def test_no_lab_for_other_architectures() -> None:
-    with pytest.raises(LabError, match="no lab for riscv64"):
-        needs.missing("riscv64")
+    with pytest.raises(LabError, match="no lab for s390x"):
+        needs.missing("s390x")

@@ -224,7 +224,10 @@ def test_other_keys_are_refused(options: list[str], tmp_path: Path) -> None:
         keys.dropbear_key("AAAA")
 
 
-@pytest.mark.parametrize(("arch", "program"), [("amd64", "qemu-system-x86_64"), ("arm64", "qemu-system-aarch64")])
+@pytest.mark.parametrize(
+    ("arch", "program"),
+    [("amd64", "qemu-system-x86_64"), ("arm64", "qemu-system-aarch64"), ("riscv64", "qemu-system-riscv64")],
+)
 def test_command_line(arch: str, program: str, tmp_path: Path) -> None:
     kernel = KernelImage(Path("/k"), arch, "7.2")
     argv = qemu.command_line(kernel, tmp_path / "i", tmp_path / "c", 4022, "one two")

@@ -13,7 +13,18 @@ from events.export.catalogue import EVENT_FORMATS
 from tui.cli.args.known_names import FUNCTIONS, PLACES, SPECIFICATIONS
 from tui.cli.args.parser import parsers
 
-TARGETS = ("auto", "local", "ssh://", "lab", "lab:6.1", "lab:6.12", "lab:7.2", "lab:arm64:6.12", "lab:full")
+TARGETS = (
+    "auto",
+    "local",
+    "ssh://",
+    "lab",
+    "lab:6.1",
+    "lab:6.12",
+    "lab:7.2",
+    "lab:arm64:6.12",
+    "lab:riscv64:7.2",
+    "lab:full",
+)
 FILES, PRESETS = "files", "presets"
 """Markers in `Option.values`: file names, or names of presets, may stand there."""
 KNOWN = (FUNCTIONS, PLACES, SPECIFICATIONS)

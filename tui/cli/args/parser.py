@@ -53,7 +53,7 @@ _TARGETS = f"""targets:
   auto                        this machine where it can be probed, else the recording that ships with probewright
   local                       this machine
   ssh://[user@]host[:port]    another machine; nothing has to be installed there
-  lab[:KERNEL]                a throw-away machine: lab, lab:6.12, lab:arm64:6.12, lab:full, lab:/path/to/bzImage
+  lab[:KERNEL]                a throw-away machine: lab, lab:6.12, lab:riscv64:7.2, lab:full, lab:/path/to/bzImage
   FILE.pwr, FOLDER, FILE.tar.xz   a recording, or saved facts of a kernel
 
 {STATUS}"""
@@ -247,7 +247,7 @@ def _commands() -> argparse.ArgumentParser:
     printing("doctor", "Report the features that this machine or target has and lacks, with remedies.")
     printing("clean", "Remove the probes and settings that a dead session left in the kernel.")
     sub = command("lab", "Boot a kernel in a throw-away machine and open the application on it.", STATUS)
-    kernels = "6.1, 6.12, 7.2, arm64:6.12, full, or an image's path (default: %(default)s)"
+    kernels = "6.1, 6.12, 7.2, arm64:6.12, riscv64:7.2, full, or an image's path (default: %(default)s)"
     sub.add_argument("--kernel", default="7.2", metavar="KERNEL", help=kernels)
     sub = command("completion", "Print a completion script for a shell.", STATUS)
     sub.add_argument("shell", choices=SHELLS, help="shell; the script begins with the way to install it")
