@@ -10,7 +10,7 @@ from kernel.lab.guest import Guest
 from tests.real.code_inside import CORE, put_code
 from tests.real.command import TOP
 
-KERNELS = ["6.1", "6.12", "7.2", "arm64:6.12"]
+KERNELS = ["6.1", "6.12", "7.2", "arm64:6.12", "riscv64:7.2"]
 
 
 @pytest.fixture(scope="module")
