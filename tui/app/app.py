@@ -40,7 +40,7 @@ from tui.refresh import RefreshLoop
 from tui.theme import SIXTEEN
 from widgets.notice import Notice
 from widgets.safe_text import stand_ins
-from widgets.search_line import SearchLine, paste_line
+from widgets.search_line import paste_line
 
 # The first paint must not wait for what is needed later: the kernel's side and the other places are imported when
 # they are asked for.
@@ -184,7 +184,7 @@ class Probewright(App[None]):
             # A line of Textual's own, as the palette has, would write control characters to the terminal, and drop
             # all lines but the first without a word.
             event.text = "\n".join(stand_ins(line.replace("\t", " ")) for line in event.text.splitlines())
-            if isinstance(line := self.focused, Input) and not isinstance(line, SearchLine):
+            if isinstance(line := self.focused, Input) and type(line)._on_paste is Input._on_paste:
                 paste_line(line, event.text)
             else:
                 await super().on_event(event)
