@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from events.decode import Value
@@ -222,16 +222,18 @@ class EventFields:
 
     def names_addresses(self, fmt: EventFormat) -> bool:
         """Return whether values of an event are addresses, which only symbols can name."""
-        return any(name not in PROBE_FIELDS for name in self.address_fields(fmt))
+        return any(True for _ in self._addresses(fmt, fmt.arguments))
 
     def address_fields(self, fmt: EventFormat) -> tuple[str, ...]:
         """Return the fields of an event whose values are addresses, with those of the probe's own places."""
-        columns, namer = self._columns.get(exported_name(fmt.path), {}), self.namer()
-        return tuple(
-            field.name
-            for field in fmt.fields
-            if namer.names_addresses(columns.get(field.name, _UNKNOWN).btf_type, field)
-        )
+        return tuple(self._addresses(fmt, fmt.fields))
+
+    def _addresses(self, fmt: EventFormat, fields: Iterable[Field]) -> Iterator[str]:
+        """Yield the names of those fields whose values are addresses; types are read for the first field."""
+        columns = self._columns.get(exported_name(fmt.path), {})
+        for field in fields:
+            if self.namer().names_addresses(columns.get(field.name, _UNKNOWN).btf_type, field):
+                yield field.name
 
 
 def value_text(value: Value, field: Field | None, column: PlanColumn, namer: Namer) -> str:
