@@ -63,15 +63,8 @@ class Workers:
             assert not thread.is_alive()
 
 
-class Symbols:
-    """A planner, and its info with symbols that are read at once, or when `slow` is set."""
-
-    def __init__(self, slow: threading.Event | None = None) -> None:
-        self.slow = slow
-        self.info = SimpleNamespace(symbols=self)
-
-    def load(self) -> None:
-        assert self.slow is None or self.slow.wait(LONG)
+class NoPlanner:
+    """Planner of which nothing is asked."""
 
 
 @pytest.fixture
@@ -98,7 +91,7 @@ class Traced(str):
     returns = False
 
 
-def start(graphing: TraceControl, planner: Symbols, plan: str) -> None:
+def start(graphing: TraceControl, planner: NoPlanner, plan: str) -> None:
     graphing.start(planner, Traced(plan))  # type: ignore[arg-type]
 
 
@@ -108,7 +101,7 @@ def running() -> list[str]:
 
 def test_of_two_quick_starts_the_last_runs_alone(app: Workers, graphing: TraceControl) -> None:
     for plan in ("first", "second", "third"):
-        start(graphing, Symbols(), plan)
+        start(graphing, NoPlanner(), plan)
     Tracer.go_on.set()
     app.join()
     assert running() == ["third"]
@@ -137,7 +130,7 @@ def test_what_begins_ends_what_ran(app: Workers, graphing: TraceControl) -> None
 
 def test_one_that_waits_is_not_begun_on_a_target_that_was_left(app: Workers, graphing: TraceControl) -> None:
     with graphing._changing:  # another worker is at it
-        start(graphing, Symbols(), "late")
+        start(graphing, NoPlanner(), "late")
         graphing.leave()
     Tracer.go_on.set()
     app.join()
@@ -145,7 +138,7 @@ def test_one_that_waits_is_not_begun_on_a_target_that_was_left(app: Workers, gra
 
 
 def test_one_that_is_beginning_when_its_target_is_left_is_closed(app: Workers, graphing: TraceControl) -> None:
-    start(graphing, Symbols(), "late")
+    start(graphing, NoPlanner(), "late")
     assert until(lambda: Tracer.made)
     graphing.leave()
     Tracer.go_on.set()
@@ -155,7 +148,7 @@ def test_one_that_is_beginning_when_its_target_is_left_is_closed(app: Workers, g
 
 def test_what_the_screen_never_heard_of_is_there_to_be_closed(app: Workers, graphing: TraceControl) -> None:
     Tracer.go_on.set()
-    start(graphing, Symbols(), "begun")
+    start(graphing, NoPlanner(), "begun")
     app.join()
     assert graphing.current_watch is None
     last = graphing.last()
@@ -165,39 +158,21 @@ def test_what_the_screen_never_heard_of_is_there_to_be_closed(app: Workers, grap
 def test_one_that_fails_is_told_and_the_next_one_runs(app: Workers, graphing: TraceControl) -> None:
     Tracer.go_on.set()
     for plan in ("nosuch", "other"):
-        start(graphing, Symbols(), plan)
+        start(graphing, NoPlanner(), plan)
         app.join()
     assert [type(message) for message in app.told] == [GraphFailed, GraphStarted]
     assert running() == ["other"]
 
 
-def test_nothing_is_traced_before_there_are_names_for_it(app: Workers, graphing: TraceControl) -> None:
-    Tracer.go_on.set()
-    slow = threading.Event()
-    start(graphing, Symbols(slow), "vfs_read")
-    start(graphing, Symbols(), "vfs_open")
-    app.threads[1].join(LONG)
-    assert [one.plan for one in Tracer.made] == ["vfs_open"], "nobody waits for symbols of what is asked for no more"
-    slow.set()
-    app.join()
-    assert [one.plan for one in Tracer.made] == ["vfs_open"]
-    slow = threading.Event()
-    start(graphing, Symbols(slow), "vfs_read")
-    assert not any(one.plan == "vfs_read" for one in Tracer.made)
-    slow.set()
-    app.join()
-    assert [one.plan for one in Tracer.made] == ["vfs_open", "vfs_read"]
-
-
 def test_one_that_is_given_up_is_ended_when_the_kernel_has_begun_it(app: Workers, graphing: TraceControl) -> None:
-    start(graphing, Symbols(), "slow")
+    start(graphing, NoPlanner(), "slow")
     assert graphing.begins and until(lambda: Tracer.made)
     graphing.give_up()
     assert not graphing.begins and graphing.given_up
     Tracer.go_on.set()
     app.join()
     assert running() == [] and app.told == []
-    start(graphing, Symbols(), "next")
+    start(graphing, NoPlanner(), "next")
     assert graphing.begins and not graphing.given_up
     app.join()
     assert running() == ["next"]

@@ -421,7 +421,7 @@ def test_other_triggers_are_left_to_tracefs() -> None:
 
 def test_a_machine_without_known_registers_is_refused() -> None:
     known = kernel("7.2")
-    for facts in (replace(known.facts, machine="riscv64"), replace(known.facts, byteorder="big")):
+    for facts in (replace(known.facts, machine="loongarch64"), replace(known.facts, byteorder="big")):
         with pytest.raises(CannotLower):
             lower(parse_probe("f vfs_read"), known.btf, facts, "pw", via=Via.BPF)
 
