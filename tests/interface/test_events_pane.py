@@ -58,6 +58,8 @@ def ends(shown: FilteredTable[CallItems], row: int) -> tuple[Record | None, Reco
 
 async def to_column(pilot, pane: EventsPane, name: str) -> None:
     """Go to a column; the one of another kind of event than that under the cursor is asked for."""
+    # A timer gives columns to the kind under the cursor once that has rested: now, not between two steps.
+    pilot.app.places.live.views.events.rested(pane.table.cursor)
     if name not in [column.name for column in pane.choice.shown]:
         await pilot.press("A")
     await pilot.press("right")
