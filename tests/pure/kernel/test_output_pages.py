@@ -9,7 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from events.batch import Batch
+from events.conditions.condition_parser import parse_condition
 from events.decode import Decoder
+from events.export.formats.text import context
 from events.format import HeaderPage
 from events.recording.chunks import pack_batch, unpack_batches
 from events.store.store import Store
@@ -74,3 +76,14 @@ def test_lines_of_a_terminal_are_plain_text(written: bytes, lines: list[str]) ->
 
 def test_the_plan_is_kept_in_a_recording() -> None:
     assert plan_from_dict(plan_to_dict(OUTPUT_PLAN)) == OUTPUT_PLAN
+
+
+def test_no_cpu_is_shown_of_a_line_and_a_condition_chooses_lines_by_it() -> None:
+    header = LAYOUTS[1]
+    store = Store(Decoder({OUTPUT_FORMAT.id: OUTPUT_FORMAT}, header), 1000)
+    store.feed(output_batch([OutputLine(5_000, "stdout", b"here")], 7, header))
+    store.flush()
+    record = store.record(0)
+    assert context(record).split() == ["<...>-7", "[---]", ".....", "0.000005:"]
+    assert parse_condition("cpu == -1", {}, store.comm)(record)
+    assert not parse_condition("cpu >= 0", {}, store.comm)(record)
