@@ -17,8 +17,8 @@ from events.recording.chunks import pack_batch, unpack_batches
 from events.store.store import Store
 from kernel.commands.output_lines import LineSplitter, OutputLine
 from kernel.commands.output_pages import MOST_TEXT, OUTPUT_FORMAT, OUTPUT_PLAN, output_batch
+from kernel.commands.row_lines import MOST_A_SECOND, RowLines, printed_lines
 from probes.plans.json_values import plan_from_dict, plan_to_dict
-from tui.live.command.command_rows import printed_lines
 
 LAYOUTS = [HeaderPage(order, size, 8 + size, 4088 - size) for order in ("little", "big") for size in (4, 8)]
 LINES = st.lists(st.tuples(st.integers(0, 1 << 29), st.binary(max_size=1500)), min_size=1, max_size=30)
@@ -87,3 +87,24 @@ def test_no_cpu_is_shown_of_a_line_and_a_condition_chooses_lines_by_it() -> None
     assert context(record).split() == ["<...>-7", "[---]", ".....", "0.000005:"]
     assert parse_condition("cpu == -1", {}, store.comm)(record)
     assert not parse_condition("cpu >= 0", {}, store.comm)(record)
+
+
+def test_of_a_flood_of_lines_a_bounded_number_are_rows_and_the_others_are_counted() -> None:
+    second, lines = 1_000_000_000, RowLines()
+    flood = b"y\r\n" * (2 * MOST_A_SECOND + 5)
+    taken = lines.take([OutputLine(3 * second, "terminal", flood), OutputLine(4 * second - 1, "stderr", b"last")])
+    assert len(taken) == MOST_A_SECOND and {line.text for line in taken} == {"y"}
+    (told, after) = lines.take([OutputLine(4 * second, "stdout", b"after")])
+    assert (told.ts, told.stream, told.text) == (
+        4 * second,
+        "note",
+        f"{MOST_A_SECOND + 6:,} lines more, on the terminal alone",
+    )
+    assert after.text == "after"
+    assert lines.take([OutputLine(4 * second + 1, "terminal", b"prompt> ")]) == []
+    assert [line.text for line in lines.finish(5 * second)] == ["prompt> "]
+    lines.take([OutputLine(6 * second, "terminal", flood)])
+    assert [line.text for line in lines.finish(6 * second)] == [
+        f"{MOST_A_SECOND + 5:,} lines more, on the terminal alone"
+    ]
+    assert lines.finish(6 * second) == []
