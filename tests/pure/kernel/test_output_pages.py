@@ -89,22 +89,20 @@ def test_no_cpu_is_shown_of_a_line_and_a_condition_chooses_lines_by_it() -> None
     assert not parse_condition("cpu >= 0", {}, store.comm)(record)
 
 
-def test_of_a_flood_of_lines_a_bounded_number_are_rows_and_the_others_are_counted() -> None:
+def test_of_a_flood_the_first_and_last_lines_of_a_second_are_rows_and_the_others_are_counted() -> None:
     second, lines = 1_000_000_000, RowLines()
-    flood = b"y\r\n" * (2 * MOST_A_SECOND + 5)
-    taken = lines.take([OutputLine(3 * second, "terminal", flood), OutputLine(4 * second - 1, "stderr", b"last")])
-    assert len(taken) == MOST_A_SECOND and {line.text for line in taken} == {"y"}
-    (told, after) = lines.take([OutputLine(4 * second, "stdout", b"after")])
-    assert (told.ts, told.stream, told.text) == (
-        4 * second,
-        "note",
-        f"{MOST_A_SECOND + 6:,} lines more, on the terminal alone",
+    flood, end = b"y\r\n" * (2 * MOST_A_SECOND), b"z\r\n" * 20
+    taken = lines.take(
+        [OutputLine(3 * second, "terminal", flood), OutputLine(3 * second + 1, "terminal", end)], 3 * second + 9
     )
-    assert after.text == "after"
-    assert lines.take([OutputLine(4 * second + 1, "terminal", b"prompt> ")]) == []
-    assert [line.text for line in lines.finish(5 * second)] == ["prompt> "]
-    lines.take([OutputLine(6 * second, "terminal", flood)])
-    assert [line.text for line in lines.finish(6 * second)] == [
-        f"{MOST_A_SECOND + 5:,} lines more, on the terminal alone"
-    ]
-    assert lines.finish(6 * second) == []
+    assert len(taken) == MOST_A_SECOND and {line.text for line in taken} == {"y"}
+    assert lines.held_from == 3 * second + 1, "rows behind it are not final"
+    told, *last, after = lines.take([OutputLine(4 * second, "stdout", b"after")], 4 * second)
+    assert (told.ts, told.stream) == (3 * second + 1, "note")
+    assert told.text == f"{MOST_A_SECOND:,} lines more, on the terminal alone"
+    assert [line.text for line in last] == 20 * ["z"] and after.text == "after"
+    assert lines.held_from == sys.maxsize
+    lines.take([OutputLine(6 * second, "terminal", flood + b"prompt> ")], 6 * second)
+    assert len(lines.take([], 7 * second)) == 21, "the second is over, though nothing more was written"
+    assert [line.text for line in lines.finish(8 * second)] == ["prompt> "]
+    assert lines.finish(8 * second) == []

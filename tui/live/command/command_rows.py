@@ -35,9 +35,9 @@ class CommandRows:
 
     def add(self, lines: Sequence[OutputLine], until: int) -> None:
         """Add lines, the oldest first; `until`: time up to which these, and those before, are all."""
-        self._waiting += self._lines.take(lines)
+        self._waiting += self._lines.take(lines, until)
         if until < sys.maxsize:  # else it has ended: its last events are to be read first
-            self._put(until - _SETTLES)
+            self._put(min(until - _SETTLES, self._lines.held_from - 1))
             self._program.ask_time()
 
     def end(self) -> bool:
