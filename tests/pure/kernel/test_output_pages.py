@@ -78,6 +78,11 @@ def test_the_plan_is_kept_in_a_recording() -> None:
     assert plan_from_dict(plan_to_dict(OUTPUT_PLAN)) == OUTPUT_PLAN
 
 
+def test_conditions_know_all_fields_of_a_line() -> None:
+    (event,) = OUTPUT_PLAN.events
+    assert {column.name for column in event.columns} == set(OUTPUT_FORMAT.names)
+
+
 def test_no_cpu_is_shown_of_a_line_and_a_condition_chooses_lines_by_it() -> None:
     header = LAYOUTS[1]
     store = Store(Decoder({OUTPUT_FORMAT.id: OUTPUT_FORMAT}, header), 1000)
