@@ -21,6 +21,7 @@ class Record:
     ts: int
     """Nanoseconds, or ticks of some trace clocks; from text: whole microseconds."""
     cpu: int
+    """-1: of no CPU, as the lines that a command wrote."""
     pid: int
     """Thread id; -1: the record has none."""
     comm: str

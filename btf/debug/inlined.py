@@ -10,8 +10,6 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import IO, Any, NamedTuple, cast
 
-from elftools.common.exceptions import ELFError
-from elftools.construct import ConstructError
 from elftools.elf.elffile import ELFFile
 
 from btf.debug.dwarf import (
@@ -20,7 +18,6 @@ from btf.debug.dwarf import (
     INLINED_SUBROUTINE,
     LOW_PC,
     NAME,
-    READER_ERRORS,
     SUBPROGRAM,
     DwarfError,
     SourceLine,
@@ -29,7 +26,7 @@ from btf.debug.dwarf import (
     entries,
     units,
 )
-from btf.debug.parts import LINE_SECTIONS, Part, Work, parts_of
+from btf.debug.parts import DAMAGE, LINE_SECTIONS, Part, Work, parts_of
 from btf.elf import section_headers
 from btf.errors import BtfError
 from foreign.files import opened_file
@@ -47,12 +44,11 @@ _WORK_OF_BYTE, _LEAST_WORK = 8, 4 << 20
 """Bytes that a search may look at for each byte on the disk (packed debug information unpacks to four times as much),
 and for a small file."""
 _SEARCHED_AT_ONCE = 32
-"""Bytes that are searched for four in the time that takes one to be read as an entry."""
+"""Bytes that a search for a number passes in the time in which one byte of entries is read."""
 _WORK_OF_TABLE = 1000
 """Bytes of entries that are read in the time that a table of abbreviations takes."""
 _LEAST_READS, _BYTES_OF_READ = 1 << 18, 256
 """Numbers and texts that are read for source lines: of a small file, and one more for so many bytes on the disk."""
-_DAMAGE = (*READER_ERRORS, ELFError, BtfError, DwarfError, ConstructError)
 _MOST_STRINGS = 2000
 """Maximum occurrences of the name in the string table, where it is a suffix of other names as well."""
 _BUILD_ID = 3
@@ -97,7 +93,7 @@ class DebugFile:
             """Address of .text."""
             self._info, self._abbreviations, self._strings = map(self._part, _SEARCHED)
             self._units = list(units(self._info.view))
-        except _DAMAGE as error:
+        except (*DAMAGE, BtfError, DwarfError) as error:
             self.close()
             raise DwarfError(f"{path}: {error}") from error
 

@@ -8,10 +8,14 @@ import zlib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from elftools.construct import Container
+from elftools.common.exceptions import DWARFError, ELFError
+from elftools.construct import ConstructError, Container
 from elftools.elf.sections import Section
 
-from btf.debug.dwarf import DwarfError
+from btf.debug.dwarf import READER_ERRORS, DwarfError
+
+DAMAGE = (*READER_ERRORS, ELFError, DWARFError, ConstructError)
+"""Errors that pyelftools raises for damaged debug information."""
 
 LINE_SECTIONS = tuple(
     f".debug_{name}"

@@ -11,16 +11,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from inspect import signature
 from typing import Any, Final, NamedTuple
 
-from elftools.common.exceptions import DWARFError, ELFError
-from elftools.construct.core import ConstructError
 from elftools.dwarf.die import DIE
 from elftools.dwarf.dwarfinfo import DebugSectionDescriptor, DwarfConfig, DWARFInfo
 from elftools.dwarf.ranges import BaseAddressEntry
 
-from btf.debug.dwarf import READER_ERRORS, DwarfError, SourceLine, unsigned_leb
-from btf.debug.parts import LINE_SECTIONS, Part, PartStream, Work
+from btf.debug.dwarf import DwarfError, SourceLine, unsigned_leb
+from btf.debug.parts import DAMAGE, LINE_SECTIONS, Part, PartStream, Work
 
-_DAMAGE: Final = (*READER_ERRORS, ELFError, DWARFError, ConstructError)
 _SCOPES: Final = frozenset({"DW_TAG_inlined_subroutine", "DW_TAG_lexical_block"})
 """Entries in functions that inlined calls are, and lie in."""
 _MOST_ORIGINS: Final = 64
@@ -51,7 +48,7 @@ def source_lines(parts: Mapping[str, Part], addresses: Iterable[int], work: Work
         dwarf: Any = DWARFInfo(DwarfConfig(True, "x64", 8), **_sections(parts, work))
         for unit, wanted in _by_unit(dwarf, addresses):
             found |= _lines_of_unit(dwarf, unit, wanted, parts)
-    except _DAMAGE as error:
+    except DAMAGE as error:
         raise DwarfError(str(error) or type(error).__name__) from error
     return found
 

@@ -47,7 +47,7 @@ from kernel.agent.frames import (
     unpack,
 )
 from kernel.agent.journal import open_own
-from kernel.agent.long_read import LongRead
+from kernel.agent.long_read import LongReads
 from kernel.agent.object_rings import ring_reader
 from kernel.agent.ring_reader import RingReader
 from kernel.agent.sampler import SAMPLER
@@ -60,10 +60,6 @@ if TYPE_CHECKING:
 
 ENDS = ("SIGHUP", "SIGTERM", "SIGINT", "SIGPIPE", "SIGQUIT")
 """Signals at which everything is undone."""
-LONG_READ = 1.0
-"""Seconds after which the rest of a file is read only while nothing else is asked for."""
-GIVE_WAY = 0.05
-"""Seconds from a request until such a file is read on: the next request comes sooner."""
 BEAT = 1.0
 """Seconds between two heartbeats of an agent that carries out a request."""
 LONG = (READ, LIST, LINKS, FOLDERS, PERFORM, HOLD, STREAM, STOP, BYE, BPF, DROP)
@@ -141,8 +137,7 @@ class Agent:
         self.effects = GuardedSteps()
         self.bpf = BpfCalls()
         self.streams: dict[int, RingReader] = {}
-        self.reads: dict[int, LongRead] = {}
-        """Files that are read to their ends between requests, by request."""
+        self.reads = LongReads()
         self.silence = 120.0
         self.last_received = self.last_request = time.monotonic()
         self.written = 0
@@ -226,38 +221,18 @@ class Agent:
             fd = open_own(path)
         else:
             fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        self.reads[ident] = LongRead(fd, number(limit))
-        try:
-            if number(offset):
-                os.lseek(fd, number(offset), os.SEEK_SET)
-            self.read_on(ident)
-        except OSError:
-            self.end_read(ident)
-            raise
+        self.reads.begin(ident, fd, number(offset), number(limit))
+        self.read_on(ident)
 
     def read_on(self, ident: int) -> None:
         """Read on in a file for a moment, and send what is complete. Raises OSError."""
-        reading = self.reads.pop(ident)
-        self.reads[ident] = reading  # the others have their turn first
-        part = reading.go_on()
+        part = self.reads.go_on(ident)
         if part:
             self.send(ident, MORE, *squeeze(part))
-        if not reading.remaining:
-            self.end_read(ident)
-
-    def end_read(self, ident: int) -> None:
-        os.close(self.reads.pop(ident).fd)
-
-    def reading_wait(self, now: float) -> float:
-        """Return for how many seconds no file is read on: one that takes long gives way to other requests."""
-        if not self.reads:
-            return self.silence
-        is_long = now - next(iter(self.reads.values())).since > LONG_READ
-        return self.last_request + GIVE_WAY - now if is_long else 0.0
 
     def go_on_reading(self) -> None:
         """Read on in the file whose turn it is; answer its request at the end."""
-        ident = next(iter(self.reads))
+        ident = self.reads.next_ident
         try:
             self.heartbeat.during(self.read_on, ident)
             if ident not in self.reads:
@@ -265,7 +240,6 @@ class Agent:
         except BrokenPipeError:
             raise
         except OSError as error:
-            self.end_read(ident)
             self.send(ident, ERROR, b"%d" % (error.errno or 0))
 
     def names(self, _: int, folder: bytes) -> "list[bytes]":
@@ -383,7 +357,7 @@ class Agent:
                 wait = min(wait, stream.wait(now))
                 if stream.credit > 0 and stream.due <= now:
                     poll.register(stream.epoll.fileno(), select.POLLIN)
-            wait = min(wait, self.reading_wait(now))
+            wait = min(wait, self.reads.wait(now, self.last_request))
             ready = [fd for fd, _ in poll.poll(int(wait * 1000) + 1 if wait > 0 else 0)]
             if 0 in ready:
                 self.take()
@@ -395,7 +369,7 @@ class Agent:
                     batch = stream.collect(now)
                     if batch:
                         self.put(batch)
-            if self.reading_wait(time.monotonic()) <= 0:
+            if self.reads.wait(time.monotonic(), self.last_request) <= 0:
                 self.go_on_reading()
 
     def leave(self, *_: object) -> None:

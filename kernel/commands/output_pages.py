@@ -42,7 +42,11 @@ print fmt: "%s: %s", REC->stream, __get_str(text)
 )
 OUTPUT_PLAN: Final = Plan(
     StaticEvent("command/output"),
-    (PlannedEvent("command", "output", "", "", columns=(PlanColumn("text", "text"),)),),
+    (
+        PlannedEvent(
+            "command", "output", "", "", columns=(PlanColumn("text", "text"), PlanColumn("stream", "stream"))
+        ),
+    ),
 )
 """Plan of such events, by which their fields have columns."""
 

@@ -180,12 +180,12 @@ class Filter:
         """Check all events again if new names or cgroups of tasks, or new kinds of fields, change the result."""
         self._cached = tuple(self._updated(made, watch) for made in self._cached)
 
-    def function_remark(self, watch: Watch) -> str:
-        """Return which function of the condition no probe is on; empty: there is none."""
-        from tui.filter.recordable import function_remark
+    def name_remark(self, watch: Watch) -> str:
+        """Return which name of the condition no event can have; empty: there is none."""
+        from tui.filter.recordable import name_remark
 
         condition = self._condition
-        return function_remark(condition, watch) if condition is not None else ""
+        return name_remark(condition, watch) if condition is not None else ""
 
     def remark(self, watch: Watch, store: Store) -> str:
         """Return a remark on the condition for the user; empty: none."""
@@ -253,10 +253,10 @@ def condition_error_text(error: ConditionError) -> str:
 
 def remark_on(selected: FilteredRows, watch: Watch) -> str:
     """Return a remark on the condition of rows for the user; empty: none."""
-    from tui.filter.recordable import function_remark
+    from tui.filter.recordable import name_remark
 
     condition = selected.condition
-    remarks = (task_remark(condition, selected.store), remark_of(condition), function_remark(condition, watch))
+    remarks = (task_remark(condition, selected.store), remark_of(condition), name_remark(condition, watch))
     return ", ".join(filter(None, remarks))
 
 

@@ -1,4 +1,4 @@
-"""Explain names in a condition by the armed probes: fields that these could record, functions that these are on."""
+"""Explain names in a condition: fields that armed probes could record, functions that these are on, symbols."""
 
 from __future__ import annotations
 
@@ -41,7 +41,24 @@ def field_hint(name: str, watch: Watch) -> str:
     return ""
 
 
-def function_remark(condition: Condition, watch: Watch) -> str:
+def name_remark(condition: Condition, watch: Watch) -> str:
+    """Return which name of a condition no event can have: of a function or a symbol; empty: there is none."""
+    return _function_remark(condition, watch) or _symbol_remark(condition, watch)
+
+
+def _symbol_remark(condition: Condition, watch: Watch) -> str:
+    """Return which name of a condition no symbol has, or why addresses have no names; empty: they have it."""
+    parts = [part for part in condition.term.parts() if isinstance(part, SymbolComparison) and part.field != FUNC]
+    symbols = watch.info.symbols
+    if not parts or not symbols.are_read:
+        return ""
+    if (known := symbols.loaded) is None:
+        return "the kernel hides its symbols: no address has a name"
+    names = (part.text.partition("+")[0] for part in parts if part.operator != "~")
+    return next((f"there is no symbol {name}" for name in names if not known.named(name)), "")
+
+
+def _function_remark(condition: Condition, watch: Watch) -> str:
     """Return which function of a condition no probe is on, with similar names; empty: there is none."""
     patterns = {
         (column.name, column.functions)

@@ -53,8 +53,8 @@ def latency_flags(flags: int, preempt_count: int) -> str:
 def context(record: Record) -> str:
     """Return the part before an event's own text: task, CPU, flags, time in microseconds."""
     flags = f" {latency_flags(record.raw[2], record.raw[3])}" if len(record.raw) > 3 else ""
-    task = f"{record.comm:>16}-{record.pid:<7}"
-    return f"{task} [{record.cpu:03}]{flags} {seconds(record.ts):>12}: "
+    task, cpu = f"{record.comm:>16}-{record.pid:<7}", f"{record.cpu:03}" if record.cpu >= 0 else "---"
+    return f"{task} [{cpu}]{flags} {seconds(record.ts):>12}: "
 
 
 def _exact(record: Record) -> Record:

@@ -9,14 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from events.batch import Batch
+from events.conditions.condition_parser import parse_condition
 from events.decode import Decoder
+from events.export.formats.text import context
 from events.format import HeaderPage
 from events.recording.chunks import pack_batch, unpack_batches
 from events.store.store import Store
 from kernel.commands.output_lines import LineSplitter, OutputLine
 from kernel.commands.output_pages import MOST_TEXT, OUTPUT_FORMAT, OUTPUT_PLAN, output_batch
+from kernel.commands.row_lines import MOST_A_SECOND, RowLines, printed_lines
 from probes.plans.json_values import plan_from_dict, plan_to_dict
-from tui.live.command.command_rows import printed_lines
 
 LAYOUTS = [HeaderPage(order, size, 8 + size, 4088 - size) for order in ("little", "big") for size in (4, 8)]
 LINES = st.lists(st.tuples(st.integers(0, 1 << 29), st.binary(max_size=1500)), min_size=1, max_size=30)
@@ -74,3 +76,38 @@ def test_lines_of_a_terminal_are_plain_text(written: bytes, lines: list[str]) ->
 
 def test_the_plan_is_kept_in_a_recording() -> None:
     assert plan_from_dict(plan_to_dict(OUTPUT_PLAN)) == OUTPUT_PLAN
+
+
+def test_conditions_know_all_fields_of_a_line() -> None:
+    (event,) = OUTPUT_PLAN.events
+    assert {column.name for column in event.columns} == set(OUTPUT_FORMAT.names)
+
+
+def test_no_cpu_is_shown_of_a_line_and_a_condition_chooses_lines_by_it() -> None:
+    header = LAYOUTS[1]
+    store = Store(Decoder({OUTPUT_FORMAT.id: OUTPUT_FORMAT}, header), 1000)
+    store.feed(output_batch([OutputLine(5_000, "stdout", b"here")], 7, header))
+    store.flush()
+    record = store.record(0)
+    assert context(record).split() == ["<...>-7", "[---]", ".....", "0.000005:"]
+    assert parse_condition("cpu == -1", {}, store.comm)(record)
+    assert not parse_condition("cpu >= 0", {}, store.comm)(record)
+
+
+def test_of_a_flood_the_first_and_last_lines_of_a_second_are_rows_and_the_others_are_counted() -> None:
+    second, lines = 1_000_000_000, RowLines()
+    flood, end = b"y\r\n" * (2 * MOST_A_SECOND), b"z\r\n" * 20
+    taken = lines.take(
+        [OutputLine(3 * second, "terminal", flood), OutputLine(3 * second + 1, "terminal", end)], 3 * second + 9
+    )
+    assert len(taken) == MOST_A_SECOND and {line.text for line in taken} == {"y"}
+    assert lines.held_from == 3 * second + 1, "rows behind it are not final"
+    told, *last, after = lines.take([OutputLine(4 * second, "stdout", b"after")], 4 * second)
+    assert (told.ts, told.stream) == (3 * second + 1, "note")
+    assert told.text == f"{MOST_A_SECOND:,} lines more, on the terminal alone"
+    assert [line.text for line in last] == 20 * ["z"] and after.text == "after"
+    assert lines.held_from == sys.maxsize
+    lines.take([OutputLine(6 * second, "terminal", flood + b"prompt> ")], 6 * second)
+    assert len(lines.take([], 7 * second)) == 21, "the second is over, though nothing more was written"
+    assert [line.text for line in lines.finish(8 * second)] == ["prompt> "]
+    assert lines.finish(8 * second) == []

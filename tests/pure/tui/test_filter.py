@@ -331,6 +331,20 @@ def test_places_of_probes_are_compared_by_name_and_offered(monkeypatch):
     for text in ("== begins_before+0x4", "== comes_after", "!= begins_before+0x10"):
         assert not wanted_events(f"__probe_ip {text}"), text
     assert CandidateValue("begins_before+0x10") in values_seen(watch, store, "__probe_ip")
+    monkeypatch.setattr(type(watch.info.symbols), "loaded", symbols)
+    monkeypatch.setattr(watch.info.symbols, "are_read", True)
+    chosen = Filter()
+    for text, told in (
+        ("== begins_befor", "no symbol begins_befor"),
+        ("!= nosuch+0x4", "no symbol nosuch"),
+        ("~ no*", ""),
+    ):
+        chosen.choose(f"__probe_ip {text}", watch)
+        assert told in (remark := chosen.name_remark(watch)) and bool(told) == bool(remark), text
+    chosen.choose("__probe_ip == begins_before+0x10", watch)
+    assert not chosen.name_remark(watch)
+    monkeypatch.setattr(type(watch.info.symbols), "loaded", None)
+    assert "hides its symbols" in chosen.name_remark(watch)
 
 
 def test_the_function_of_probes_on_one_function_is_known():
@@ -343,9 +357,9 @@ def test_the_function_of_probes_on_one_function_is_known():
         assert wanted_events(f"func == {function}") == wanted_events(f"func ~ {function[:-1]}?") == of_it
         chosen = Filter()
         chosen.choose(f"func == {function}", watch)
-        assert not chosen.function_remark(watch)
+        assert not chosen.name_remark(watch)
     chosen.choose("func == vfs_raed", watch)
-    assert "did you mean vfs_read" in chosen.function_remark(watch)
+    assert "did you mean vfs_read" in chosen.name_remark(watch)
     assert {value.text for value in values_seen(watch, recording()[1], "func")} <= functions
     with pytest.raises(ConditionError, match="func is a text"):
         chosen.choose("func > 5", watch)

@@ -66,7 +66,7 @@ def filter_of(watch: Watch, text: str) -> Filter:
         raise refusal(text, error) from None
     if chosen.of_functions and not watch.info.symbols.are_read:
         watch.info.symbols.load()
-    if remark := chosen.function_remark(watch):
+    if remark := chosen.name_remark(watch):
         with at_priority(Level.WARNING):
             print(f"probewright: --filter {plain(remark)}", file=sys.stderr)
     return chosen

@@ -50,7 +50,7 @@ def detail_of_event(watch: Watch, store: Store, record: Record, stamp: Stamp) ->
     rows = rows_of_call(watch, store, record, call)
     if role is not None and call is None:
         rows = (_row("entry" if role.at_exit else "exit", _FAR),)
-    return f"{title} on CPU {record.cpu}", detail_of(watch, record, rows)
+    return title + (f" on CPU {record.cpu}" if record.cpu >= 0 else ""), detail_of(watch, record, rows)
 
 
 def rows_of_call(watch: Watch, store: Store, record: Record, call: Call | None) -> tuple[DetailField, ...]:

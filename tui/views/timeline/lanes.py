@@ -119,7 +119,7 @@ class LaneGroup:
             path = self._store.event(key)
             return (self._names.of_event(path) if self.kind is LaneKind.FUNCTION else "") or event_name(path)
         if self.kind is LaneKind.CPU:
-            return f"CPU {key}"
+            return f"CPU {key}" if key >= 0 else "no CPU"
         if key < 0:
             return "no task"
         boot, pid = key >> 32, key & ID_MASK

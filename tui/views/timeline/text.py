@@ -102,7 +102,8 @@ def cell_lines(
     first = ""
     if record is not None:
         text = ValueStyle(watch.event_fields).text(record, at_once=True)
-        first = f"{stamp(record.ts, record.seq)} CPU {record.cpu} {text}"
+        cpu = f" CPU {record.cpu}" if record.cpu >= 0 else ""
+        first = f"{stamp(record.ts, record.seq)}{cpu} {text}"
     return [", ".join((head, *gaps)), _kinds_text(kinds), first]
 
 
