@@ -19,6 +19,7 @@ from events.calls.call_values import PROBE_MASK, Call, End, EndRole, UnpairedRea
 from events.calls.pairing import Pairing
 from events.calls.tail_calls import STACK_BITS
 from events.store.columns import Columns
+from events.store.gaps import LossReader
 
 if TYPE_CHECKING:
     from events.store.store import Store
@@ -67,9 +68,10 @@ class CallMatching:
         self.unpaired_counts: Counter[UnpairedReason] = Counter()
         """Number of ends without a partner, by reason."""
         self._store = store
-        spans = store.loss_spans
+        self._losses = LossReader(store.loss_spans_at, self.at)
+        losses = self._losses
         self._pairing = Pairing(
-            spans.may_lack_ends, limit, events_lost=spans.may_lack_events, newest_task=spans.newest_task
+            losses.may_lack_ends, limit, events_lost=losses.may_lack_events, newest_task=losses.newest_task
         )
         if self.at > store.first_seq:
             self._pairing.starts.forget(store.row(self.at).ts)  # what is older is as if it was not there
@@ -131,7 +133,8 @@ class CallMatching:
                 until = int(np.searchsorted(ends.seqs, boot))
                 yield from self._match(ends.part(begin, until))
                 yield self._abandon_open(boot)
-                self._pairing.starts.begin_anew(self._store.row(boot)[0])
+                self._losses.go_to(boot)
+                self._pairing.starts.begin_anew()
                 begin = until
         yield from self._match(ends.part(begin, len(ends.seqs)))
 
@@ -144,7 +147,7 @@ class CallMatching:
         size = len(ends.seqs)
         if not size:
             return
-        if not self._store.loss_spans.may_lack_ends(int(ends.stamps[0]), int(ends.stamps[-1])):
+        if not self._losses.may_lack_ends(int(ends.stamps[0]), int(ends.stamps[-1])):
             unsure = self._pairing.starts.hides_of(ends)
             yield self._finish(ends, *match_columns(ends, self._pairing), unsure)
         elif size > _MAX_ONE_BY_ONE:

@@ -66,9 +66,9 @@ class ChainStarts:
         self._missed_until = max(self._missed_until, missed_until)
         self._free.clear()
 
-    def begin_anew(self, ts: int) -> None:
-        """Handle a reboot whose first event was at `ts`: no earlier call is open."""
-        self._lossy, self._last, self._missed_until = False, ts, -1
+    def begin_anew(self) -> None:
+        """Handle a reboot, after which `lost_between` is of the new clock: no earlier call is open."""
+        self._lossy, self._last, self._missed_until = False, 0, -1
         self._free.clear()
 
     def begin(self, ts: int) -> None:

@@ -95,7 +95,7 @@ class DescriptorIndex:
         if not path.startswith(_SINGLE_CALLS) and not self._wide_tasks.before(row, task):
             return None
         at = bisect_left(self._rows, row) - 1
-        if at < 0 or self._store.loss_spans.may_lack_ends(self._stamps[at], now) or self._is_removed(now):
+        if at < 0 or self._may_miss(row, self._stamps[at], now):
             return None
         return found.name
 
@@ -126,10 +126,10 @@ class DescriptorIndex:
         missed = self._store.missed_calls
         return path.startswith(_SINGLE_CALLS) and not any(missed.get(one) for one in self._functions)
 
-    def _is_removed(self, ts: int) -> bool:
-        """Return whether a probe was taken away before a time."""
-        removed = self._store.loss_spans.removals
-        return bool(removed) and removed[0] <= ts
+    def _may_miss(self, row: int, since: int, now: int) -> bool:
+        """Return whether events may be missing between two times before a row, or a probe was taken away."""
+        spans = self._store.loss_spans_at(row)
+        return spans.may_lack_ends(since, now) or (bool(spans.removals) and spans.removals[0] <= now)
 
     def is_near(self, row: int) -> bool:
         """Return whether a name at a row is known, or known as soon as it is asked for."""
@@ -203,7 +203,7 @@ class DescriptorIndex:
 
     def _take(self, step: Step) -> None:
         """Take an event that tells something."""
-        row, ts, spans, tracker = step.row, step.ts, self._store.loss_spans, self._tracker
+        row, ts, spans, tracker = step.row, step.ts, self._store.loss_spans_at(step.row), self._tracker
         before = self._stamps[-1] if len(self._stamps) else ts
         if (len(spans.changes) or before > ts) and spans.changes.between(before, ts):
             self._end_certainty(row)

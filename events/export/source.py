@@ -9,7 +9,6 @@ from functools import cached_property
 from typing import NamedTuple, Protocol
 
 from events.calls.call_values import EndRole
-from events.calls.chain_starts import unknown_task
 from events.decode import Value
 from events.export.escape import exact_values
 from events.format import PROBE_FIELDS, EventFormat
@@ -19,6 +18,7 @@ from events.names.kallsyms import Symbols
 from events.names.value_names import function_name
 from events.record import Record
 from events.stacks.stack import KERNEL_STACKS, USER_STACKS
+from events.store.gaps import NOTHING_LOST, LossSpans
 from events.text import UNNAMED
 
 NAME = ".name"
@@ -73,8 +73,8 @@ def _trace_time(record: Record) -> int:
     return record.ts
 
 
-def _nothing_lost(start: int, end: int) -> bool:  # noqa: ARG001 - as `Store.may_lack_ends` is called
-    return False
+def _nothing_lost(seq: int) -> LossSpans:  # noqa: ARG001 - as `Store.loss_spans_at` is called
+    return NOTHING_LOST
 
 
 def _none_named(fmt: EventFormat) -> Collection[str]:  # noqa: ARG001 - as `ExportSource.named_fields` is called
@@ -119,15 +119,8 @@ class ExportSource:
     """Roles of the events that are ends of calls, by `group/name`."""
     missed: Mapping[str, int | None] = field(default_factory=dict)
     """Number of calls that a probe missed, by `group/event`; None: the kernel does not count them."""
-    may_lack_ends: Callable[[int, int], bool] = _nothing_lost
-    """Function that returns whether ends of calls may be missing between two times; see
-    `events.store.gaps.LossSpans.may_lack_ends`."""
-    may_lack_events: Callable[[int, int], bool] | None = None
-    """Function that returns whether events may be missing between two times; None: as `may_lack_ends`. See
-    `events.store.gaps.LossSpans.may_lack_events`."""
-    newest_task: Callable[[int, int], int] = unknown_task
-    """Function that returns the highest id of tasks that may be older than a loss; see
-    `events.store.gaps.LossSpans.newest_task`."""
+    loss_spans_at: Callable[[int], LossSpans] = _nothing_lost
+    """Function that returns the time spans with missing events of the boot of an event, by its sequence number."""
     field_texts: Callable[[Record], Iterable[tuple[str, str]]] = _no_names
     """Function that returns name and text of each field as displayed, with values by their names."""
     named_fields: Callable[[EventFormat], Collection[str]] = _none_named

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import enum
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from events.calls.call_ends import end_from_record
-from events.calls.call_values import End, UnpairedReason
+from events.calls.call_values import Call, End, UnpairedReason
 from events.calls.pairing import Pairing
 from events.export.source import ExportSource
 from events.graph.record_ends import EVENTS, graph_end
 from events.record import Record
+from events.store.gaps import LossReader
 
 
 class SpanPart(enum.Enum):
@@ -69,8 +70,9 @@ class Spans:
         self._source = source
         self._failing: set[int] = set()
         """Sequence numbers of events that do not pass, neither themselves nor through their calls."""
+        self._losses = losses = LossReader(source.loss_spans_at)
         self._pairing = Pairing(
-            source.may_lack_ends, MOST_OPEN, events_lost=source.may_lack_events, newest_task=source.newest_task
+            losses.may_lack_ends, MOST_OPEN, events_lost=losses.may_lack_events, newest_task=losses.newest_task
         )
         self._pairing.judge(source.ends, source.missed)
         self._max_waiting = waiting
@@ -89,21 +91,30 @@ class Spans:
         self._queue.append(record)
         if self._source.passes is not None and not self._source.passes(record):
             self._failing.add(record.seq)
+        if self._losses.go_to(record.seq):  # no call survives a reboot
+            yield from self._place(self._pairing.forget(-1))
+            self._pairing.starts.begin_anew()
         end = self._end(record)
         if end is not None:
             self._undecided.add(record.seq)
-            for call in self._pairing.take(end):
-                alone = call.unpaired_reason.value if call.unpaired_reason else ""
-                if call.entry is not None and call.exit is not None:
-                    crosses = call.exit == end.seq and self._pairing.has_open_after(end.task, call.entry)
-                    yield from self._pair(call.entry, call.exit, crosses=crosses)
-                elif call.exit in self._exits_output:
-                    self._exits_output.discard(call.exit)
-                elif call.exit is not None:
-                    self._decide(call.exit, SpanPart.EVENT, alone)
-                elif call.entry is not None:
-                    yield from self._mark_unproven(call.entry, alone)
+            yield from self._place(self._pairing.take(end), end)
         yield from self._ready()
+
+    def _place(self, calls: Iterable[Call], end: End | None = None) -> Iterator[SpanItem]:
+        """Decide the parts of the ends of calls that are over; `end`: the one that showed it."""
+        for call in calls:
+            alone = call.unpaired_reason.value if call.unpaired_reason else ""
+            if call.entry is not None and call.exit is not None:
+                crosses = (
+                    end is not None and call.exit == end.seq and self._pairing.has_open_after(end.task, call.entry)
+                )
+                yield from self._pair(call.entry, call.exit, crosses=crosses)
+            elif call.exit in self._exits_output:
+                self._exits_output.discard(call.exit)
+            elif call.exit is not None:
+                self._decide(call.exit, SpanPart.EVENT, alone)
+            elif call.entry is not None:
+                yield from self._mark_unproven(call.entry, alone)
 
     def _end(self, record: Record) -> End | None:
         if record.event in EVENTS:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Callable
 from operator import itemgetter
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,11 +58,6 @@ class Gaps:
         del self._starts[:count], self._ends[:count]
         del self._newest_tasks[: max(0, bisect_left(self._newest_tasks, before, key=_TIME) - 1)]
 
-    def begin_anew(self) -> None:
-        """Handle a reset of the clock: forgotten spans no longer affect queries, and task ids begin anew."""
-        self._forgotten = -1
-        self._newest_tasks.clear()
-
     def add_newest_task(self, ts: int, newest: NewestTask) -> None:
         """Add a task id that is read after the events up to `ts` were read, and after the last span added ended."""
         self._newest_tasks.append((max([ts, *self._ends[-1:]]), newest))
@@ -100,10 +97,10 @@ class Gaps:
 
 
 class LossSpans:
-    """Time spans in which events of a store are missing."""
+    """Time spans in which events of one boot are missing in a store."""
 
-    def __init__(self, gaps: Gaps) -> None:
-        self.gaps = gaps
+    def __init__(self) -> None:
+        self.gaps = Gaps()
         """Spans in which events were lost, in the kernel or in transit."""
         self.changes = Gaps()
         """Spans in which probes were removed or changed: ends of their calls are missing, but no other events."""
@@ -127,3 +124,38 @@ class LossSpans:
         see `Gaps.newest_task`.
         """
         return self.gaps.newest_task(ts, since)
+
+    def forget(self, ts: int) -> None:
+        """Drop spans that ended before a time; no query needs them any more."""
+        self.gaps.forget(ts)
+        self.changes.forget(ts)
+
+
+NOTHING_LOST: Final = LossSpans()
+"""Spans of events that are all there."""
+
+
+class LossReader:
+    """Losses among the rows that a reader goes through in order: those of the boot of the row that it has reached."""
+
+    def __init__(self, spans_at: Callable[[int], LossSpans], seq: int = 0) -> None:
+        """Take the function that returns the spans of a row's boot, and the row to begin with."""
+        self._spans_at = spans_at
+        self._spans = spans_at(seq)
+
+    def go_to(self, seq: int) -> bool:
+        """Go on to a row; return whether it is of another boot than the one before."""
+        before, self._spans = self._spans, self._spans_at(seq)
+        return self._spans is not before
+
+    def may_lack_ends(self, start: int, end: int) -> bool:
+        """As `LossSpans.may_lack_ends`, in this boot."""
+        return self._spans.may_lack_ends(start, end)
+
+    def may_lack_events(self, start: int, end: int) -> bool:
+        """As `LossSpans.may_lack_events`, in this boot."""
+        return self._spans.may_lack_events(start, end)
+
+    def newest_task(self, ts: int, since: int) -> int:
+        """As `LossSpans.newest_task`, in this boot."""
+        return self._spans.newest_task(ts, since)

@@ -10,7 +10,7 @@ from events.batch import Batch
 from events.decode import Decoder
 from events.store.blocks import Blocks
 from events.store.cpu_merge import Merger
-from events.store.gaps import LossSpans
+from events.store.gaps import NOTHING_LOST, LossSpans
 from events.store.intake import ChunkContents, Intake
 from events.store.row_columns import EMPTY, RowColumns, concatenate_rows
 
@@ -21,8 +21,9 @@ class Inflow:
     def __init__(self, decoder: Decoder, blocks: Blocks, boot: int = 0) -> None:
         """Take the decoder with the formats, the blocks that store the bytes, and the number of the boot."""
         self.intake = Intake(decoder, blocks, boot)
-        self.loss_spans = LossSpans(self.intake.gaps)
-        """Time spans with missing events."""
+        self.loss_spans = self.intake.loss_spans
+        """Time spans with missing events of the latest boot."""
+        self._spans = {boot: self.loss_spans}
         self.late_events = 0
         """Events that arrived after later ones had been returned."""
         self._merger = Merger()
@@ -80,13 +81,17 @@ class Inflow:
         self._last_ts = 0
         self._gap_start = None  # a reboot counts as a gap anyway
         self.intake.begin_anew(boot)
-        self.loss_spans.changes.begin_anew()
+        self.loss_spans = self._spans[boot] = self.intake.loss_spans
 
-    def forget(self, ts: int) -> None:
-        """Drop gaps and changes before a time; no query needs them any more."""
-        for spans in (self.loss_spans.gaps, self.loss_spans.changes):
-            if spans and ts <= self._merger.latest:  # otherwise the time belongs to the clock before the reset
-                spans.forget(ts)
+    def spans_of(self, boot: int) -> LossSpans:
+        """Return the time spans with missing events of a boot; those of a boot whose rows were dropped are empty."""
+        return self._spans.get(boot, NOTHING_LOST)
+
+    def forget(self, boot: int, ts: int) -> None:
+        """Drop the spans before a time of a boot, and those of earlier boots; no query needs them any more."""
+        for earlier in [one for one in self._spans if one < boot]:
+            del self._spans[earlier]
+        self.spans_of(boot).forget(ts)
 
     def _merge(self, batch: Batch, pass_contents: list[ChunkContents]) -> RowColumns:
         runs: dict[int, list[RowColumns]] = {}

@@ -17,7 +17,7 @@ from events.losses import Loss, RingLosses
 from events.names.event_names import regrouped_path
 from events.store import page_headers, page_walk
 from events.store.blocks import Blocks, Slab
-from events.store.gaps import Gaps
+from events.store.gaps import LossSpans
 from events.store.row_columns import EMPTY, RowColumns, concatenate_rows, rows_from_lists
 from events.store.stack_owners import StackOwners
 from events.store.text_lines import FIRST_OWN_ID, LineIndex
@@ -64,8 +64,8 @@ class Intake:
         self.overrun: Counter[int] = Counter()
         self.overrun_unknown: Counter[int] = Counter()
         self.undecodable = 0
-        self.gaps = Gaps()
-        """Time spans in which events were lost."""
+        self.loss_spans = LossSpans()
+        """Time spans in which events of this boot are missing; the intake adds its gaps."""
         self.losses = RingLosses()
         """Individual losses reported by the ring buffer."""
         self.owners = StackOwners(decoder, blocks, self.lines)
@@ -130,7 +130,7 @@ class Intake:
         self._awaiting.clear()
         self._read_to.clear()
         self.lines.begin_anew()
-        self.gaps.begin_anew()
+        self.loss_spans = LossSpans()
         self.owners.begin_anew()
         if boot != self._boot:
             self._boot, formats = boot, self._decoder.formats
@@ -168,7 +168,7 @@ class Intake:
             at += len(placed.parts)
             self._note_gaps((chunk.cpu, chunk.ring), run, placed.missing)
             if broken and len(run.stamps):  # the position of the damage is unknown
-                self.gaps.add(int(run.stamps[0]), int(run.stamps[-1]))
+                self.loss_spans.gaps.add(int(run.stamps[0]), int(run.stamps[-1]))
                 for part in placed.parts:
                     for bound in part.bounds:
                         self.owners.break_at(part.base | bound >> 2, chunk.cpu)
@@ -194,7 +194,7 @@ class Intake:
         for key, ts in missing:
             place = int(np.searchsorted(run.keys, key))
             before = int(run.stamps[place - 1]) if place else self._read_to.get(ring, 0)
-            self.gaps.add(min(before + 1, ts), ts)
+            self.loss_spans.gaps.add(min(before + 1, ts), ts)
         if len(run.stamps):
             self._read_to[ring] = int(run.stamps[-1])
 
@@ -270,7 +270,7 @@ class Intake:
         self.overrun_unknown.update(found.uncounted_losses)
         self.undecodable += found.events.undecodable
         for start, end in found.gaps:
-            self.gaps.add(start, end)
+            self.loss_spans.gaps.add(start, end)
         for ts, cpu, number in found.losses:
             self.losses.add(Loss(ts, cpu, number, self._blocks.next_seq))
         return _PlacedChunk(first, len(found.pieces), [], rows_from_lists(*found.events[:3]), [])

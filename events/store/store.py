@@ -26,6 +26,7 @@ from events.record import Record
 from events.store.blocks import Blocks
 from events.store.cgroups import CGROUP_EVENTS, Cgroups
 from events.store.columns import PIECE, Columns, FormatTable
+from events.store.gaps import LossSpans
 from events.store.inflow import Inflow
 from events.store.rates import Rates
 from events.store.row_columns import RowColumns
@@ -104,8 +105,6 @@ class Store:
         self._clock = clock
         self._blocks = Blocks()
         self._inflow = Inflow(decoder, self._blocks, boot)
-        self.loss_spans = self._inflow.loss_spans
-        """Time spans with missing events."""
         self._rates = Rates()
         self._floor = 0
         """First visible row; earlier rows may be retained but are hidden."""
@@ -203,6 +202,15 @@ class Store:
             self.clock_resets = (*(seq for seq in self.clock_resets if seq > oldest), self.next_seq)
             self.cgroups.begin_anew(self.next_seq, oldest)
         self._inflow.begin_anew(self.boots.latest)
+
+    @property
+    def loss_spans(self) -> LossSpans:
+        """Time spans with missing events of the latest boot."""
+        return self._inflow.loss_spans
+
+    def loss_spans_at(self, seq: int) -> LossSpans:
+        """Return the time spans with missing events of the boot of a row."""
+        return self._inflow.spans_of(self.boots.of(seq))
 
     @property
     def held_events(self) -> int:
@@ -306,8 +314,9 @@ class Store:
         """
         if len(self._blocks.blocks):
             self._blocks.evict(self.limit_bytes, self._inflow.lowest_key, before)
-            self._inflow.forget(self._blocks.row(self._blocks.first_seq)[0])
-            self.losses.forget(self._blocks.first_seq)
+            first = self._blocks.first_seq
+            self._inflow.forget(self.boots.of(first), self._blocks.row(first)[0])
+            self.losses.forget(first)
 
     def at_time(self, ts: int) -> int:
         """Return the sequence number of the first row at or after time `ts`; `next_seq` if there is none.

@@ -40,8 +40,11 @@ class GapCells:
         self._places: Ints = places[order]
         """Places of the first events after losses, rising."""
         self._losses = [losses[number] for number in order.tolist()]
-        # Spans say nothing of boots: with several their times would be ambiguous.
-        self._spans = store.loss_spans.gaps.spans() if len(axis.parts) == 1 else []
+        self._spans = [
+            (max(start + part.shift, part.start), end + part.shift)
+            for part in axis.parts
+            for start, end in store.loss_spans_at(part.first).gaps.spans()
+        ]
         self.outages = [span for seq in index.marks if (span := _outage(store, axis, seq)) is not None]
 
     def __bool__(self) -> bool:

@@ -127,6 +127,11 @@ def test_only_the_command_and_its_children_are_recorded(guest: Guest, env: dict[
     assert done.status == 7 and "begun" in done.err, done
     held = command.run("run", "f vfs_read count", "--json", "-t", str(file))
     assert sum(int(one["values"]["count"]) == READ for one in held.objects) == READS
+    lines = command.run("--export", "jsonl", "-t", str(file), "--filter", "stream ~ *").objects
+    assert [one["values"] for one in lines if one["values"]["stream"] == "err"] == [
+        {"stream": "err", "text": "no end of a line"}
+    ]
+    assert {(one["event"], one["comm"], one["cpu"]) for one in lines} == {("command/output", "python3", -1)}
     # Counted by programs of the kernel: those of the command alone, too.
     done = command.run("run", "f vfs_read count", "--by", "count", "--hist", *words, env=env)
     groups = [one for one in done.objects if str(READ) in json.dumps(one)]

@@ -6,15 +6,20 @@ import struct
 from itertools import product
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from events.batch import Batch, Chunk
 from events.calls.call_values import Call, EndRole, UnpairedReason
 from events.calls.calls import Calls
 from events.conditions.condition_parser import parse_condition
 from events.decode import Decoder
+from events.export.source import ExportSource
+from events.export.spans import SpanPart, Spans
 from events.format import HeaderPage, parse_format
 from events.graph.live_tree import LiveTree
 from events.graph.tree import CallRowFlag
+from events.losses import NewestTask
 from events.store.cgroups import Cgroups, TaskCgroup
 from events.store.store import Store
 from events.subbuffer import MISSED_EVENTS
@@ -43,9 +48,9 @@ def new_store() -> Store:
     return Store(Decoder(dict(FORMATS), HEADER))
 
 
-def feed(store: Store, ts: int, *numbers: int, frame: int = FRAME, lost: bool = False) -> None:
+def feed(store: Store, ts: int, *numbers: int, frame: int = FRAME, lost: bool = False, task: int = TASK) -> None:
     """Events of one task, a nanosecond from one to the next."""
-    data = b"".join(event(entry(number, TASK, struct.pack("<Q", frame)), 1) for number in numbers)
+    data = b"".join(event(entry(number, task, struct.pack("<Q", frame)), 1) for number in numbers)
     made = page(ts, data, HEADER, MISSED_EVENTS if lost else 0)
     store.feed(Batch((Chunk(0, made),), drained=True))
 
@@ -56,6 +61,60 @@ def calls_of(store: Store) -> set[Call]:
     while calls.backlog:
         calls.tick()
     return {calls.call(row) for row in range(calls.first, calls.next)}
+
+
+def pairs_of(store: Store) -> set[tuple[int, int]]:
+    return {(call.entry, call.exit) for call in calls_of(store) if call.entry is not None and call.exit is not None}
+
+
+def exported_pairs(store: Store) -> set[tuple[int, int]]:
+    """Return the pairs of ends that an export finds, as its BEGIN and END or CALL."""
+    spans = Spans(ExportSource(ends=ENDS, loss_spans_at=store.loss_spans_at))
+    found, begun = set(), list[int]()
+    items = [item for seq in range(store.next_seq) for item in spans.take(store.record(seq))]
+    for item in [*items, *spans.finish()]:
+        if item.part is SpanPart.BEGIN:
+            begun.append(item.record.seq)
+        elif item.part is SpanPart.END:
+            found.add((begun.pop(), item.record.seq))
+        elif item.leave is not None:
+            found.add((item.record.seq, item.leave.seq))
+    return found
+
+
+STEPS = st.lists(
+    st.tuples(st.integers(0, 3), st.sampled_from(list(FORMATS)), st.sampled_from((FRAME, FRAME + 8)), st.booleans()),
+    max_size=12,
+)
+BOOTS = st.tuples(st.integers(0, 20), STEPS, st.integers(0, 2 * TASK))
+
+
+def feed_boot(store: Store, boot: tuple[int, list[tuple[int, int, int, bool]], int]) -> None:
+    """Events of one boot of one task at seconds rising from `began` on, and the newest task read at their end."""
+    now, steps, newest = boot
+    for seconds, number, frame, lost in steps:
+        now += seconds + 1
+        feed(store, now * SECOND, number, frame=frame, lost=lost)
+    task = NewestTask()
+    task.id = newest
+    store.feed(Batch((), drained=False, newest_task=task))
+    store.flush()
+
+
+@given(BOOTS, BOOTS)
+def test_pairs_of_a_boot_are_those_of_its_own_events_and_losses(first, second) -> None:
+    alone = []
+    for boot in (first, second):
+        alone.append(new_store())
+        feed_boot(alone[-1], boot)
+    both = new_store()
+    feed_boot(both, first)
+    both.begin_anew()
+    feed_boot(both, second)
+    size = len(alone[0])
+    expected = pairs_of(alone[0]) | {(begin + size, end + size) for begin, end in pairs_of(alone[1])}
+    assert pairs_of(both) == expected
+    assert exported_pairs(both) == expected
 
 
 @pytest.mark.parametrize(("began", "again"), product((1000, 10), (1, 20)))

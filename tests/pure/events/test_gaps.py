@@ -79,8 +79,6 @@ def test_a_task_known_as_younger_than_a_loss_was_created_after_it(
                 assert gaps.newest_task(ts, -1) != UNKNOWN_TASK
         if not forgotten and before <= now:
             gaps.forget(before)
-    gaps.begin_anew()
-    assert gaps.newest_task(now, -1) == UNKNOWN_TASK, "of another boot"
 
 
 def test_events_that_were_dropped_are_a_loss_as_well() -> None:

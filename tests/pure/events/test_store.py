@@ -223,6 +223,7 @@ def test_what_was_lost_before_a_boot_is_not_lost_after_it():
     come(1_000_000, 200, after_gap=True)
     store.flush()
     assert store.row(store.first_seq).ts >= day, "some of before are kept"
+    assert store.loss_spans_at(store.first_seq).may_lack_ends(day, day + 10**9)
     assert not store.loss_spans.may_lack_ends(1000, 9000)
     assert store.loss_spans.may_lack_ends(9000, 1_000_000)
     assert not store.loss_spans.may_lack_ends(1_110_000, 1_190_000)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from events.record import Record
 from foreign.count_text import counted, size_text
+from kernel.commands.output_pages import OUTPUT_PLAN
 from kernel.connection.planner import Planner
 from kernel.errors import TargetLost
 from kernel.guards.row_bounds import HEADLESS
@@ -19,7 +20,7 @@ from kernel.watch.watch import Watch
 from probes.plans.plan import Via
 from tui.cli.console.output import connect, emit, plain
 from tui.cli.exports.output_file import free_file
-from tui.cli.follow.command_run import command_of, keep_status
+from tui.cli.follow.command_run import CommandRun, command_of, keep_status
 from tui.cli.follow.disarming import disarm_all
 from tui.cli.follow.follow import (
     arm,
@@ -68,7 +69,8 @@ def _finish(watch: Watch, *, enough: bool = False) -> int:
     while watch.intake.has_backlog:
         watch.tick()
     watch.store.flush()
-    paths = {event.path for plan in watch.event_fields.plans for event in plan.events}
+    plans = (plan for plan in watch.event_fields.plans if plan is not OUTPUT_PLAN)
+    paths = {event.path for plan in plans for event in plan.events}
     total = sum(number for event, number in watch.store.totals.items() if watch.store.event(event) in paths)
     return max(0, total - recorder.dropped) if recorder is not None else total
 
@@ -80,13 +82,17 @@ def run(arguments: argparse.Namespace) -> int:
     start_imports()
     planner = Planner(connect(arguments.target, arming=True, patience=arguments.reconnect), Via(arguments.via))
     with contextlib.closing(planner.info), command_of(planner.info.target, arguments, limits_tasks=True) as command:
-        status = _record(planner, arguments, requested, path)
+        status = _record(planner, arguments, requested, path, command)
         keep_status(arguments, command)
     return status
 
 
 def _record(
-    planner: Planner, arguments: argparse.Namespace, requested: Sequence[PresetChoice | str], path: Path
+    planner: Planner,
+    arguments: argparse.Namespace,
+    requested: Sequence[PresetChoice | str],
+    path: Path,
+    command: CommandRun | None,
 ) -> int:
     """Arm the requested probes, write their events to the recording, and disarm; return the exit status."""
     watch = Watch(planner, HEADLESS, limits_of(arguments))
@@ -102,12 +108,16 @@ def _record(
             retry_after_reconnect(watch, arguments, lambda: watch.recording.prepare(path))
             events = arm(watch, probes, arm_options_of(arguments), arguments)
             watch.record_to(path)
+            if command is not None:
+                command.place_among_events(watch)
             try:
                 number = follow(watch, arguments, events, _ignore_record, idle=lambda: _require_room(watch))
                 enough = bool(arguments.count) and number >= arguments.count
             except TargetLost as error:  # lost for good; events received before are in the file
                 connection_error = error
         recorder = watch.recording.recorder
+        if command is not None and command.rows is not None:
+            command.rows.end()
         held = _finish(watch, enough=enough)
         print_losses(watch, unwritten=recorder.dropped if recorder else 0)
     except OSError as error:

@@ -24,6 +24,7 @@ from tui.present.event_times import ClockFace, day_in_front
 if TYPE_CHECKING:
     from kernel.target import Target
     from kernel.watch.watch import Watch
+    from tui.live.command.command_rows import CommandRows
 
 OWN_FAILURE: Final = 125
 """Exit status for a failure of ours where a command is run, as env(1) and timeout(1) have it."""
@@ -49,6 +50,8 @@ class CommandRun:
         """True once the command was released."""
         self.is_beside_rows = False
         """True if events are printed, too: lines wait until no older event can come."""
+        self.rows: CommandRows | None = None
+        """Rows of the lines among the events of a watch; None: there are none."""
         self._program = program
         self._show = show
         self._waiting: deque[OutputLine] = deque()
@@ -67,7 +70,7 @@ class CommandRun:
     def has_ended(self) -> bool:
         """True once the command has ended, and its output was collected."""
         ended = self._program.has_ended
-        self._waiting.extend(self._program.take_output())
+        self._collect()
         return ended
 
     @property
@@ -132,8 +135,22 @@ class CommandRun:
 
     def waiting(self) -> int:
         """Return the number of lines that are not printed yet."""
-        self._waiting.extend(self._program.take_output())
+        self._collect()
         return len(self._waiting)
+
+    def _collect(self) -> None:
+        """Take the lines that have come."""
+        until = self._program.read_until  # before the look: what came until then is there
+        lines = self._program.take_output()
+        self._waiting.extend(lines)
+        if self.rows is not None:
+            self.rows.add(lines, until)
+
+    def place_among_events(self, watch: Watch) -> None:
+        """Give each line a row among the events of a watch, and in its recording, in addition to printing it."""
+        from tui.live.command.command_rows import CommandRows
+
+        self.rows = CommandRows(self._program, watch)
 
     def print_before(self, ts: int) -> None:
         """Print the lines that are no younger than a time of the trace clock, in nanoseconds."""

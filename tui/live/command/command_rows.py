@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
 
 _SETTLES: Final = 300_000_000
 """Nanoseconds after which all events before a line were read, as far as the machine keeps up."""
+
+_LONGEST_NAME: Final = 15
+"""Bytes of a task's name (TASK_COMM_LEN of include/linux/sched.h, without the end)."""
 
 
 class CommandRows:
@@ -57,4 +61,11 @@ class CommandRows:
             self._is_known = True
         self._waiting = self._waiting[len(settled) :]
         self._until = until
+        self._name_task()
         return True
+
+    def _name_task(self) -> None:
+        """Name the task of the command after its program, until the kernel tells its name: it may have no event."""
+        store, pid = self._watch.store, self._program.pid
+        if store is not None and self._is_known and pid not in store.cmdlines:
+            self._watch.intake.know_names({pid: os.path.basename(self._program.words[0])[:_LONGEST_NAME]})

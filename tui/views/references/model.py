@@ -57,6 +57,8 @@ class ReferenceModel:
         self._next = store.first_seq
         self._boot = store.boots.of(self._next)
         """Boot that the objects are of."""
+        self._boot_row = self._next
+        """Row of that boot."""
         self._formats = 0
         self._events: frozenset[ReferenceEvent] = frozenset()
         """Events of references that are recorded by now."""
@@ -88,7 +90,7 @@ class ReferenceModel:
             if budget and time.monotonic() >= deadline:
                 break
         if self._next >= store.next_seq:
-            self._see_boot(store.boots.latest)
+            self._see_boot(store.boots.latest, self._next)
         return self._next < store.next_seq
 
     def _see_probes(self) -> None:
@@ -103,10 +105,10 @@ class ReferenceModel:
             self._complete_since = self.tracker.latest + 1 if self._events else 0
             self._events |= events
 
-    def _see_boot(self, boot: int) -> None:
-        """Note the boot that events are of from now on, and what it records: times before are of another clock."""
+    def _see_boot(self, boot: int, seq: int) -> None:
+        """Note the boot that events are of from a row on, and what it records: times before are of another clock."""
         if boot != self._boot:
-            self._boot = boot
+            self._boot, self._boot_row = boot, seq
             self.tracker.begin_anew()
             self._events, self._complete_since, self._formats = frozenset(), 0, 0
             self._see_probes()
@@ -139,7 +141,7 @@ class ReferenceModel:
         except IndexError:
             self.skipped += 1
             return
-        self._see_boot(record.boot)
+        self._see_boot(record.boot, seq)
         task = task_key(record.pid, record.boot)
         if isinstance(event, str):
             self.tracker.end_task(task, record.ts)
@@ -182,7 +184,9 @@ class ReferenceModel:
 
     def _lost_between(self, start: int, end: int) -> bool:
         """Return whether events may have been lost, or were missed, between two times."""
-        is_partial = start < self._complete_since or self.store.loss_spans.may_lack_ends(start, end)
+        is_partial = start < self._complete_since or self.store.loss_spans_at(self._boot_row).may_lack_ends(
+            start, end
+        )
         return is_partial or bool(self.skipped) or self.has_missed
 
 
