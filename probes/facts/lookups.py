@@ -26,6 +26,8 @@ class StaticEventField(NamedTuple):
     """Conversion with which the event prints the field: `x`, `pS`; empty: unknown."""
     naming: str = ""
     """Argument of `print fmt` that names the field's numbers (`events.names.print_names`); empty: none does."""
+    bits: int = 0
+    """Bits of a bit-field, which are the lowest ones of `size` bytes; 0: it is none."""
 
 
 class SymbolCount(NamedTuple):

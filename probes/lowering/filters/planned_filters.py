@@ -19,7 +19,7 @@ from probes.objects.request import ObjectProbe
 from probes.plans.plan import Plan, PlannedEvent
 from probes.rules.events.fields import find_event
 from probes.rules.events.filter import check_filter
-from probes.rules.events.filter_meaning import misread
+from probes.rules.events.filter_meaning import constant_notes, misread
 from probes.rules.readers import RuleContext
 from probes.syntax.refused import RefusedWord
 from probes.verdict import Refusal
@@ -35,7 +35,16 @@ def with_kernel_filters(plan: Plan, btf: Btf | None, facts: TargetFacts, environ
     notes = dict.fromkeys(
         f"the kernel's filter: {event.filter}" for event in events if event.filter not in ("", written)
     )
-    return replace(plan, events=events, losses=(*plan.losses, *notes))
+    constant = dict.fromkeys(note for event in events if event.filter for note in _constant_notes(event, context))
+    return replace(plan, events=events, losses=(*plan.losses, *notes, *constant))
+
+
+def _constant_notes(event: PlannedEvent, context: RuleContext) -> tuple[str, ...]:
+    fields, dialect = _fields(event, context), context.dialect
+    try:
+        return constant_notes(check_filter(event.filter, fields, context.environment, dialect, context.facts.cpus))
+    except RefusedWord:
+        return ()
 
 
 def kernel_trigger(event: PlannedEvent, text: str, context: RuleContext) -> str:

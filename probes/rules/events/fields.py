@@ -4,6 +4,7 @@ definition.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -14,6 +15,7 @@ from probes.user_events.kernel_reading import read_definition
 
 _TEXT = "__data_loc char[]"
 _TEXT_TYPES = frozenset({"string", "ustring", "symstr"})
+_BIT_FIELD = re.compile(r":b([0-9]{1,2})@[0-9]+/[0-9]+$")
 _WORD = {"u": "u", "s": "s", "x": "u"}
 SYNTHETIC_SIZES = {
     **{f"{sign}{bits}": bits // 8 for sign in "su" for bits in (8, 16, 32, 64)},
@@ -86,7 +88,8 @@ def _argument(argument: ParsedArgument) -> StaticEventField:
         kind, signed = f"{_WORD.get(argument.type[:1], 'u')}{argument.type[1:]}", argument.type.startswith("s")
     if argument.elements:
         kind = f"{kind}[{argument.elements}]"
-    return StaticEventField(argument.name, kind, argument.width, signed)
+    part = _BIT_FIELD.search(argument.body) if not argument.elements else None
+    return StaticEventField(argument.name, kind, argument.width, signed, bits=int(part[1]) if part is not None else 0)
 
 
 def synthetic_field(name: str, kind: str) -> StaticEventField:

@@ -10,7 +10,8 @@ parse_pred). All in kernel/trace/trace_events_filter.c, 6.1 to 7.3.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
 
 from probes.facts.lookups import StaticEventField
 from probes.refusal import own_refusal
@@ -25,6 +26,17 @@ _OWN_TYPE = re.compile(r"[us](8|16|32|64)")
 """Pattern for the type of a field whose type the user chose and can change."""
 _SPECIAL = re.compile(r"[*?\[\\]")
 _INVERTED = re.compile(r"\[!.[^\]]*\]", re.DOTALL)
+
+_CONSTANT: Final[Mapping[str, Callable[[int, int, int], tuple[bool, bool]]]] = {
+    "==": lambda number, low, high: (not low <= number <= high, False),
+    "!=": lambda number, low, high: (False, not low <= number <= high),
+    "<": lambda number, low, high: (number <= low, number > high),
+    "<=": lambda number, low, high: (number < low, number >= high),
+    ">": lambda number, low, high: (number >= high, number < low),
+    ">=": lambda number, low, high: (number > high, number <= low),
+    "&": lambda number, low, high: (number & ((1 << (high - low).bit_length()) - 1) == 0, False),
+}
+"""By operator, whether a comparison with a number holds never, and always, for values between two bounds."""
 
 
 def misread(
@@ -43,6 +55,34 @@ def misread(
         if refusal is not None:
             return refusal
     return None
+
+
+def constant_notes(predicates: Sequence[Predicate]) -> tuple[str, ...]:
+    """Return a note on each comparison that holds for no value of its field, or for all of them."""
+    return tuple(filter(None, map(_constant_note, predicates)))
+
+
+def _constant_note(predicate: Predicate) -> str:
+    field, operator, value = predicate.field, predicate.operator, predicate.value
+    bits, limits = _bits(field), _CONSTANT.get(operator)
+    if predicate.is_function or limits is None or not bits or value[:1] in ("'", '"'):
+        return ""
+    low, high = _span(bits, field.signed)
+    never, always = limits(_written_number(value), low, high)
+    if not (never or always):
+        return ""
+    return f"{field.name} {operator} {value} {'never' if never else 'always'} holds: it is from {low} to {high}"
+
+
+def _bits(field: StaticEventField) -> int:
+    """Return the width of an integer field in bits, those of a bit-field; 0: it is no integer."""
+    if not field.type or field.type == "cpu" or _is_array(field) or is_text(field):
+        return 0
+    return field.bits or (field.size * 8 if field.size * 8 in _WIDTHS else 0)
+
+
+def _written_number(value: str) -> int:
+    return int(value, 8 if re.match("-?0[0-7]", value) else 0)
 
 
 def kernel_pattern(pattern: str, field: StaticEventField) -> str:
@@ -91,7 +131,7 @@ def _misread_pattern(field: StaticEventField, value: str, column: int, newer: bo
 
 def _width_refusal(field: StaticEventField, operator: str, value: str, column: int) -> Refusal | None:
     """Return the refusal of a number that the field can't hold; None: it can. A mask may include the sign bit."""
-    number, bits = int(value, 8 if re.match("-?0[0-7]", value) else 0), field.size * 8
+    number, bits = _written_number(value), field.size * 8
     if bits not in _WIDTHS:
         return None
     low, high = _span(bits, field.signed)

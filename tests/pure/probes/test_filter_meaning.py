@@ -15,7 +15,7 @@ from probes.facts.lookups import UNKNOWN, StaticEventField
 from probes.lowering.check_planned import lowered_trigger, trigger_refusal
 from probes.lowering.filters.field_names import names_in
 from probes.lowering.filters.filter_words import kernel_filter, written_column
-from probes.rules.events.filter_meaning import kernel_pattern, misread
+from probes.rules.events.filter_meaning import constant_notes, kernel_pattern, misread
 from probes.rules.events.predicate import Predicate
 from tests.probes_data import KERNELS, environment, kernel
 
@@ -54,6 +54,23 @@ def test_a_number_that_is_taken_is_compared_as_it_is_written(bits, signed, sign,
     if better is not None:
         signed, bits = better[1] == "s", int(better[2])
         assert cut(number, bits, signed) == number
+
+
+@given(st.sampled_from([1, 3, 7, 8]), st.booleans(), st.sampled_from(sorted(OPERATORS)), st.integers(-300, 300))
+def test_a_comparison_that_holds_never_or_always_is_told(bits, signed, sign, number):
+    signed = signed and bits == 8
+    field = StaticEventField("x", f"{'s' if signed else 'u'}8", 1, signed, bits=bits % 8)
+    held = {OPERATORS[sign](value, number) for value in (range(-128, 128) if signed else range(1 << bits))}
+    notes = constant_notes([Predicate(field, sign, str(number), 5)])
+    assert len(notes) == (len(held) == 1)
+    assert all((" always holds" if held == {True} else " never holds") in note for note in notes)
+
+
+def test_a_filter_of_a_plan_is_told_to_hold_never():
+    btf, facts, _ = kernel("7.2")
+    for text, told in {"b3@0/8": ("n > 9 never holds: it is from 0 to 7",), "u8": ()}.items():
+        plan = check_typed(f"f vfs_read n=count:{text} if n > 9", btf, facts, "", environment("7.2")).plan
+        assert plan is not None and plan.losses == told
 
 
 PATTERNS = st.text(alphabet="ab*?[]!\\1", max_size=8)
