@@ -305,7 +305,7 @@ async def test_the_event_that_is_picked_is_the_one_acted_on_in_sorted_rows():
     async with live() as (pilot, pane, _):
         await to_column(pilot, pane, "count")
         await pilot.press("S", "end")
-        assert pane.table.following
+        assert pane.table.follow.following
         picked = pane.shown.item(pane.shown.next - 4)
         await pilot.press("m", "down", "down", "down", "enter")
         assert pane.marks == {picked.seq} and pane.record == picked
@@ -334,7 +334,7 @@ async def test_who_reads_a_row_stays_there_when_tasks_get_names():
         pane.names_changed()
         await until(lambda: not pane.shown.backlog, pilot)
         assert len(rows(pane)) > len(before)
-        assert not table.following and pane.record == held
+        assert not table.follow.following and pane.record == held
         assert table.cursor - table.window.top == above
         assert table.follow.new == sum(record.seq > before[-1].seq for record in rows(pane))
         await to_column(pilot, pane, "count")
@@ -366,7 +366,7 @@ async def test_who_reads_a_call_stays_there_when_tasks_get_names():
         pane.names_changed()
         await until(lambda: not pane.shown.backlog, pilot)
         assert pane.shown.counts[0] >= size
-        assert not table.following and ends(pane.shown, table.cursor) == held
+        assert not table.follow.following and ends(pane.shown, table.cursor) == held
 
 
 async def test_a_time_is_gone_to():
@@ -528,7 +528,7 @@ async def test_rows_that_a_filter_chooses_have_the_columns():
             rows = sum(name in record.event for record in every)
             pilot.app.places.live.filtering.choose(f"event == {name}" if name else "")
             await until(partial(is_chosen, rows), pilot)
-            assert pane.table.following
+            assert pane.table.follow.following
             await until(partial(has_columns, fields), pilot)
 
 

@@ -264,7 +264,7 @@ async def test_enter_leaves_the_details(recording):
         await until(lambda: isinstance(app.screen, DetailScreen), pilot)
         await pilot.press("enter")
         await until(lambda: app.places.live.is_current, pilot)
-        assert not app.places.live.query_one(EventsPane).table.following, "the event is still under the cursor"
+        assert not app.places.live.query_one(EventsPane).table.follow.following, "the event is still under the cursor"
 
 
 async def test_the_palette_offers_what_has_keys_here(recording):

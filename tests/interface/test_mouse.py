@@ -180,9 +180,9 @@ async def test_each_tab_can_be_clicked_from_each_view(recording, size):
                 assert live.focused is live.views.current.focus
         await pilot.press("e")
         await click_text(app, pilot, "recorded", 1)
-        await until(lambda: not live.views.events.pane.table.following, pilot)
+        await until(lambda: not live.views.events.pane.table.follow.following, pilot)
         await click_text(app, pilot, "recorded", 1)
-        await until(lambda: live.views.events.pane.table.following, pilot)
+        await until(lambda: live.views.events.pane.table.follow.following, pilot)
         assert set(KEYS) == {*LABELS, *EXTRA_LABELS}
         assert live.query_one(LiveLine)
 
@@ -243,14 +243,14 @@ async def test_titles_of_a_table_that_is_replaced_sort_it():
     host = Host(lambda: TextTablePane(TextRows(("name", "took"), {}, {})))
     async with host.shown() as pilot:
         table = host.widget.text_table
-        table.show_rows([("b", "2.00 ms"), ("a", "10.0 us"), ("c", ""), ("d", "1.00 s")])
+        table.ordered.take([("b", "2.00 ms"), ("a", "10.0 us"), ("c", ""), ("d", "1.00 s")])
         for sign, order in ((DESCENDING, "dbac"), (ASCENDING, "abdc")):
             await click_text(host, pilot, "took", 0)
             await until(lambda: f"took {sign}" in screen_text(host)[0], pilot)  # noqa: B023
             assert "".join(str(row[0]) for row in table.text_rows.rows) == order
         table.move_to(0)
         assert table.current == 1, "a is the second that came"
-        table.show_rows([("b", "2.00 ms"), ("e", "1.00 us"), ("a", "10.0 us")])
+        table.ordered.take([("b", "2.00 ms"), ("e", "1.00 us"), ("a", "10.0 us")])
         assert [row[0] for row in table.text_rows.rows] == ["e", "a", "b"], "the order stays"
         table.focus()
         await pilot.press("S")
@@ -267,7 +267,7 @@ def test_hot_spots_are_sorted_by_each_column():
     rows.prepare(0, len(spots))
     titles = "".join(piece.text for piece in rows.header(100))
     assert [rows.column_at(titles.index(title), 100) for title in ("function", "calls", "errors")] == [0, 1, 7]
-    ordered: OrderedRows[HotText] = OrderedRows()
+    ordered: OrderedRows[HotText] = OrderedRows((), lambda: None)
     ordered.take(spots)
     for column, names in ((1, "ba"), (1, "ab"), (1, "ab"), (0, "ab"), (0, "ba"), (7, "ba")):
         ordered.sort(column)

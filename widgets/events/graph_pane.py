@@ -11,7 +11,8 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
 from widgets.events.graph_table import GraphTable
-from widgets.events.hot_rows import HotTable
+from widgets.events.hot_rows import HotTable, HotText
+from widgets.lists.row_order import OrderedRows
 from widgets.lists.sortable_pane import SortablePane
 from widgets.lists.tail_table import TailTable
 from widgets.value_input import ValueInput
@@ -85,9 +86,9 @@ class GraphPane(SortablePane):
         return super().check_action(action, parameters)
 
     @property
-    def sortable(self) -> HotTable:
+    def ordered(self) -> OrderedRows[HotText]:
         """The hot spots."""
-        return self.hot
+        return self.hot.ordered
 
     def sort_by(self, column: int) -> None:
         """Sort the hot spots by the column whose title was clicked; a tree has one order."""
@@ -103,7 +104,7 @@ class GraphPane(SortablePane):
         self.table.display = True
         self.screen.set_focus(self.table)
         self.turned()
-        self.post_message(TailTable.Followed(self.table.following))  # the status line shows other figures
+        self.post_message(TailTable.Followed(self.table.follow.following))  # the status line shows other figures
 
     def action_ask(self, what: str) -> None:
         """Ask for a duration."""

@@ -99,30 +99,16 @@ class TextTable(TopTable):
     def __init__(self, rows: TextRows) -> None:
         super().__init__(rows)
         self.text_rows = rows
-        self.ordered: OrderedRows[tuple[str | int, ...]] = OrderedRows()
+        self.ordered: OrderedRows[tuple[str | int, ...]] = OrderedRows(rows.columns.titles, self._show_ordered)
         """Rows in the order that was chosen."""
-
-    @property
-    def titles(self) -> Sequence[str]:
-        """Titles of the columns."""
-        return self.text_rows.columns.titles
 
     @property
     def current(self) -> int:
         """Number of the row under the cursor among the rows as they were given."""
         return self.ordered.number(self.cursor)
 
-    def show_rows(self, rows: Sequence[tuple[str | int, ...]]) -> None:
-        """Show other rows; the cursor stays in its place."""
-        self.ordered.take(rows)
-        self._show_ordered()
-
-    def sort(self, column: int | None) -> None:
-        """Sort by a column; by the same again, and for None: reversed, then as the rows came."""
-        self.ordered.sort(column)
-        self._show_ordered()
-
     def _show_ordered(self) -> None:
+        """Show the rows in their order; the cursor stays in its place."""
         self.text_rows.rows = self.ordered.rows
         self.text_rows.columns.order = self.ordered.order.sign
         self.rows_replaced(len(self.ordered.rows))
@@ -142,6 +128,6 @@ class TextTablePane(SortablePane):
         self.table: TailTable = self.text_table
 
     @property
-    def sortable(self) -> TextTable:
-        """The table."""
-        return self.text_table
+    def ordered(self) -> OrderedRows[tuple[str | int, ...]]:
+        """Rows of the table."""
+        return self.text_table.ordered

@@ -141,7 +141,7 @@ class EventsPane(FilteredPane):
         shown = self.shown
         if shown is not None and shown.next > shown.first and not more:
             is_new, self._decided_for = self.condition != self._decided_for, self.condition
-            if self.kinds.is_undecided or (is_new and self.table.following):
+            if self.kinds.is_undecided or (is_new and self.table.follow.following):
                 with suppress(IndexError):  # it was dropped
                     self.show_kind(shown.item(shown.next - 1).event)
         return more
@@ -153,7 +153,7 @@ class EventsPane(FilteredPane):
     @property
     def record(self) -> Record | None:
         """Event under the cursor; None: there is no cursor, or the event was dropped."""
-        if self.shown is None or self.table.following:
+        if self.shown is None or self.table.follow.following:
             return None
         try:
             return self.shown.item(self.table.cursor)

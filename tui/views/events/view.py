@@ -61,7 +61,7 @@ class EventsView(TableView):
 
     def rested(self, row: int) -> None:
         """Give columns to the fields of the kind of event under the cursor; rows that are followed keep theirs."""
-        if self._shown is not None and not self.table.following:
+        if self._shown is not None and not self.table.follow.following:
             with contextlib.suppress(IndexError):
                 self.pane.show_kind(self._shown.item(row).event)
 

@@ -105,7 +105,7 @@ class FailuresView(TableView):
 
     def _show(self, model: FailureModel) -> None:
         self._groups = model.by_count()
-        self.pane.text_table.show_rows(
+        self.pane.text_table.ordered.take(
             [
                 (
                     group.calls,
@@ -145,7 +145,7 @@ class FailuresView(TableView):
     def forget(self) -> None:
         """Clear the table."""
         self._model, self._groups, self._is_held = None, [], False
-        self.pane.text_table.show_rows(())
+        self.pane.text_table.ordered.take(())
 
     def names_changed(self) -> None:
         """Show new names of processes and functions."""

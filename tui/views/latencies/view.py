@@ -67,12 +67,12 @@ class LatenciesView(WholeTableView):
         for row in self._causes:
             kind, name, cpu, count, total, average, most = cause_cells(row)
             rows.append((kind, name, cpu, count, "", average, "", f"{total} in all", most))
-        self.pane.text_table.show_rows(rows)
+        self.pane.text_table.ordered.take(rows)
 
     def forget(self) -> None:
         """Clear the table."""
         self._found, self._store, self._measures, self._causes = None, None, [], []
-        self.pane.text_table.show_rows(())
+        self.pane.text_table.ordered.take(())
 
     def shows(self, plan: Plan) -> bool:
         """Return True for sources of latencies."""

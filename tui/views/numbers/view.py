@@ -60,12 +60,12 @@ class NumbersView(WholeTableView):
 
     def _show(self, rows: list[tuple[str, ...]]) -> None:
         self._rows = len(rows)
-        self.pane.text_table.show_rows(rows)
+        self.pane.text_table.ordered.take(rows)
 
     def forget(self) -> None:
         """Clear the table."""
         self._found, self._store, self._shown, self._rows = None, None, -1, 0
-        self.pane.text_table.show_rows(())
+        self.pane.text_table.ordered.take(())
 
     def shows(self, plan: Plan) -> bool:
         """Return True for monitors."""

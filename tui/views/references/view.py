@@ -80,14 +80,14 @@ class ReferencesView(WholeTableView):
             return
         self._rows = list(model.judged())[:_MOST]
         self._summary = summary_line(model)
-        self.pane.text_table.show_rows([tuple(object_text(*pair)) for pair in self._rows])
+        self.pane.text_table.ordered.take([tuple(object_text(*pair)) for pair in self._rows])
         ended = time.monotonic()
         self._next_judgement = ended + max(_EVERY, _SHARE * (ended - began))
 
     def forget(self) -> None:
         """Clear the table."""
         self._model, self._rows, self._summary = None, [], ""
-        self.pane.text_table.show_rows(())
+        self.pane.text_table.ordered.take(())
 
     def names_changed(self) -> None:
         """Skip: rows have no names of tasks."""
