@@ -35,7 +35,7 @@ def shown_names(screen) -> list[str]:
 @pytest.mark.parametrize(("size", "place"), [((120, 40), PanePlace.BELOW), ((200, 60), PanePlace.BESIDE)])
 async def test_the_pane_follows_the_cursor_and_says_the_other_end_and_the_latency(size, place):
     async with live(size) as (pilot, pane, screen):
-        assert screen.details.area.has_class(place.value)
+        assert screen.details.pane.parent.has_class(place.value)
         await pilot.press("up")
         while not (pane.record.event.endswith("vfs_write__entry")):
             await pilot.press("up")

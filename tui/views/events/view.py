@@ -74,10 +74,6 @@ class EventsView(TableView):
         """Show the first rows of a recording, until the store has them."""
         self.pane.preview(rows)
 
-    def show_event(self, seq: int) -> None:
-        """Put the cursor on an event, by its sequence number, as soon as its row is found."""
-        self.pane.go_to_event(seq)
-
     def prefer(self, probes: Iterable[Armable], columns: tuple[str, ...]) -> None:
         """Show only these fields of the probes' events, in this order, as soon as the probes are armed."""
         self._columns |= dict.fromkeys(probes, columns)
