@@ -148,7 +148,7 @@ async def test_the_kind_under_the_cursor_has_columns_once_it_rests():
     async with live((120, 40)) as (pilot, pane, _screen):
 
         def titles() -> list[str]:
-            return [column.name for column in pane.choice.shown if not column.of_all]
+            return [column.name for column in pane.columns.choice.shown if not column.of_all]
 
         await until(titles, pilot)
         await pilot.press("up")

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Final
 
 from tui.dialogs import dialogs
 from tui.views.events.event_columns import EventColumns
+from tui.views.events.filtered_pane import FilteredPane
 
 if TYPE_CHECKING:
-    from tui.views.events.pane import EventsPane
+    from events.record import Record
 
 _NO_EVENT: Final = "no event is on the screen"
 _DROPPED: Final = "this event is no longer among these"
@@ -18,7 +19,7 @@ _DROPPED: Final = "this event is no longer among these"
 class CursorQuestion:
     """The question for the pane of events."""
 
-    def __init__(self, pane: EventsPane, columns: EventColumns) -> None:
+    def __init__(self, pane: FilteredPane, columns: EventColumns) -> None:
         self._pane = pane
         self._columns = columns
 
@@ -33,11 +34,11 @@ class CursorQuestion:
         dialogs.pick(self._pane.app, "which column?", names, use_column)
 
     def ask_event(self, then: Callable[[], object]) -> None:
-        """Have one of the events on the screen chosen, the newest first, and call a function with the cursor on it."""
+        """Have one of the events on the screen chosen, the newest first; call a function with the cursor on it."""
         pane, table = self._pane, self._pane.table
-        shown, rows = pane.shown, pane.rows
+        shown, rows = pane.shown, table.rows
         seen = list(reversed(table.window.on_screen))
-        if shown is None or rows is None or not seen:
+        if shown is None or not seen:
             pane.notify(_NO_EVENT, markup=False)
             return
         places = [shown.place(row) for row in seen]  # rows are renumbered once others are dropped
@@ -54,9 +55,9 @@ class CursorQuestion:
 
         dialogs.pick(pane.app, "which event?", texts, use_event)
 
-    def ask_value(self, then: Callable[[], object]) -> None:
+    def ask_value(self, record: Record | None, then: Callable[[], object]) -> None:
         """Have an event chosen where the cursor is on none, else a column, and call a function."""
-        if self._pane.record is None:
+        if record is None:
             self.ask_event(then)
         else:
             self.ask_column(then)

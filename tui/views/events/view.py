@@ -54,7 +54,7 @@ class EventsView(TableView):
             from tui.present.watched_events import kinds_of
 
             self._plans = plans
-            self.pane.use_kinds(kinds_of(plans, fields))
+            self.pane.columns.use_kinds(kinds_of(plans, fields))
         if self._columns:
             self._prefer(watch)
         return self.pane.tick()
@@ -63,12 +63,12 @@ class EventsView(TableView):
         """Give columns to the fields of the kind of event under the cursor; rows that are followed keep theirs."""
         if self._shown is not None and not self.table.follow.following:
             with contextlib.suppress(IndexError):
-                self.pane.show_kind(self._shown.item(row).event)
+                self.pane.columns.show_kind(self._shown.item(row).event)
 
     def show_kind_of(self, plan: Plan) -> None:
         """Give columns to the fields of a probe's events."""
         if plan.events:
-            self.pane.show_kind(plan.events[0].path)
+            self.pane.columns.show_kind(plan.events[0].path)
 
     def preview(self, rows: FirstRows) -> None:
         """Show the first rows of a recording, until the store has them."""
@@ -87,7 +87,7 @@ class EventsView(TableView):
                 if probe == plan.probe or probe.subject == subject:
                     del self._columns[probe]
                     self.show_kind_of(plan)
-                    self.pane.prefer(wanted, [name for name in recorded if name not in wanted])
+                    self.pane.columns.prefer(wanted, [name for name in recorded if name not in wanted])
 
     def forget(self) -> None:
         """Clear the table."""
