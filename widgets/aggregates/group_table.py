@@ -45,13 +45,24 @@ class GroupRows:
 
     first = 0
 
-    def __init__(self, titles: Sequence[str] = (), keys: int = 0, groups: Sequence[GroupCells] = ()) -> None:
-        """Set the titles of the columns, of which the first `keys` are keys, and the rows."""
+    def __init__(
+        self,
+        titles: Sequence[str] = (),
+        keys: int = 0,
+        groups: Sequence[GroupCells] = (),
+        *,
+        sortable: int | None = None,
+    ) -> None:
+        """Set the titles of the columns, of which the first `keys` are keys, and the rows.
+
+        `sortable`: rows can be sorted by so many of the columns, the first ones; None: by each.
+        """
         self.search = ""
         self.current = -1
         """Number of the column that the rows are sorted by."""
         self.columns = Columns(titles, dict.fromkeys(range(keys), _NARROWEST))
         self.keys = keys
+        self.sortable = len(titles) if sortable is None else sortable
         self.groups = groups
 
     @property

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 from foreign.count_text import counted
 from tui.filter.filter import Filter
 from tui.present.status import note_of
-from tui.views.maps.model import MapRows, MapsModel
+from tui.views.maps.model import MapsModel
 from tui.views.maps.pane import MapsPane
 from tui.views.view import WholeTableView
 from widgets.aggregates.group_table import GroupCells, GroupRows
@@ -34,22 +34,16 @@ class MapsView(WholeTableView):
     def __init__(self, chosen: Filter) -> None:
         super().__init__(chosen)
         self.pane = MapsPane(self.name)
-        self.pane.sort_by = self.sort_by
-        self.pane.on_reading, self.pane.choose, self.pane.sort = self.came, self.choose, self.reverse
-        self.pane.groups.turn = self.turn
+        self.pane.on_reading, self.pane.choose, self.pane.order.changed = self.came, self.choose, self._show
         self._model = MapsModel()
         self._number: int | None = None
         """Map that a person chose; None: the first that has elements."""
-        self._by: int | None = None
-        """Column that the rows are sorted by; None: the first that suits."""
-        self._ascending = False
-        self._table: MapRows | None = None
         self._error = ""
 
     def tick(self, watch: Watch, store: Store, fields: tuple[str, ...]) -> bool:  # noqa: ARG002 - of every view
         """Start a reading for a new watch."""
         if self.pane.current_watch is not watch:
-            self.pane.current_watch, self._model, self._table = watch, MapsModel(), None
+            self.pane.current_watch, self._model = watch, MapsModel()
             self.pane.look()
         return False
 
@@ -74,17 +68,17 @@ class MapsView(WholeTableView):
     def _show(self) -> None:
         number = self._current()
         if number is None:
-            self._table = None
             self.pane.groups.fill(GroupRows())
             self.pane.show_head("")
             return
-        table = self._table = self._model.table(number, self._by, ascending=self._ascending)
+        order = self.pane.order
+        table = self._model.table(number, order.column, ascending=order.ascending)
         groups = [GroupCells(tuple(map(safe, table.texts(row))), table.share(row)) for row in table.rows]
         rows = GroupRows(tuple(map(safe, table.titles)), table.keys, groups)
         rows.current = table.order
         name, shown = self._model.maps[number]
-        if self._by is not None or not shown.histograms:  # else slots are in their own order
-            rows.columns.order = table.order, not self._ascending
+        if order.column is not None or not shown.histograms:  # else slots are in their own order
+            rows.columns.order = table.order, not order.ascending
         self.pane.groups.fill(rows)
         self.pane.show_head(f"{_title(name, shown)}, map {number + 1} of {len(self._model.maps)}")
 
@@ -100,41 +94,15 @@ class MapsView(WholeTableView):
 
     def _chosen(self, number: int | None) -> None:
         if number is not None:
-            self._number, self._by, self._ascending = number, None, False
-            self._show()
-
-    def turn(self, step: int) -> None:
-        """Sort by the column `step` columns away, the largest first."""
-        if (table := self._table) is None:
-            return
-        self._sort(table, min(max(0, table.order + step), len(table.titles) - 1))
-
-    def sort_by(self, column: int) -> None:
-        """Sort by a column, as its keys do; by the same again: reverse the order."""
-        if (table := self._table) is None or column >= len(table.titles):
-            return
-        if column == table.order and self.pane.groups.groups.columns.order is not None:
-            self.reverse()
-        else:
-            self._sort(table, column)
-
-    def _sort(self, table: MapRows, column: int) -> None:
-        self._by, self._ascending = column, column < table.keys
-        self._show()
-        groups = self.pane.groups
-        groups.window.show_columns(*groups.groups.span(column, groups.window.columns - 1))
-
-    def reverse(self) -> None:
-        """Reverse the order."""
-        if self._table is not None:
-            self._by, self._ascending = self._table.order, not self._ascending
+            self._number = number
+            self.pane.order.forget()
             self._show()
 
     # -- of every view ---------------------------------------------------------------------------------------------
 
     def forget(self) -> None:
         """Clear the table: the maps are read again."""
-        self.pane.current_watch, self._model, self._table, self._error = None, MapsModel(), None, ""
+        self.pane.current_watch, self._model, self._error = None, MapsModel(), ""
         self.pane.groups.fill(GroupRows())
         self.pane.show_head("")
 
