@@ -15,7 +15,7 @@ from tests.interface.test_app import application, says
 from tests.interface.widget_host import screen_text, until
 from tui.__main__ import main
 from tui.dialogs.target_screen import TargetScreen
-from tui.live.details.chain_screen import ChainScreen
+from tui.live.details.lines_screen import ChainScreen
 from tui.live.event_export import EventExportScreen
 from tui.views.compare.view import ComparisonView
 from widgets.dialogs.error_dialog import ErrorDialog

@@ -13,7 +13,7 @@ from tests.interface.test_app import application
 from tests.interface.widget_host import screen_text, until
 from tests.trimmed_recordings import graph_recording
 from tui.__main__ import main
-from tui.live.details.chain_screen import ChainScreen
+from tui.live.details.lines_screen import ChainScreen
 from tui.live.event_export import EventExportScreen
 from tui.views.failures.view import FailuresView
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 import pytest
 from textual import events
@@ -25,7 +24,6 @@ from tui.live.details.detail_screen import DetailScreen
 from tui.live.event_export import EventExportScreen
 from tui.live.losses import LossScreen
 from tui.live.registry import EXTRA_LABELS, LABELS
-from tui.views.maps.pane import MapsPane
 from tui.views.maps.view import MapsView
 from widgets.aggregates.chooser import AggregateChooser
 from widgets.columns import ASCENDING, DESCENDING
@@ -306,12 +304,9 @@ def test_each_pane_that_a_key_sorts_is_sorted_by_its_titles(kind):
 
 async def test_titles_of_a_map_sort_it():
     view = MapsView(Filter())
-    watch: Any = object()
     host = Host(lambda: view.pane)
     async with host.shown() as pilot:
-        view.pane.current_watch = watch
-        view.pane.reading = True  # nothing is there to be read
-        view.came(MapsPane.Read(watch, [counted({"b": 3, "a": 2, "c": 9})]))
+        view.came([counted({"b": 3, "a": 2, "c": 9})])
         table = view.pane.groups
         for column, sign, keys in (
             ("value", ASCENDING, "abc"),

@@ -12,7 +12,7 @@ from tests.interface.test_app import application
 from tests.interface.widget_host import screen_text, until
 from tests.trimmed_recordings import stack_recording
 from tui.__main__ import main
-from tui.live.details.chain_screen import ChainScreen
+from tui.live.details.lines_screen import ChainScreen
 from tui.present.ways_out import RUNNING_KERNEL
 from tui.views.numbers.view import NumbersView
 

@@ -8,7 +8,7 @@ from tests.interface.test_failures_view import open_failures
 from tests.interface.widget_host import screen_text, until
 from tests.reference_recording import reference_recording
 from tests.trimmed_recordings import DATA, graph_recording, stack_recording
-from tui.live.details.chain_screen import ChainScreen
+from tui.live.details.lines_screen import ChainScreen
 
 
 async def open_references(app, pilot) -> None:

@@ -11,12 +11,16 @@ from tui.present.status import note_of
 from tui.views.maps.model import MapsModel
 from tui.views.maps.pane import MapsPane
 from tui.views.view import WholeTableView
+from tui.views.watch_reading import WatchReading
 from widgets.aggregates.group_table import GroupCells, GroupRows
 from widgets.dialogs.pick_list import PickList
 from widgets.safe_text import safe
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from events.store.store import Store
+    from kernel.watch.object_maps import ObjectMaps
     from kernel.watch.watch import Watch
     from probes.objects.shown_maps import ShownMap
     from probes.plans.plan import Plan
@@ -34,7 +38,8 @@ class MapsView(WholeTableView):
     def __init__(self, chosen: Filter) -> None:
         super().__init__(chosen)
         self.pane = MapsPane(self.name)
-        self.pane.on_reading, self.pane.choose, self.pane.order.changed = self.came, self.choose, self._show
+        self.pane.choose, self.pane.order.changed = self.choose, self._show
+        self._reading = WatchReading(self.pane, _maps_of, self.came, self._failed)
         self._model = MapsModel()
         self._number: int | None = None
         """Map that a person chose; None: the first that has elements."""
@@ -42,20 +47,18 @@ class MapsView(WholeTableView):
 
     def tick(self, watch: Watch, store: Store, fields: tuple[str, ...]) -> bool:  # noqa: ARG002 - of every view
         """Start a reading for a new watch."""
-        if self.pane.current_watch is not watch:
-            self.pane.current_watch, self._model = watch, MapsModel()
-            self.pane.look()
+        if self._reading.follow(watch):
+            self._model = MapsModel()
         return False
 
-    def came(self, event: MapsPane.Read) -> None:
-        """Show the result of a reading; after an error the last one stays."""
-        if event.watch is not self.pane.current_watch:
-            self.pane.look()
-            return
-        self._error = event.error
-        if not event.error:
-            self._model.take(event.maps, time.monotonic())
-            self._show()
+    def came(self, maps: Sequence[ObjectMaps]) -> None:
+        """Show what was read."""
+        self._error = ""
+        self._model.take(maps, time.monotonic())
+        self._show()
+
+    def _failed(self, error: str) -> None:
+        self._error = error  # the maps of the last reading stay
 
     def _current(self) -> int | None:
         """Return the number of the map that is shown; None: there is none."""
@@ -102,7 +105,8 @@ class MapsView(WholeTableView):
 
     def forget(self) -> None:
         """Clear the table: the maps are read again."""
-        self.pane.current_watch, self._model, self._error = None, MapsModel(), ""
+        self._reading.follow(None)
+        self._model, self._error = MapsModel(), ""
         self.pane.groups.fill(GroupRows())
         self.pane.show_head("")
 
@@ -127,6 +131,13 @@ class MapsView(WholeTableView):
     def note(self, watch: Watch) -> str:
         """Return the error, or the note on the events."""
         return self._error or note_of(watch)
+
+
+def _maps_of(watch: Watch) -> Sequence[ObjectMaps]:
+    """Return the maps of all compiled objects, read from the kernel."""
+    from kernel.watch.object_maps import read_maps
+
+    return read_maps(watch.armed)
 
 
 def _title(name: str, shown: ShownMap) -> str:
