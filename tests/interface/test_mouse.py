@@ -15,7 +15,6 @@ from tests.interface.test_typing import at_events
 from tests.interface.widget_host import Host, screen_text, until
 from tests.pure.tui.test_maps_model import counted
 from tui.app.palette import Palette
-from tui.compose.export_dialog import ProbeExportScreen
 from tui.dialogs.preset_screen import PresetScreen
 from tui.dialogs.target_screen import TargetScreen
 from tui.docs.keys import classes
@@ -30,6 +29,7 @@ from widgets.columns import ASCENDING, DESCENDING
 from widgets.dialogs.form import FormDialog
 from widgets.dialogs.help import HelpScreen
 from widgets.dialogs.pick_list import PickList
+from widgets.dialogs.probe_export_dialog import ProbeExportDialog
 from widgets.events.event_rows import EventColumn
 from widgets.events.hot_rows import HotRows, HotText
 from widgets.events.status_bar import LiveLine
@@ -126,7 +126,7 @@ async def test_keys_of_the_footer_can_be_clicked_where_probes_are_built(kernel_o
         await pilot.press("slash")
         await footer_answers(app, pilot, "search of a field")
         await pilot.press("escape")
-        for keys, kind in ((["o"], ProbeExportScreen), (["s"], FormDialog)):
+        for keys, kind in ((["o"], ProbeExportDialog), (["s"], FormDialog)):
             await pilot.press(*keys)
             await until(partial(shown, app, kind), pilot)
             await footer_answers(app, pilot, kind.__name__)

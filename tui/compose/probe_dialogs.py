@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from textual.screen import Screen
 
 from tui.compose.panes import ProbePanes
@@ -33,9 +35,12 @@ class ProbeDialogs:
         if (probe := self._specification.current) is None:
             self._screen.notify("there is no probe yet: pick a function", title="not exported", markup=False)
             return
-        from tui.compose.export_dialog import ProbeExportScreen
+        from tui.compose.probe_export import dialect_texts, save_text
+        from widgets.dialogs.probe_export_dialog import ProbeExportDialog
 
-        self._screen.app.push_screen(ProbeExportScreen(open_planner(self._bench), probe, self._bench.boots))
+        planner = open_planner(self._bench)
+        texts, boot = partial(dialect_texts, planner, probe), partial(self._bench.boots.ask, planner, probe)
+        self._screen.app.push_screen(ProbeExportDialog(str(probe), texts, save_text, boot))
 
     def filter(self) -> None:
         """Have the filter of the probe typed."""

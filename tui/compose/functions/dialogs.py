@@ -80,12 +80,14 @@ class FunctionDialogs:
             self._screen.notify(f"no function matches what is searched: {SEARCH_FUNCTIONS}", markup=False)
 
     def _show_registers(self, name: str) -> None:
-        from tui.dialogs.register_screen import RegisterScreen
+        from tui.dialogs.register_reports import RegisterReports
+        from widgets.dialogs.register_dialog import RegisterDialog
 
-        self._screen.app.push_screen(RegisterScreen(open_planner(self._bench).info, name))
+        self._screen.app.push_screen(RegisterDialog(RegisterReports(open_planner(self._bench).info, name)))
 
     def _show_code(self, name: str) -> None:
-        from tui.compose.functions.code_screen import CodeScreen, text_of
+        from tui.compose.functions.code_reading import hits_by_place, read_bodies, text_of
+        from widgets.dialogs.code_dialog import CodeDialog
 
         info = open_planner(self._bench).info
 
@@ -95,5 +97,8 @@ class FunctionDialogs:
                 if choice.end is not None:
                     self._specification.arm()
 
-        reader = self._attach.body_reader(info)
-        self._screen.app.push_screen(CodeScreen(self._bench, reader, name), chosen)
+        def hits() -> dict[str, int]:
+            return hits_by_place(self._bench.current_watch, self._bench.counts)
+
+        read = partial(read_bodies, self._attach.body_reader(info), name)
+        self._screen.app.push_screen(CodeDialog(name, read, hits), chosen)
