@@ -82,6 +82,12 @@ class FindLine(SearchLine):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "submit", "Find", key_display="enter")]
 
 
+class FileLine(SearchLine):
+    """Line with the name of a file; Enter writes it, as the footer shows."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "submit", "Write", key_display="enter")]
+
+
 class NameLine(SearchLine):
     """Line that searches names; a blank is text, or a key of the list's where a row was chosen.
 

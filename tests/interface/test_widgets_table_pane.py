@@ -10,8 +10,8 @@ from rich.cells import cell_len
 from textual import events
 
 from tests.interface.widget_host import Host, count_paints, until
-from widgets.columns import Columns
-from widgets.events.event_rows import FIXED, Event, EventColumn, EventRows
+from widgets.columns import TableColumns
+from widgets.events.event_rows import FIXED, EventColumn, EventRows, ShownEvent
 from widgets.lists.table_pane import TablePane
 from widgets.lists.tail_table import TailTable
 
@@ -56,7 +56,7 @@ class Store:
         return Found(None, start + 100 * direction, False)
 
 
-def cells(event: Event) -> Mapping[str, str]:
+def cells(event: ShownEvent) -> Mapping[str, str]:
     assert isinstance(event, Record)
     return {"f_pos": str(event.seq), "count": "131072", "ret": "-EAGAIN" if event.seq % 3 else "512"}
 
@@ -265,7 +265,7 @@ async def test_hostile_text_and_sizes(size):
 
 
 def test_columns_give_way_to_numbers():
-    columns = Columns(["task", "event", "count"])
+    columns = TableColumns(["task", "event", "count"])
     columns.see(["kworker/u16:3-events-1234", "a_very_long_event_name__exit", "131072"])
     assert columns.right(2)
     assert not columns.right(0)

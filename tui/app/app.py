@@ -24,7 +24,7 @@ from tui.app.attempts import Attempts
 from tui.app.boot_control import BootControl
 from tui.app.key_words import KeyWords
 from tui.app.keyboard import Keyboard, KeyDone
-from tui.app.places import Places
+from tui.app.places import AppPlaces
 from tui.app.reconnect_control import ReconnectControl
 from tui.app.recorder_control import RecorderControl
 from tui.app.target_control import TargetControl
@@ -100,7 +100,7 @@ class Probewright(App[None]):
         self.reconnect = ReconnectControl(self, notices, self.refresh_places, self._state_changed)
         self.recorder = RecorderControl(self, notices, self.refresh_places)
         self.boots = BootControl(self, notices, self.target, self.open_target)
-        self.places = Places(self, self)
+        self.places = AppPlaces(self, self)
         self.key_words = KeyWords(self.target, self.places, several_hosts=fleet is not None)
         self.hosts: HostControl | None = None
         if fleet is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tui.app.places import Places
+from tui.app.places import AppPlaces
 from tui.app.reconnect_control import ReconnectControl
 from tui.app.trace_control import TraceControl
 
@@ -16,7 +16,7 @@ class Attempts:
     """Attempts of all parts, which two keys make at once and give up."""
 
     def __init__(
-        self, reconnect: ReconnectControl, tracing: TraceControl, places: Places, hosts: HostControl | None
+        self, reconnect: ReconnectControl, tracing: TraceControl, places: AppPlaces, hosts: HostControl | None
     ) -> None:
         self._reconnect = reconnect
         self._tracing = tracing

@@ -241,7 +241,7 @@ class ComposeScreen(Screen[None]):
         event.stop()
         self._attaching.find_callers(event.function)
 
-    def on_attach_pane_taken(self, event: AttachPane.Taken) -> None:
+    def on_attach_pane_alternative_taken(self, event: AttachPane.AlternativeTaken) -> None:
         from probes.attaching.values import Relation
 
         event.stop()

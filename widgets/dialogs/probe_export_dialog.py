@@ -16,7 +16,7 @@ from textual.widgets.option_list import Option
 from widgets.dialogs.dialog import Dialog
 from widgets.lists.option_rows import OptionRows
 from widgets.safe_text import safe, safe_lines
-from widgets.search_line import SearchLine
+from widgets.search_line import FileLine
 
 _LONGEST = 400
 """Lines of a text that are shown; all of them are copied and saved."""
@@ -32,10 +32,6 @@ class DialectText(NamedTuple):
     """Text; empty: the tool can't express the probe."""
     notes: tuple[str, ...] = ()
     """Notes; without a text the reasons."""
-
-
-class _FileLine(SearchLine):
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "submit", "Write", key_display="enter")]
 
 
 class ProbeExportDialog(Dialog[None]):
@@ -89,7 +85,7 @@ class ProbeExportDialog(Dialog[None]):
         self._preview = Static("", markup=False)
         self._scroll = VerticalScroll(self._preview, can_focus=False)
         self._status = Static("", markup=False)
-        self._path = _FileLine("file")
+        self._path = FileLine("file")
 
     def compose(self) -> ComposeResult:
         """Yield the probe, the tools beside the text, the file name, and the notes."""

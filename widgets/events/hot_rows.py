@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from widgets.columns import Columns
+from widgets.columns import TableColumns
 from widgets.highlight import highlighted
 from widgets.lists.row_order import OrderedRows
 from widgets.lists.top_table import TopTable
@@ -50,7 +50,7 @@ class HotRows:
 
     def __init__(self, spots: Sequence[HotText] = ()) -> None:
         self.search = ""
-        self._columns = [Columns([TITLES[n] for n in shown], {0: 24}) for shown in _VARIANTS]
+        self._columns = [TableColumns([TITLES[n] for n in shown], {0: 24}) for shown in _VARIANTS]
         self._has_errors = False
         self.spots = spots
 

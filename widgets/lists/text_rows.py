@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from widgets.columns import WHOLE, Columns
+from widgets.columns import WHOLE, TableColumns
 from widgets.events.hot_rows import HotFound
 from widgets.highlight import highlighted
 from widgets.lists.row_order import OrderedRows
@@ -31,7 +31,7 @@ class TextRows:
         """
         self.search = ""
         self._right = frozenset(right)
-        self.columns = Columns(titles, dict.fromkeys(self._right, WHOLE) | dict(least))
+        self.columns = TableColumns(titles, dict.fromkeys(self._right, WHOLE) | dict(least))
         self.rows: Sequence[tuple[str | int, ...]] = ()
         self._looks = looks
         self.look_of: Mapping[int, Callable[[str | int], str]] = {}

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from tui.dialogs import dialogs
-from tui.views.events.event_columns import EventColumns
 from tui.views.events.filtered_pane import FilteredPane
+from tui.views.events.shown_columns import ShownColumns
 
 if TYPE_CHECKING:
     from events.record import Record
@@ -19,7 +19,7 @@ _DROPPED: Final = "this event is no longer among these"
 class CursorQuestion:
     """The question for the pane of events."""
 
-    def __init__(self, pane: FilteredPane, columns: EventColumns) -> None:
+    def __init__(self, pane: FilteredPane, columns: ShownColumns) -> None:
         self._pane = pane
         self._columns = columns
 

@@ -11,9 +11,9 @@ from textual.binding import Binding, BindingType
 from textual.message import Message
 
 from tui.views.events.cursor_question import CursorQuestion
-from tui.views.events.event_columns import EventColumns
 from tui.views.events.filtered_pane import FilteredPane
 from tui.views.events.preview_rows import preview_rows
+from tui.views.events.shown_columns import ShownColumns
 from tui.views.pause_position import Place
 from widgets.events.event_rows import EventRows
 from widgets.lists.sortable_pane import SORT
@@ -89,7 +89,7 @@ class EventsPane(FilteredPane):
 
     def __init__(self, id: str) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id)
-        self.columns = EventColumns(self._show_columns, self._sorted_by)
+        self.columns = ShownColumns(self._show_columns, self._sorted_by)
         self.marks: set[int] = set()
         """Sequence numbers of marked events."""
         self._rows: EventRows | None = None

@@ -8,7 +8,7 @@ from tui.views.events.event_kinds import EventKinds
 from widgets.events.column_choice import ColumnChoice
 
 
-class EventColumns:
+class ShownColumns:
     """The choice of columns; a change is shown at once."""
 
     def __init__(self, show: Callable[[bool], None], sorted_by: Callable[[], str]) -> None:
