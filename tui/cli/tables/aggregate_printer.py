@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from events.store.store import Store
     from tui.cli.exports.export_options import ExportRequest
     from tui.output.view_table import ViewTable
-    from tui.views.aggregate.model import AggregateModel, AggregateRow, AggregateTableSource
+    from tui.views.aggregate.model import AggregateModel
+    from tui.views.aggregate.table_source import AggregateRow, AggregateTableSource
 
 TOP: Final = 20
 """Rows that are printed, unless another number is requested."""

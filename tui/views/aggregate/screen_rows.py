@@ -6,7 +6,8 @@ import time
 from typing import Final
 
 from tui.views.aggregate.cells import bar_share, key_text, number_cells, power_columns, titles
-from tui.views.aggregate.model import AggregateModel, AggregateRow, AggregateRows
+from tui.views.aggregate.model import AggregateModel
+from tui.views.aggregate.table_source import AggregateRow, AggregateRows
 from widgets.aggregates.group_order import GroupOrder
 from widgets.aggregates.group_table import GroupCells, GroupRows
 from widgets.number_format import rate

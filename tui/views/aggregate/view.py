@@ -21,8 +21,9 @@ if TYPE_CHECKING:
     from events.store.store import Store
     from kernel.watch.watch import Watch
     from tui.output.view_table import ViewTable
-    from tui.views.aggregate.model import AggregateModel, AggregateRow, AggregateRows
+    from tui.views.aggregate.model import AggregateModel
     from tui.views.aggregate.screen_rows import GroupRates
+    from tui.views.aggregate.table_source import AggregateRow, AggregateRows
     from widgets.events.values import DetailField
 
 _COUNTING: Final = 0.008

@@ -19,8 +19,8 @@ from events.stacks.stack_paths import FrameKind, Path, PathFrame, Shape, kernel_
 from foreign.count_text import counted
 from tui.present.call_ends import ends_of
 from tui.views.aggregate.labels import KeyLabels
-from tui.views.aggregate.model import is_time
 from tui.views.aggregate.plan_columns import PlanColumns, check_request, choices_of, ends_for
+from tui.views.aggregate.table_source import is_time
 from widgets.number_format import duration, grouped
 
 if TYPE_CHECKING:
