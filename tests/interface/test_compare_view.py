@@ -65,7 +65,7 @@ async def test_the_other_recording_is_chosen_and_compared(capsys, other, tmp_pat
         assert says(app, "no recording to compare with was chosen: O chooses one")
         await choose(app, pilot, other)
         await until(lambda: view._found is not None and says(app, f"B is {other.name}"), pilot)
-        rows = view.pane.text_table.text_rows.rows
+        rows = view.pane.ordered.rows
         assert len(rows) == len(whole) and not view.note(app.current_watch).startswith("no ")
         assert [one.change.verdict.name.lower() for one in view._found.differences] == [
             one["verdict"] for one in whole

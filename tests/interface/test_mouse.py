@@ -37,7 +37,7 @@ from widgets.footer import KeyFooter, laid_out
 from widgets.lists.row_order import OrderedRows
 from widgets.lists.sortable_pane import SORT
 from widgets.lists.tail_table import TailTable
-from widgets.lists.text_rows import TextRows, TextTablePane
+from widgets.lists.text_rows import TextRows, text_pane
 from widgets.spec.spec_editor import SpecEditor
 
 __all__ = ["kernel_only", "lan", "recording"]
@@ -238,16 +238,16 @@ def groups(app) -> list[str]:
 
 async def test_titles_of_a_table_that_is_replaced_sort_it():
     """The row of the details is the one under the cursor, whatever the order; S does what a click does."""
-    host = Host(lambda: TextTablePane(TextRows(("name", "took"), {}, {})))
+    host = Host(lambda: text_pane(TextRows(("name", "took"), {}, {})))
     async with host.shown() as pilot:
-        table = host.widget.text_table
+        table = host.widget.table
         table.ordered.take([("b", "2.00 ms"), ("a", "10.0 us"), ("c", ""), ("d", "1.00 s")])
         for sign, order in ((DESCENDING, "dbac"), (ASCENDING, "abdc")):
             await click_text(host, pilot, "took", 0)
             await until(lambda: f"took {sign}" in screen_text(host)[0], pilot)  # noqa: B023
             assert "".join(str(row[0]) for row in table.text_rows.rows) == order
         table.move_to(0)
-        assert table.current == 1, "a is the second that came"
+        assert table.ordered.number(table.cursor) == 1, "a is the second that came"
         table.ordered.take([("b", "2.00 ms"), ("e", "1.00 us"), ("a", "10.0 us")])
         assert [row[0] for row in table.text_rows.rows] == ["e", "a", "b"], "the order stays"
         table.focus()

@@ -40,7 +40,7 @@ async def test_the_line_above_has_the_last_numbers_when_nothing_arrives_any_more
     async with app.run_test(size=(130, 30)) as pilot:
         await open_references(app, pilot)
         await until(lambda: "5 leaked, 6 open" in app.places.live.status.line.state.note, pilot)
-        rows = app.places.live.views.current.pane.text_table.text_rows.rows
+        rows = app.places.live.views.current.pane.ordered.rows
         assert [row[0] for row in rows] == ["leaked"] * 5 + ["open"] * 6
 
 

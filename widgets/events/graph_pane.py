@@ -11,8 +11,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
 from widgets.events.graph_table import GraphTable
-from widgets.events.hot_rows import HotTable, HotText
-from widgets.lists.row_order import OrderedRows
+from widgets.events.hot_rows import HotTable
 from widgets.lists.sortable_pane import SortablePane
 from widgets.lists.tail_table import TailTable
 from widgets.value_input import ValueInput
@@ -62,11 +61,9 @@ class GraphPane(SortablePane):
     ]
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
-        super().__init__(id=id)
-        self.graph = GraphTable()
-        self.hot = HotTable()
+        self.graph, self.hot = GraphTable(), HotTable()
+        super().__init__(self.graph, self.hot.ordered, id=id)
         self.hot.display = False
-        self.table: TailTable = self.graph
         self.timed: Callable[[str, int], None] = lambda what, nanoseconds: None  # noqa: ARG005
         """Called with `least` or `slow` and the entered nanoseconds; 0: none."""
         self.turned: Callable[[], None] = lambda: None
@@ -84,11 +81,6 @@ class GraphPane(SortablePane):
         if action in ("ask", "sort"):
             return (self.table is self.graph) == (action == "ask")
         return super().check_action(action, parameters)
-
-    @property
-    def ordered(self) -> OrderedRows[HotText]:
-        """The hot spots."""
-        return self.hot.ordered
 
     def sort_by(self, column: int) -> None:
         """Sort the hot spots by the column whose title was clicked; a tree has one order."""

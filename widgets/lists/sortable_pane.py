@@ -26,10 +26,17 @@ class SortablePane(TablePane):
 
     BINDINGS: ClassVar[list[BindingType]] = [SORT]
 
-    @property
-    def ordered(self) -> OrderedRows[Any]:
-        """Rows of the table that is sorted."""
-        raise NotImplementedError
+    def __init__(
+        self,
+        table: TailTable,
+        ordered: OrderedRows[Any],
+        *,
+        id: str | None = None,  # noqa: A002 - Textual's name
+    ) -> None:
+        """Take the table, and the rows that are sorted: its own, or those of another one."""
+        super().__init__(id=id)
+        self.table = table
+        self.ordered = ordered
 
     def action_sort(self) -> None:
         """Ask for the column to sort by; if there is one, reverse the order, then restore the first one."""

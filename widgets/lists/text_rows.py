@@ -10,7 +10,6 @@ from widgets.events.hot_rows import HotFound
 from widgets.highlight import highlighted
 from widgets.lists.row_order import OrderedRows
 from widgets.lists.sortable_pane import SortablePane
-from widgets.lists.tail_table import TailTable
 from widgets.lists.top_table import TopTable
 from widgets.number_format import grouped
 from widgets.rows import Piece
@@ -102,11 +101,6 @@ class TextTable(TopTable):
         self.ordered: OrderedRows[tuple[str | int, ...]] = OrderedRows(rows.columns.titles, self._show_ordered)
         """Rows in the order that was chosen."""
 
-    @property
-    def current(self) -> int:
-        """Number of the row under the cursor among the rows as they were given."""
-        return self.ordered.number(self.cursor)
-
     def _show_ordered(self) -> None:
         """Show the rows in their order; the cursor stays in its place."""
         self.text_rows.rows = self.ordered.rows
@@ -116,18 +110,10 @@ class TextTable(TopTable):
     def action_select(self) -> None:
         """Ask for the details of the row under the cursor, by its number among the rows as they were given."""
         if self.window.has(self.cursor):
-            self.post_message(self.DetailRequested(self.current).set_sender(self))
+            self.post_message(self.DetailRequested(self.ordered.number(self.cursor)).set_sender(self))
 
 
-class TextTablePane(SortablePane):
-    """Pane of a `TextTable`, its search and its order."""
-
-    def __init__(self, rows: TextRows, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
-        super().__init__(id=id)
-        self.text_table = TextTable(rows)
-        self.table: TailTable = self.text_table
-
-    @property
-    def ordered(self) -> OrderedRows[tuple[str | int, ...]]:
-        """Rows of the table."""
-        return self.text_table.ordered
+def text_pane(rows: TextRows, *, id: str | None = None) -> SortablePane:  # noqa: A002 - Textual's name
+    """Return a pane of a `TextTable`, with its search and its order."""
+    table = TextTable(rows)
+    return SortablePane(table, table.ordered, id=id)
