@@ -18,9 +18,10 @@ from tui.cli.console.waiting import waiting
 from tui.cli.exports.output_file import free_file
 from tui.cli.follow.clock import measure_clock
 from tui.cli.follow.disarming import Disarming
-from tui.cli.follow.follow import print_losses, start_imports
+from tui.cli.follow.follow import start_imports
 from tui.cli.follow.graph_follow import start_tracer, try_recording
 from tui.cli.follow.graph_printer import GraphPrinter
+from tui.cli.follow.loss_printer import print_losses
 from tui.cli.follow.reconnect import retry_after_reconnect
 from tui.cli.follow.signals import STOPPED_EARLY, stoppable
 from tui.cli.status import DONE, REFUSED, UsageFault

@@ -21,15 +21,8 @@ from tui.cli.console.output import connect, emit, plain
 from tui.cli.exports.output_file import free_file
 from tui.cli.follow.command_run import command_of, keep_status
 from tui.cli.follow.disarming import disarm_all
-from tui.cli.follow.follow import (
-    arm,
-    arm_options_of,
-    follow,
-    limits_of,
-    print_losses,
-    probes_of,
-    start_imports,
-)
+from tui.cli.follow.follow import arm, arm_options_of, follow, limits_of, probes_of, start_imports
+from tui.cli.follow.loss_printer import print_losses
 from tui.cli.follow.reconnect import retry_after_reconnect
 from tui.cli.follow.signals import SignalStop, stoppable
 from tui.cli.specs.preset_specs import expand, requested_probes

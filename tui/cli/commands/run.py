@@ -43,16 +43,8 @@ from tui.cli.follow.filter import (
     print_filter_error,
     print_pass_count,
 )
-from tui.cli.follow.follow import (
-    arm,
-    follow,
-    limits_of,
-    print_hit_counts,
-    print_losses,
-    print_no_events,
-    probes_of,
-    start_imports,
-)
+from tui.cli.follow.follow import arm, follow, limits_of, probes_of, start_imports
+from tui.cli.follow.loss_printer import print_hit_counts, print_losses, print_no_events
 from tui.cli.follow.reconnect import retry_after_reconnect
 from tui.cli.follow.signals import stoppable
 from tui.cli.specs.failure_presets import errors_arguments
