@@ -78,6 +78,15 @@ def run(arguments: argparse.Namespace) -> int:
     return status
 
 
+def _print_file(path: Path, held: int, *, as_json: bool) -> None:
+    """Print the size of the recording, and the number of its events."""
+    size = path.stat().st_size
+    if as_json:
+        emit({"file": str(path), "events": held, "bytes": size})
+    else:
+        print(plain(f"{path}: {counted(held, 'event')}, {size_text(size)}"))
+
+
 def _record(
     planner: Planner, arguments: argparse.Namespace, requested: Sequence[PresetChoice | str], path: Path
 ) -> int:
@@ -114,11 +123,7 @@ def _record(
     if not path.exists():
         print("probewright: stopped before anything was recorded", file=sys.stderr)
         return REFUSED
-    size = path.stat().st_size
-    if arguments.json:
-        emit({"file": str(path), "events": held, "bytes": size})
-    else:
-        print(plain(f"{path}: {counted(held, 'event')}, {size_text(size)}"))
+    _print_file(path, held, as_json=arguments.json)
     if connection_error is not None:
         raise connection_error
     if armed.longest_min_duration:

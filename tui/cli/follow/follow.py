@@ -145,11 +145,12 @@ def arm(
             raise ProbeRefused(rejection_with_corrections(str(probe), refused, watch.planner)) from None
         for text in rate_lines(armed.plan, armed.measured, counting=options.mode is Mode.COUNT):
             print(f"probewright: {plain(text)}", file=sys.stderr)
-        notes = (*trigger_notes(armed.plan, options.triggers_of(probe)), *text_note(watch.info.target, armed))
+        triggers = options.triggers_of(probe)
+        notes = (*armed.plan.losses, *trigger_notes(armed.plan, triggers), *text_note(watch.info.target, armed))
         if run is not None and run.limits_tasks:
-            notes = (*notes, *command_notes(armed.plan, options.triggers_of(probe)))
-        for loss in (*armed.plan.losses, *notes):
-            print(f"probewright: {plain(loss)}", file=sys.stderr)
+            notes = (*notes, *command_notes(armed.plan, triggers))
+        for note in notes:
+            print(f"probewright: {plain(note)}", file=sys.stderr)
         wanted = armed.plan
         if watch.info.holds_events:
             wanted = watch.planner.lower(probe, DEFAULT_GROUP)
