@@ -18,7 +18,6 @@ from tui.views.pause_position import Place
 from widgets.events.event_rows import EventRows
 from widgets.lists.sortable_pane import SORT
 from widgets.lists.tail_table import TailTable
-from widgets.number_format import grouped
 
 if TYPE_CHECKING:
     from events.record import Record
@@ -268,18 +267,6 @@ class EventsPane(FilteredPane):
         else:
             self.shown.sort(column, by == column)
         self.refill()
-
-    @property
-    def note(self) -> str:
-        """Order of the rows, for the line above; empty: by time."""
-        if self.shown is None or self.shown.order is None:
-            return ""
-        from events.search.sorted_rows import MAX_SORTED_ROWS  # imports numpy, which is loaded if rows were sorted
-
-        column, descending = self.shown.order
-        order = "the largest first" if descending else "the smallest first"
-        is_whole = self.shown.next - self.shown.first < MAX_SORTED_ROWS
-        return f"by {column.name}, {order}" + ("" if is_whole else f", of the newest {grouped(MAX_SORTED_ROWS)}")
 
     def go_to_newest(self, events: Collection[str]) -> bool:
         """Put the cursor on the newest event with one of these paths; return False if there is none in the list."""

@@ -10,6 +10,7 @@ from tui.present.status import note_of, note_of_order
 from tui.views.events.detail import call_of_event, detail_of_event
 from tui.views.events.pane import EventsPane
 from tui.views.view import TableView
+from widgets.number_format import grouped
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -116,7 +117,19 @@ class EventsView(TableView):
 
     def note(self, watch: Watch) -> str:
         """Return the order of the rows; or: recording, ended, disarmed."""
-        return note_of_order(self.pane.note, watch) or note_of(watch)
+        return note_of_order(self._order, watch) or note_of(watch)
+
+    @property
+    def _order(self) -> str:
+        """Order of the rows in words; empty: by time."""
+        if self._shown is None or self._shown.order is None:
+            return ""
+        from events.search.sorted_rows import MAX_SORTED_ROWS  # imports numpy, which is loaded if rows were sorted
+
+        column, descending = self._shown.order
+        order = "the largest first" if descending else "the smallest first"
+        is_whole = self._shown.next - self._shown.first < MAX_SORTED_ROWS
+        return f"by {column.name}, {order}" + ("" if is_whole else f", of the newest {grouped(MAX_SORTED_ROWS)}")
 
     def detail(self, watch: Watch, row: int) -> tuple[str, tuple[DetailField, ...]]:
         """Return every field of the event. Raises IndexError if it was dropped."""
