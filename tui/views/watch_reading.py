@@ -62,6 +62,7 @@ class WatchReading(Generic[Found]):
             self._pane.run_worker(lambda: self._work(watch), thread=True, group="watch reading")
 
     def _work(self, watch: Watch) -> None:
+        """Read, in the worker; the result goes to the widget as a message."""
         try:
             found = self._read(watch)
         except KernelError as error:
