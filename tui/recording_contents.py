@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _LEAST_COLUMNS: Final = 20
 _MOST_COLUMNS: Final = 130
-"""Columns of the dialog with the lines (`tui.live.details.chain_screen`)."""
+"""Columns of the dialog with the lines (`tui.live.details.lines_screen`)."""
 _INDENT: Final = "    "
 NO_CLOCK: Final = "not recorded: it was made by a version before the time of day was kept"
 

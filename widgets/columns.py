@@ -24,7 +24,7 @@ WHOLE: Final = _WIDEST
 """Width of a text column that is never cut."""
 
 
-class Columns:
+class TableColumns:
     """Titles and widths of columns; call `see` with cells before they are drawn."""
 
     def __init__(self, titles: Sequence[str], least: Mapping[int, int] | None = None) -> None:

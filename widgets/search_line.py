@@ -82,19 +82,22 @@ class FindLine(SearchLine):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "submit", "Find", key_display="enter")]
 
 
-class PickLine(SearchLine):
-    """Line that searches a list; Enter takes the row under the list's cursor, as the footer shows."""
+class FileLine(SearchLine):
+    """Line with the name of a file; Enter writes it, as the footer shows."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "submit", "Pick", key_display="enter")]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "submit", "Write", key_display="enter")]
 
 
-class NameLine(PickLine):
+class NameLine(SearchLine):
     """Line that searches names; a blank is text, or a key of the list's where a row was chosen.
 
-    Enter takes the marked names where there are some, as the footer shows.
+    Enter takes the row under the list's cursor, or the marked names where there are some, as the footer shows.
     """
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "submit_marked", "Take marked", key_display="enter")]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "submit", "Pick", key_display="enter"),
+        Binding("enter", "submit_marked", "Take marked", key_display="enter"),
+    ]
 
     def __init__(self, placeholder: str, row_chosen: Callable[[], bool], has_marks: Callable[[], bool]) -> None:
         """Take the text for an empty line, and the functions that tell whether a row was chosen, and whether some are

@@ -310,13 +310,13 @@ async def test_pause_and_follow(recording):
         table = app.screen.query_one("#events TailTable", TailTable)
         await until(lambda: table.has_focus, pilot)
         await pilot.press("space")
-        await until(lambda: not table.following, pilot)
+        await until(lambda: not table.follow.following, pilot)
         await pilot.press("home")
         await until(lambda: table.cursor == 0, pilot)
         await until(lambda: screen_text(app)[3].startswith("▌"), pilot)
         oldest = screen_text(app)[3]
         await pilot.press("space")
-        await until(lambda: table.following, pilot)
+        await until(lambda: table.follow.following, pilot)
         await until(lambda: not screen_text(app)[3].startswith("▌"), pilot)
         assert "■ recorded" in screen_text(app)[1]
         assert oldest[1:] not in "\n".join(screen_text(app))

@@ -19,7 +19,7 @@ from widgets.dialogs.pick_list import PickList
 from widgets.fields.field_list import FieldList
 from widgets.footer import KeyFooter
 from widgets.functions.function_list import FunctionList
-from widgets.search_line import PickLine, SearchLine
+from widgets.search_line import NameLine, SearchLine
 from widgets.spec.spec_editor import SpecEditor
 from widgets.spec.spec_pane import SpecPane
 
@@ -36,8 +36,8 @@ async def test_from_the_fields_back_to_the_functions(kernel_only, key):
         await pilot.press("3", "slash", "escape")
         await until(lambda: editor.has_focus_within and not isinstance(app.focused, SearchLine), pilot)
         await pilot.press(key)
-        await until(lambda: isinstance(app.focused, PickLine), pilot)
-        assert isinstance(app.focused, PickLine) and app.focused.selected_text == "vfs_read"
+        await until(lambda: isinstance(app.focused, NameLine), pilot)
+        assert isinstance(app.focused, NameLine) and app.focused.selected_text == "vfs_read"
         assert editor.probe is not None and str(editor.probe) == "f vfs_read count"
         await pilot.press("k")
         await until(lambda: app.places.compose.query_one(FunctionList).query_text == "k", pilot)
@@ -270,7 +270,7 @@ async def test_escape_closes_the_lines_first(kernel_only, place):
         await until(lambda: spec.lowered, pilot)
         if place != "fields":
             await pilot.press("f2" if place == "functions" else "f6")
-        wanted = {"functions": PickLine, "fields": FieldList, "text": SpecEditor}[place]
+        wanted = {"functions": NameLine, "fields": FieldList, "text": SpecEditor}[place]
         await until(lambda: isinstance(app.focused, wanted), pilot)
         await pilot.press("escape")
         await until(lambda: not spec.lowered, pilot)
@@ -360,7 +360,7 @@ async def test_the_foot_has_no_letter_that_is_text_now(kernel_only, recording):
     app = application(kernel_only)
     async with app.run_test(size=SIZE) as pilot:
         await open_compose(app, pilot)
-        await until(lambda: isinstance(app.focused, PickLine), pilot)
+        await until(lambda: isinstance(app.focused, NameLine), pilot)
         await until(lambda: "Pick" in foot(app) and "Search" not in foot(app), pilot)
     app = application(recording)
     async with app.run_test(size=SIZE) as pilot:

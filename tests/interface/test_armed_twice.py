@@ -80,7 +80,7 @@ async def test_its_newest_event_has_the_cursor(living):
         shown = view.record_under_cursor(app.current_watch.store)
         assert shown.event.endswith("/vfs_read__entry")
         assert shown.seq == app.current_watch.store.next_seq - 1 > 40
-        assert not view.table.following
+        assert not view.table.follow.following
 
 
 async def test_of_lines_that_are_pasted_one_is_armed(living):

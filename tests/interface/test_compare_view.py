@@ -15,7 +15,7 @@ from tests.interface.test_app import application, says
 from tests.interface.widget_host import screen_text, until
 from tui.__main__ import main
 from tui.dialogs.target_screen import TargetScreen
-from tui.live.details.chain_screen import ChainScreen
+from tui.live.details.lines_screen import ChainScreen
 from tui.live.event_export import EventExportScreen
 from tui.views.compare.view import ComparisonView
 from widgets.dialogs.error_dialog import ErrorDialog
@@ -65,7 +65,7 @@ async def test_the_other_recording_is_chosen_and_compared(capsys, other, tmp_pat
         assert says(app, "no recording to compare with was chosen: O chooses one")
         await choose(app, pilot, other)
         await until(lambda: view._found is not None and says(app, f"B is {other.name}"), pilot)
-        rows = view.pane.text_table.text_rows.rows
+        rows = view.pane.ordered.rows
         assert len(rows) == len(whole) and not view.note(app.current_watch).startswith("no ")
         assert [one.change.verdict.name.lower() for one in view._found.differences] == [
             one["verdict"] for one in whole

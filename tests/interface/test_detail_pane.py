@@ -35,7 +35,7 @@ def shown_names(screen) -> list[str]:
 @pytest.mark.parametrize(("size", "place"), [((120, 40), PanePlace.BELOW), ((200, 60), PanePlace.BESIDE)])
 async def test_the_pane_follows_the_cursor_and_says_the_other_end_and_the_latency(size, place):
     async with live(size) as (pilot, pane, screen):
-        assert screen.details.area.has_class(place.value)
+        assert screen.details.pane.parent.has_class(place.value)
         await pilot.press("up")
         while not (pane.record.event.endswith("vfs_write__entry")):
             await pilot.press("up")
@@ -148,7 +148,7 @@ async def test_the_kind_under_the_cursor_has_columns_once_it_rests():
     async with live((120, 40)) as (pilot, pane, _screen):
 
         def titles() -> list[str]:
-            return [column.name for column in pane.choice.shown if not column.of_all]
+            return [column.name for column in pane.columns.choice.shown if not column.of_all]
 
         await until(titles, pilot)
         await pilot.press("up")

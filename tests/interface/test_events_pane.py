@@ -60,11 +60,11 @@ async def to_column(pilot, pane: EventsPane, name: str) -> None:
     """Go to a column; the one of another kind of event than that under the cursor is asked for."""
     # A timer gives columns to the kind under the cursor once that has rested: now, not between two steps.
     pilot.app.places.live.views.events.rested(pane.table.cursor)
-    if name not in [column.name for column in pane.choice.shown]:
+    if name not in [column.name for column in pane.columns.choice.shown]:
         await pilot.press("A")
     await pilot.press("right")
     for _ in range(30):
-        if pane.choice.current.name == name:
+        if pane.columns.choice.current.name == name:
             return
         await pilot.press("left" if name in ("time", "cpu", "task", "event") else "right")
     raise AssertionError(f"no column {name}")
@@ -135,13 +135,13 @@ async def test_what_is_being_typed_chooses_nothing_when_other_fields_come():
 async def test_columns_of_what_is_disarmed_go_with_clear():
     async with live() as (pilot, pane, _):
         app = pilot.app
-        assert len(pane.choice.shown) > len(FIXED)
+        assert len(pane.columns.choice.shown) > len(FIXED)
         await pilot.press("D")
         await until(lambda: not app.current_watch.armed.probes, pilot)
-        assert len(pane.choice.shown) > len(FIXED), "its events are there"
+        assert len(pane.columns.choice.shown) > len(FIXED), "its events are there"
         await pilot.press("c")
         await until(lambda: not len(app.current_watch.store), pilot)
-        assert pane.choice.shown == FIXED
+        assert pane.columns.choice.shown == FIXED
 
 
 @pytest.mark.parametrize("size", [(120, 40), (80, 24)])
@@ -218,7 +218,7 @@ async def test_columns_are_hidden_moved_and_come_back():
     async with live() as (pilot, pane, _):
         await pilot.press("space")
         await to_column(pilot, pane, "count")
-        before = [column.name for column in pane.choice.shown]
+        before = [column.name for column in pane.columns.choice.shown]
         await pilot.press("less_than_sign")
         header = next(line for line in screen_text(pilot.app) if " time " in line).split()
         at = before.index("count")
@@ -227,7 +227,7 @@ async def test_columns_are_hidden_moved_and_come_back():
         header = next(line for line in screen_text(pilot.app) if " time " in line).split()
         assert "count" not in header
         await pilot.press("A")
-        assert {column.name for column in pane.choice.shown} == set(before)
+        assert {column.name for column in pane.columns.choice.shown} == set(before)
 
 
 async def test_columns_stay_as_they_are_when_events_are_cleared():
@@ -235,10 +235,10 @@ async def test_columns_stay_as_they_are_when_events_are_cleared():
         await pilot.press("space")
         await to_column(pilot, pane, "count")
         await pilot.press("less_than_sign", "right", "H")
-        before = pane.choice.shown
+        before = pane.columns.choice.shown
         await pilot.press("c")
         await until(lambda: not len(pilot.app.current_watch.store), pilot)
-        assert pane.choice.shown == before
+        assert pane.columns.choice.shown == before
 
 
 async def test_a_held_picture_stays_where_it_is_in_other_colours_and_columns():
@@ -262,8 +262,8 @@ async def test_columns_are_turned_where_they_are_wider_than_the_screen():
         seen = []
         for _ in range(4):
             await pilot.press("right")
-            seen.append(pane.choice.current)
-        assert seen == list(pane.choice.shown[4:8])
+            seen.append(pane.columns.choice.current)
+        assert seen == list(pane.columns.choice.shown[4:8])
         assert pane.table.scroll_offset.x > 0, "the column is on the screen"
 
 
@@ -305,7 +305,7 @@ async def test_the_event_that_is_picked_is_the_one_acted_on_in_sorted_rows():
     async with live() as (pilot, pane, _):
         await to_column(pilot, pane, "count")
         await pilot.press("S", "end")
-        assert pane.table.following
+        assert pane.table.follow.following
         picked = pane.shown.item(pane.shown.next - 4)
         await pilot.press("m", "down", "down", "down", "enter")
         assert pane.marks == {picked.seq} and pane.record == picked
@@ -334,7 +334,7 @@ async def test_who_reads_a_row_stays_there_when_tasks_get_names():
         pane.names_changed()
         await until(lambda: not pane.shown.backlog, pilot)
         assert len(rows(pane)) > len(before)
-        assert not table.following and pane.record == held
+        assert not table.follow.following and pane.record == held
         assert table.cursor - table.window.top == above
         assert table.follow.new == sum(record.seq > before[-1].seq for record in rows(pane))
         await to_column(pilot, pane, "count")
@@ -366,7 +366,7 @@ async def test_who_reads_a_call_stays_there_when_tasks_get_names():
         pane.names_changed()
         await until(lambda: not pane.shown.backlog, pilot)
         assert pane.shown.counts[0] >= size
-        assert not table.following and ends(pane.shown, table.cursor) == held
+        assert not table.follow.following and ends(pane.shown, table.cursor) == held
 
 
 async def test_a_time_is_gone_to():
@@ -506,7 +506,7 @@ async def test_only_events_of_the_function_under_the_cursor(tmp_path):
         await until(lambda: app.planner.info.symbols.loaded, pilot)
         (name,) = [name for name in FUNCTIONS if name in pane.record.event]
         with pytest.raises(ValueError, match="func: a name for an address"):
-            kernel_clause_of(pane.record, pane.choice.current)
+            kernel_clause_of(pane.record, pane.columns.choice.current)
         await pilot.press("full_stop")
         assert rows(pane) == [record for record in every if name in record.event]
         assert any(f"func == {name}" in line for line in screen_text(app))
@@ -520,15 +520,15 @@ async def test_rows_that_a_filter_chooses_have_the_columns():
             return pane.shown.next - pane.shown.first == rows
 
         def has_columns(fields: set[str]) -> bool:
-            return {one.name for one in pane.choice.shown if not one.of_all} == fields
+            return {one.name for one in pane.columns.choice.shown if not one.of_all} == fields
 
-        assert pane.kinds.mixed
+        assert pane.columns.kinds.mixed
         opened, written = {"dfd", "filename", "flags", "ret"}, {"pos_0", "count", "ret"}
         for name, fields in (("do_sys_openat2__entry", opened), ("vfs_write__exit", written), ("", {"filename"})):
             rows = sum(name in record.event for record in every)
             pilot.app.places.live.filtering.choose(f"event == {name}" if name else "")
             await until(partial(is_chosen, rows), pilot)
-            assert pane.table.following
+            assert pane.table.follow.following
             await until(partial(has_columns, fields), pilot)
 
 

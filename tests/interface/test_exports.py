@@ -94,7 +94,7 @@ async def test_what_a_tool_cannot_say_has_its_reason(kernel_only):
     async with app.run_test(size=(80, 24)) as pilot:
         dialog = await opened(app, pilot)
         evil = "[/b]\x1b[31m[@click=app.quit]x[/]"
-        dialog.show([DialectText(evil, "x", "", (f"no {evil}",))])
+        dialog._show([DialectText(evil, "x", "", (f"no {evil}",))])
         await until(lambda: any("this tool can't say it" in line for line in screen_text(app)), pilot)
         assert any(r"no [/b]\x1b[31m" in line for line in screen_text(app))
         await pilot.press("c", "s")

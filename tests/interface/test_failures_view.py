@@ -13,7 +13,7 @@ from tests.interface.test_app import application
 from tests.interface.widget_host import screen_text, until
 from tests.trimmed_recordings import graph_recording
 from tui.__main__ import main
-from tui.live.details.chain_screen import ChainScreen
+from tui.live.details.lines_screen import ChainScreen
 from tui.live.event_export import EventExportScreen
 from tui.views.failures.view import FailuresView
 
@@ -48,7 +48,7 @@ async def test_first_failures_are_counted_and_their_chains_shown(recording):
         assert counts["ENOTEMPTY"] == ("1", "shmem_rmdir")
         assert counts["ENXIO"] == ("1", "fifo_open")
         assert counts["ENOENT"][1] == "step_into_slowpath"
-        numbers = [row[0] for row in view.pane.text_table.text_rows.rows]
+        numbers = [row[0] for row in view.pane.ordered.rows]
         assert numbers == sorted(numbers, reverse=True)
         assert any(f"{sum(numbers)} of " in line for line in screen_text(app))
         row = [group.errno for group in view._groups].index("ENXIO")
@@ -84,7 +84,7 @@ async def test_a_text_is_found_in_the_table(recording):
         await until(lambda: read(view) and view._groups, pilot)
         await pilot.press("slash", *"erofs", "enter", "n")
         row = [group.errno for group in view._groups].index("EROFS")
-        await until(lambda: view.pane.text_table.cursor == row, pilot)
+        await until(lambda: view.pane.table.cursor == row, pilot)
 
 
 async def test_a_graph_without_return_values_says_so(tmp_path):

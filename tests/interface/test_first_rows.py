@@ -180,10 +180,10 @@ async def test_a_held_row_stays_under_the_cursor(preview):
         await until(lambda: app.places.live and app.places.live.is_current and table_of(app).rows.next, pilot)
         table = table_of(app)
         await pilot.press("space", "up", "up", "up")
-        assert not table.following
+        assert not table.follow.following
         cursor, top = table.cursor, table.window.top
         await let_go(app, pilot, opening)
-        assert (table.cursor, table.window.top, table.following) == (cursor, top, False)
+        assert (table.cursor, table.window.top, table.follow.following) == (cursor, top, False)
         await pilot.press("enter")
         await until(lambda: app.screen is not app.places.live, pilot)
 
@@ -195,9 +195,9 @@ async def test_a_search_begun_early_ends_in_the_open_recording(preview):
         await until(lambda: app.places.live and app.places.live.is_current and table_of(app).rows.next, pilot)
         await pilot.press("slash", *"bprm", "enter")
         table = table_of(app)
-        assert table.following
+        assert table.follow.following
         await let_go(app, pilot, opening)
-        await until(lambda: not table.following, pilot)
+        await until(lambda: not table.follow.following, pilot)
         assert app.places.live.views.current.pane.shown.item(table.cursor).event.endswith("bprm_execve__entry")
 
 

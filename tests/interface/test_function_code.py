@@ -13,7 +13,7 @@ from tests.pure.btf.test_inlined import folder as lines_folder
 from tests.pure.kernel.test_function_body import folder as folder_with_tables
 from tests.pure.kernel.test_return_instructions import CODE, planner_of
 from tests.small_kernel import save, save_with_lines
-from tui.compose.functions.code_screen import CodeScreen
+from widgets.dialogs.code_dialog import CodeDialog
 from widgets.dialogs.pick_list import PickList
 from widgets.lists.line_list import LineList
 
@@ -29,11 +29,11 @@ def seen(app) -> str:
     return "\n".join(screen_text(app))
 
 
-async def opened(app, pilot, name: str) -> CodeScreen:
+async def opened(app, pilot, name: str) -> CodeDialog:
     await open_compose(app, pilot)
     await pick(app, pilot, name)
     await pilot.press("d")
-    await until(lambda: isinstance(app.screen, CodeScreen), pilot)
+    await until(lambda: isinstance(app.screen, CodeDialog), pilot)
     return app.screen
 
 
@@ -56,7 +56,7 @@ async def test_an_instruction_becomes_a_probe(folder: Path) -> None:
         await until(lambda: "p ksys_write+0x3" in str(compose.specification.current), pilot)
         assert "p ksys_write+0x3" in seen(app)
         await pilot.press("d")
-        await until(lambda: isinstance(app.screen, CodeScreen), pilot)
+        await until(lambda: isinstance(app.screen, CodeDialog), pilot)
         await pilot.press("escape")
         await until(lambda: compose.is_current, pilot)
         assert "p ksys_write+0x3" in str(compose.specification.current), "Escape changes nothing"
@@ -99,11 +99,11 @@ async def test_help_and_letters(folder: Path) -> None:
         await open_compose(app, pilot)
         await pilot.press("d")
         await until(lambda: "> d" in seen(app), pilot)
-        assert not isinstance(app.screen, CodeScreen), "in the search it is text"
+        assert not isinstance(app.screen, CodeDialog), "in the search it is text"
         await pilot.press("backspace")
         await pick(app, pilot, "ksys_write")
         await pilot.press("d")
-        await until(lambda: isinstance(app.screen, CodeScreen), pilot)
+        await until(lambda: isinstance(app.screen, CodeDialog), pilot)
         await pilot.press("f1")
         await until(lambda: "The code of a function" in seen(app), pilot)
 
@@ -133,7 +133,7 @@ async def test_one_of_the_functions_on_the_screen(folder: Path) -> None:
         await until(lambda: isinstance(app.screen, PickList), pilot)
         await pilot.press("enter")
         await until(
-            lambda: isinstance(app.screen, CodeScreen) and "no function of this kernel has code" in seen(app), pilot
+            lambda: isinstance(app.screen, CodeDialog) and "no function of this kernel has code" in seen(app), pilot
         )
 
 

@@ -424,6 +424,6 @@ async def test_a_held_picture_stays_and_keeps_its_times_when_tasks_get_names():
         app.places.live.names_changed()
         app.places.live.tick()
         await until(lambda: not view.shown.backlog and view.filtered.passing > size, pilot)
-        assert not table.following and view.shown.row(table.cursor).row == held
+        assert not table.follow.following and view.shown.row(table.cursor).row == held
         assert table.cursor - table.window.top == above
         assert set(before) <= {row.row for row in rows(view)}

@@ -14,7 +14,6 @@ from textual.widget import Widget
 from events.aggregates.request import AggregateRequest
 from tests.interface.test_app import application, kernel_only, open_compose, pick, recording
 from tests.interface.widget_host import screen_text, until
-from tui.compose.export_dialog import ProbeExportScreen
 from tui.dialogs.preset_screen import PresetScreen
 from tui.dialogs.target_screen import TargetScreen
 from tui.docs.keys import classes, keys
@@ -31,6 +30,7 @@ from widgets.dialogs.form import FormDialog
 from widgets.dialogs.help import HelpScreen, shown_key
 from widgets.dialogs.pasted_probes import PastedLine, PastedProbes
 from widgets.dialogs.pick_list import PickList
+from widgets.dialogs.probe_export_dialog import ProbeExportDialog
 from widgets.dialogs.progress import ProgressDialog
 from widgets.dialogs.trigger_dialog import TriggerDialog, TriggerVerdict
 from widgets.spec.spec_editor import SpecEditor
@@ -190,7 +190,7 @@ async def test_the_place_where_probes_are_built_is_explained(recording):
         await pick(app, pilot, "vfs_read")
         await pilot.press("3")
         await asked(app, pilot)
-        for keys, kind in ((["G"], ChoiceDialog), (["o"], ProbeExportScreen), (["s"], FormDialog)):
+        for keys, kind in ((["G"], ChoiceDialog), (["o"], ProbeExportDialog), (["s"], FormDialog)):
             await pilot.press(*keys)
             await until(partial(over, app, kind), pilot)
             assert note_on(kind).title in await asked(app, pilot)
@@ -248,7 +248,7 @@ async def test_keys_that_choose_a_tool_are_explained(kernel_only):
         await open_compose(app, pilot)
         await pick(app, pilot, "vfs_read")
         await pilot.press("3", "o")
-        await until(lambda: isinstance(app.screen, ProbeExportScreen) and app.screen.current, pilot)
+        await until(lambda: isinstance(app.screen, ProbeExportDialog) and app.screen.current, pilot)
         assert {"The tool above", "The tool below"} <= told(app.screen)
         first = app.screen.current
         await pilot.press("down")
@@ -264,7 +264,7 @@ async def test_enter_leaves_the_details(recording):
         await until(lambda: isinstance(app.screen, DetailScreen), pilot)
         await pilot.press("enter")
         await until(lambda: app.places.live.is_current, pilot)
-        assert not app.places.live.query_one(EventsPane).table.following, "the event is still under the cursor"
+        assert not app.places.live.query_one(EventsPane).table.follow.following, "the event is still under the cursor"
 
 
 async def test_the_palette_offers_what_has_keys_here(recording):

@@ -318,7 +318,7 @@ async def test_keys_hold_the_list_search_it_and_lead_away(lan):
             await until(partial(has_rows, fleet, pid), pilot)
         table = app.screen.query_one(TailTable)
         await pilot.press("space")
-        assert not table.following
+        assert not table.follow.following
         await pilot.press("slash", *"web2", "enter")
         await until(lambda: table.cursor == 19, pilot)
         await pilot.press("N")
@@ -370,13 +370,13 @@ async def test_a_pause_holds_a_picture_that_has_room_below_its_rows(lan):
         with pytest.MonkeyPatch.context() as patch:  # a field comes with the first probe that records one
             patch.setattr(app.screen._shown, "fields", lambda: ("count",))
             app.screen.tick()
-        assert not table.following and table.follow.new == 1 and "pid 22 " not in text(app)
+        assert not table.follow.following and table.follow.new == 1 and "pid 22 " not in text(app)
         await pilot.press("down")
         await until(lambda: "pid 22 " in text(app), pilot)
         await pilot.press("up")
         assert "pid 22 " in text(app), "once seen it stays"
         await pilot.press("space")
-        assert table.following
+        assert table.follow.following
 
 
 async def test_the_other_places_say_that_hosts_have_probes_and_what_was_armed_on_one_only(lan, monkeypatch):
@@ -471,5 +471,5 @@ async def test_who_reads_an_event_stays_there_when_tasks_get_names():
                 if name.endswith("saved_cmdlines"):
                     host.files[name] += f"4242 {comm}\n".encode()
         await until(lambda: app.screen._shown.filtered.passing == 60, pilot)
-        assert not table.following and app.screen._shown.item(table.cursor).ts == held
+        assert not table.follow.following and app.screen._shown.item(table.cursor).ts == held
         assert table.cursor - table.window.top == above

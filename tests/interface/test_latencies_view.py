@@ -8,7 +8,7 @@ from pathlib import Path
 from tests.interface.test_app import application
 from tests.interface.widget_host import screen_text, until
 from tui.__main__ import main
-from tui.live.details.chain_screen import ChainScreen
+from tui.live.details.lines_screen import ChainScreen
 from tui.views.latencies.view import LatenciesView
 
 RECORDING = Path(__file__).parents[1] / "data/latencies.pwr"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 import pytest
 from textual import events
@@ -16,7 +15,6 @@ from tests.interface.test_typing import at_events
 from tests.interface.widget_host import Host, screen_text, until
 from tests.pure.tui.test_maps_model import counted
 from tui.app.palette import Palette
-from tui.compose.export_dialog import ProbeExportScreen
 from tui.dialogs.preset_screen import PresetScreen
 from tui.dialogs.target_screen import TargetScreen
 from tui.docs.keys import classes
@@ -25,13 +23,13 @@ from tui.live.details.detail_screen import DetailScreen
 from tui.live.event_export import EventExportScreen
 from tui.live.losses import LossScreen
 from tui.live.registry import EXTRA_LABELS, LABELS
-from tui.views.maps.pane import MapsPane
 from tui.views.maps.view import MapsView
 from widgets.aggregates.chooser import AggregateChooser
 from widgets.columns import ASCENDING, DESCENDING
 from widgets.dialogs.form import FormDialog
 from widgets.dialogs.help import HelpScreen
 from widgets.dialogs.pick_list import PickList
+from widgets.dialogs.probe_export_dialog import ProbeExportDialog
 from widgets.events.event_rows import EventColumn
 from widgets.events.hot_rows import HotRows, HotText
 from widgets.events.status_bar import LiveLine
@@ -39,7 +37,7 @@ from widgets.footer import KeyFooter, laid_out
 from widgets.lists.row_order import OrderedRows
 from widgets.lists.sortable_pane import SORT
 from widgets.lists.tail_table import TailTable
-from widgets.lists.text_rows import TextRows, TextTablePane
+from widgets.lists.text_rows import TextRows, text_pane
 from widgets.spec.spec_editor import SpecEditor
 
 __all__ = ["kernel_only", "lan", "recording"]
@@ -128,7 +126,7 @@ async def test_keys_of_the_footer_can_be_clicked_where_probes_are_built(kernel_o
         await pilot.press("slash")
         await footer_answers(app, pilot, "search of a field")
         await pilot.press("escape")
-        for keys, kind in ((["o"], ProbeExportScreen), (["s"], FormDialog)):
+        for keys, kind in ((["o"], ProbeExportDialog), (["s"], FormDialog)):
             await pilot.press(*keys)
             await until(partial(shown, app, kind), pilot)
             await footer_answers(app, pilot, kind.__name__)
@@ -180,9 +178,9 @@ async def test_each_tab_can_be_clicked_from_each_view(recording, size):
                 assert live.focused is live.views.current.focus
         await pilot.press("e")
         await click_text(app, pilot, "recorded", 1)
-        await until(lambda: not live.views.events.pane.table.following, pilot)
+        await until(lambda: not live.views.events.pane.table.follow.following, pilot)
         await click_text(app, pilot, "recorded", 1)
-        await until(lambda: live.views.events.pane.table.following, pilot)
+        await until(lambda: live.views.events.pane.table.follow.following, pilot)
         assert set(KEYS) == {*LABELS, *EXTRA_LABELS}
         assert live.query_one(LiveLine)
 
@@ -240,17 +238,17 @@ def groups(app) -> list[str]:
 
 async def test_titles_of_a_table_that_is_replaced_sort_it():
     """The row of the details is the one under the cursor, whatever the order; S does what a click does."""
-    host = Host(lambda: TextTablePane(TextRows(("name", "took"), {}, {})))
+    host = Host(lambda: text_pane(TextRows(("name", "took"), {}, {})))
     async with host.shown() as pilot:
-        table = host.widget.text_table
-        table.show_rows([("b", "2.00 ms"), ("a", "10.0 us"), ("c", ""), ("d", "1.00 s")])
+        table = host.widget.table
+        table.ordered.take([("b", "2.00 ms"), ("a", "10.0 us"), ("c", ""), ("d", "1.00 s")])
         for sign, order in ((DESCENDING, "dbac"), (ASCENDING, "abdc")):
             await click_text(host, pilot, "took", 0)
             await until(lambda: f"took {sign}" in screen_text(host)[0], pilot)  # noqa: B023
             assert "".join(str(row[0]) for row in table.text_rows.rows) == order
         table.move_to(0)
-        assert table.current == 1, "a is the second that came"
-        table.show_rows([("b", "2.00 ms"), ("e", "1.00 us"), ("a", "10.0 us")])
+        assert table.ordered.number(table.cursor) == 1, "a is the second that came"
+        table.ordered.take([("b", "2.00 ms"), ("e", "1.00 us"), ("a", "10.0 us")])
         assert [row[0] for row in table.text_rows.rows] == ["e", "a", "b"], "the order stays"
         table.focus()
         await pilot.press("S")
@@ -267,7 +265,7 @@ def test_hot_spots_are_sorted_by_each_column():
     rows.prepare(0, len(spots))
     titles = "".join(piece.text for piece in rows.header(100))
     assert [rows.column_at(titles.index(title), 100) for title in ("function", "calls", "errors")] == [0, 1, 7]
-    ordered: OrderedRows[HotText] = OrderedRows()
+    ordered: OrderedRows[HotText] = OrderedRows((), lambda: None)
     ordered.take(spots)
     for column, names in ((1, "ba"), (1, "ab"), (1, "ab"), (0, "ab"), (0, "ba"), (7, "ba")):
         ordered.sort(column)
@@ -306,12 +304,9 @@ def test_each_pane_that_a_key_sorts_is_sorted_by_its_titles(kind):
 
 async def test_titles_of_a_map_sort_it():
     view = MapsView(Filter())
-    watch: Any = object()
     host = Host(lambda: view.pane)
     async with host.shown() as pilot:
-        view.pane.current_watch = watch
-        view.pane.reading = True  # nothing is there to be read
-        view.came(MapsPane.Read(watch, [counted({"b": 3, "a": 2, "c": 9})]))
+        view.came([counted({"b": 3, "a": 2, "c": 9})])
         table = view.pane.groups
         for column, sign, keys in (
             ("value", ASCENDING, "abc"),

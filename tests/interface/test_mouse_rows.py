@@ -14,7 +14,6 @@ from tests.interface.test_hosts import lan, running
 from tests.interface.test_mouse import shown
 from tests.interface.test_typing import at_events
 from tests.interface.widget_host import screen_text, until
-from tui.compose.export_dialog import ProbeExportScreen
 from tui.dialogs.preset_screen import PresetScreen
 from tui.dialogs.target_screen import TargetScreen
 from tui.help import CLICKS
@@ -25,6 +24,7 @@ from widgets.dialogs.choose import Answer, ChoiceDialog
 from widgets.dialogs.confirm import ConfirmDialog
 from widgets.dialogs.form import FormDialog, FormField
 from widgets.dialogs.pick_list import PickList
+from widgets.dialogs.probe_export_dialog import ProbeExportDialog
 from widgets.events.host_table import HostTable
 from widgets.lists.line_list import LineList
 from widgets.lists.option_rows import OptionRows
@@ -87,7 +87,7 @@ async def test_a_tool_is_shown_by_a_click_and_taken_by_a_second(kernel_only: Any
         await open_compose(app, pilot)
         await pick(app, pilot, "vfs_read")
         await pilot.press("o")
-        await until(partial(shown, app, ProbeExportScreen), pilot)
+        await until(partial(shown, app, ProbeExportDialog), pilot)
         tools = app.screen.query_one(OptionRows)
         await until(lambda: tools.option_count > 2, pilot)
         await pilot.click(tools, offset=(3, 1))

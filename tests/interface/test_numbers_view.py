@@ -12,7 +12,7 @@ from tests.interface.test_app import application
 from tests.interface.widget_host import screen_text, until
 from tests.trimmed_recordings import stack_recording
 from tui.__main__ import main
-from tui.live.details.chain_screen import ChainScreen
+from tui.live.details.lines_screen import ChainScreen
 from tui.present.ways_out import RUNNING_KERNEL
 from tui.views.numbers.view import NumbersView
 
@@ -53,7 +53,7 @@ async def test_each_number_is_a_row(recording: Path, tmp_path: Path) -> None:
             lambda: view._found is not None and not view._found.rows.backlog and view._rows == len(NUMBERS), pilot
         )
         await pilot.pause()
-        rows = view.pane.text_table.text_rows.rows
+        rows = view.pane.ordered.rows
         assert [row[0] for row in rows] == NUMBERS
         jiffies = values["mon_jiffies_64", None]
         cells = [str(cell).strip() for cell in rows[0]]

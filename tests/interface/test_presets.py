@@ -248,7 +248,7 @@ async def test_its_columns_come_first_and_other_fields_of_its_probes_when_asked(
         pane = app.places.live.query_one(EventsPane)
 
         def shown() -> list[str]:
-            return [column.name for column in pane.choice.shown if not column.of_all]
+            return [column.name for column in pane.columns.choice.shown if not column.of_all]
 
         await until(lambda: "f_pos" not in shown(), pilot)
         assert shown()[:2] == ["ret", "count"]

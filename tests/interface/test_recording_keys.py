@@ -14,7 +14,7 @@ from tui.commands import COMMANDS, KERNEL_ACTIONS, ON_RECORDING, ON_SAVED_FACTS
 from tui.dialogs.preset_screen import PresetScreen
 from tui.dialogs.target_screen import TargetScreen
 from tui.help import help_of
-from tui.live.details.chain_screen import ContentsScreen
+from tui.live.details.lines_screen import ContentsScreen
 from tui.live.losses import LossScreen
 from widgets.dialogs.help import HelpScreen
 from widgets.dialogs.pick_list import PickList

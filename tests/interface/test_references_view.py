@@ -8,7 +8,7 @@ from tests.interface.test_failures_view import open_failures
 from tests.interface.widget_host import screen_text, until
 from tests.reference_recording import reference_recording
 from tests.trimmed_recordings import DATA, graph_recording, stack_recording
-from tui.live.details.chain_screen import ChainScreen
+from tui.live.details.lines_screen import ChainScreen
 
 
 async def open_references(app, pilot) -> None:
@@ -40,7 +40,7 @@ async def test_the_line_above_has_the_last_numbers_when_nothing_arrives_any_more
     async with app.run_test(size=(130, 30)) as pilot:
         await open_references(app, pilot)
         await until(lambda: "5 leaked, 6 open" in app.places.live.status.line.state.note, pilot)
-        rows = app.places.live.views.current.pane.text_table.text_rows.rows
+        rows = app.places.live.views.current.pane.ordered.rows
         assert [row[0] for row in rows] == ["leaked"] * 5 + ["open"] * 6
 
 

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from probes.readable.hit_cost import CostReport, MeansCost, Spread
-from probes.readable.report import FunctionReport, Means
+from probes.readable.report import Means
 from tests.interface.test_app import SIZE, application, open_compose, pick, write_kernel
 from tests.interface.widget_host import screen_text, until
 from tests.small_kernel import save
-from tui.dialogs import register_screen
-from tui.dialogs.register_screen import RegisterScreen
+from tui.dialogs.register_reports import RegisterReports
 from widgets.dialogs.pick_list import PickList
+from widgets.dialogs.register_dialog import RegisterDialog
 
 
 @pytest.fixture(scope="module")
@@ -25,11 +25,11 @@ def seen(app) -> str:
     return "\n".join(screen_text(app))
 
 
-async def opened(app, pilot, name: str) -> RegisterScreen:
+async def opened(app, pilot, name: str) -> RegisterDialog:
     await open_compose(app, pilot)
     await pick(app, pilot, name)
     await pilot.press("r")
-    await until(lambda: isinstance(app.screen, RegisterScreen), pilot)
+    await until(lambda: isinstance(app.screen, RegisterDialog), pilot)
     return app.screen
 
 
@@ -59,24 +59,23 @@ async def test_a_function_that_nothing_attaches_to(folder: Path) -> None:
 
 
 async def test_costs_stand_above_the_report(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[FunctionReport] = []
+    asked: list[str] = []
 
-    def measured(screen: RegisterScreen, found: FunctionReport) -> None:
-        asked.append(found)
-        costs = CostReport(
+    def measured(reports: RegisterReports) -> CostReport:
+        asked.append(reports.function)
+        return CostReport(
             "__x64_sys_getsid", Spread(900, 800, 1000), 50, (MeansCost(Means.FENTRY, Spread(77, 70, 80)),)
         )
-        screen.post_message(register_screen.ReportRead(found, costs))
 
-    monkeypatch.setattr(RegisterScreen, "_measure", measured)
+    monkeypatch.setattr(RegisterReports, "costs", measured)
     app = application(folder)
     async with app.run_test(size=SIZE) as pilot:
         screen = await opened(app, pilot, "ksys_write")
         await until(lambda: "ways to attach" in seen(app), pilot)
-        monkeypatch.setattr(type(screen._info.target), "is_kernel", True)
+        monkeypatch.setattr(RegisterReports, "can_measure", True)
         await pilot.press("m")
         await until(lambda: "77 ns (70 to 80)" in seen(app), pilot)
-        assert [found.function for found in asked] == ["ksys_write"]
+        assert asked == ["ksys_write"]
         assert screen.lines[0].startswith("a call of getsid(2)")
 
 
@@ -87,7 +86,7 @@ async def test_one_of_the_functions_on_the_screen(folder: Path) -> None:
         app.places.compose.action_registers()
         await until(lambda: isinstance(app.screen, PickList), pilot)
         await pilot.press("enter")
-        await until(lambda: isinstance(app.screen, RegisterScreen) and "ways to attach" in seen(app), pilot)
+        await until(lambda: isinstance(app.screen, RegisterDialog) and "ways to attach" in seen(app), pilot)
 
 
 async def test_on_a_recording_nothing_is_read_from_memory(tmp_path: Path) -> None:

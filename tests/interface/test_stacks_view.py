@@ -189,7 +189,7 @@ async def test_the_sum_of_a_value_is_the_weight(recording):
         view = await shown(app, pilot)
 
         async def weigh(name: str) -> None:
-            from tui.views.stacks.model import is_possible, values_of
+            from tui.views.stacks.choice import is_possible, values_of
 
             watch = app.current_watch
             rows = ["", *(value for value in values_of(watch) if is_possible(watch, value))]

@@ -17,7 +17,7 @@ from tui.live.event_export import EventExportScreen
 from widgets.dialogs.pasted_probes import PastedProbes
 from widgets.dialogs.progress import ProgressDialog
 from widgets.functions.function_list import FunctionList
-from widgets.search_line import PickLine, SearchLine
+from widgets.search_line import NameLine, SearchLine
 from widgets.spec.spec_editor import SpecEditor
 
 __all__ = ["kernel_only", "living", "recording"]
@@ -65,7 +65,7 @@ async def test_f2_from_live_begins_at_the_search_line_and_takes_what_was_typed_a
         type_at_once(app, "f2", *"do_sys_open")
         functions = app.places.compose.query_one(FunctionList)
         await until(lambda: functions.query_text == "do_sys_open", pilot)
-        assert isinstance(app.focused, PickLine)
+        assert isinstance(app.focused, NameLine)
         assert app.screen is app.places.compose
 
 

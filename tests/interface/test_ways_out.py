@@ -50,7 +50,7 @@ from widgets.dialogs.choose import ChoiceDialog
 from widgets.dialogs.confirm import ConfirmDialog
 from widgets.dialogs.error_dialog import ErrorDialog
 from widgets.functions.function_list import FunctionList
-from widgets.search_line import PickLine, SearchLine
+from widgets.search_line import NameLine, SearchLine
 from widgets.way_out import Way
 
 __all__ = ["kernel_only", "lan", "living", "recording"]
@@ -139,7 +139,7 @@ async def search_functions(app: Any, pilot: Any, way: Way) -> None:
     await until(lambda: says(app, str(way)), pilot)
     await pilot.press("f6")
     await take(pilot, way)
-    assert isinstance(app.focused, PickLine)
+    assert isinstance(app.focused, NameLine)
 
 
 async def by_tracefs(app: Any, pilot: Any, way: Way) -> None:

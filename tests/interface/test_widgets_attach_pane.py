@@ -38,7 +38,7 @@ def host(about: Attachability = HIDDEN) -> Host:
         pane.call_after_refresh(pane.show, about)
         return pane
 
-    return Host(make, AttachPane.Taken, AttachPane.CallersWanted)
+    return Host(make, AttachPane.AlternativeTaken, AttachPane.CallersWanted)
 
 
 def pane(app: Host) -> AttachPane:

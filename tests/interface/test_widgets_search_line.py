@@ -6,7 +6,7 @@ import pytest
 from textual.app import App, ComposeResult
 
 from tests.interface.widget_host import screen_text
-from widgets.search_line import PickLine, SearchLine
+from widgets.search_line import FindLine, SearchLine
 
 
 class OneLine(App[None]):
@@ -25,7 +25,7 @@ async def test_what_stands_in_the_line_may_be_an_escape_sequence():
         assert line._cursor_offset == len(line.value) + 1
 
 
-@pytest.mark.parametrize("kind", [SearchLine, PickLine])
+@pytest.mark.parametrize("kind", [SearchLine, FindLine])
 @pytest.mark.parametrize("before", ["", "events.csv", "longer than the other"])
 async def test_what_is_typed_after_a_value_was_set_stands_behind_it(kind, before):
     class Filled(App[None]):

@@ -10,8 +10,8 @@ from rich.cells import cell_len
 from textual import events
 
 from tests.interface.widget_host import Host, count_paints, until
-from widgets.columns import Columns
-from widgets.events.event_rows import FIXED, Event, EventColumn, EventRows
+from widgets.columns import TableColumns
+from widgets.events.event_rows import FIXED, EventColumn, EventRows, ShownEvent
 from widgets.lists.table_pane import TablePane
 from widgets.lists.tail_table import TailTable
 
@@ -56,7 +56,7 @@ class Store:
         return Found(None, start + 100 * direction, False)
 
 
-def cells(event: Event) -> Mapping[str, str]:
+def cells(event: ShownEvent) -> Mapping[str, str]:
     assert isinstance(event, Record)
     return {"f_pos": str(event.seq), "count": "131072", "ret": "-EAGAIN" if event.seq % 3 else "512"}
 
@@ -141,7 +141,7 @@ async def test_going_up_leaves_following_and_counts_what_is_new():
     app = host(store)
     async with app.shown() as pilot:
         await pilot.press("up")
-        assert not app.widget.table.following
+        assert not app.widget.table.follow.following
         assert app.widget.table.cursor == 998
         picture = rows(app)
         store.next += 1234
@@ -150,7 +150,7 @@ async def test_going_up_leaves_following_and_counts_what_is_new():
         assert rows(app) == picture
         assert app.widget.table.follow.new == 1234
         await pilot.press("end")
-        assert app.widget.table.following
+        assert app.widget.table.follow.following
         assert " 2233 " in app.line(23)
         assert app.widget.table.follow.new == 0
         assert [m.following for m in app.heard][-2:] == [False, True]
@@ -166,9 +166,9 @@ async def test_a_list_that_becomes_higher_goes_on_following():
         await pilot.pause(0.2)
         await pilot.press("escape")
         await pilot.pause(0.2)
-        assert app.widget.table.following
+        assert app.widget.table.follow.following
         app.widget.table.scroll_relative(y=-3, animate=False)
-        await until(lambda: not app.widget.table.following, pilot)
+        await until(lambda: not app.widget.table.follow.following, pilot)
 
 
 async def test_space_holds_and_follows_and_enter_asks_for_details():
@@ -176,12 +176,12 @@ async def test_space_holds_and_follows_and_enter_asks_for_details():
     app = host(store)
     async with app.shown() as pilot:
         await pilot.press("space")
-        assert not app.widget.table.following
+        assert not app.widget.table.follow.following
         await pilot.press("up", "up", "enter")
         assert [m.row for m in app.heard if isinstance(m, TailTable.DetailRequested)] == [997]
         await pilot.pause(0.2)
         await pilot.press("space")
-        assert app.widget.table.following
+        assert app.widget.table.follow.following
         await pilot.press("enter")
         assert [m.row for m in app.heard if isinstance(m, TailTable.DetailRequested)] == [997, 999]
 
@@ -195,7 +195,7 @@ async def test_the_wheel_goes_back_from_what_is_seen_even_when_the_bar_is_late()
         await pilot._post_mouse_events([events.MouseScrollUp], TailTable, (5, 5))
         await pilot.pause()
         table = app.widget.table
-        assert not table.following
+        assert not table.follow.following
         assert 50_000 - table.window.page - 10 < table.window.top < 50_000 - table.window.page
         await pilot.press("home")
         assert " 0 " in app.line(1)
@@ -234,7 +234,7 @@ async def test_a_held_picture_at_the_end_stays_when_more_rows_are_dropped_than_c
         store.first, store.next = 1000, 5050
         table.tick()
         await until(lambda: table.window.origin == 1000, pilot)
-        assert (table.following, table.cursor, table.window.top) == (False, 4999, top)
+        assert (table.follow.following, table.cursor, table.window.top) == (False, 4999, top)
 
 
 async def test_search_goes_to_hits_in_steps():
@@ -265,7 +265,7 @@ async def test_hostile_text_and_sizes(size):
 
 
 def test_columns_give_way_to_numbers():
-    columns = Columns(["task", "event", "count"])
+    columns = TableColumns(["task", "event", "count"])
     columns.see(["kworker/u16:3-events-1234", "a_very_long_event_name__exit", "131072"])
     assert columns.right(2)
     assert not columns.right(0)

@@ -30,7 +30,8 @@ from tui.cli.tables.aggregate_printer import request_of
 from tui.cli.tables.aggregate_probes import aggregate_options
 from tui.views.aggregate.hist_triggers import read_triggers, triggers_of
 from tui.views.aggregate.kernel_table import KernelTable
-from tui.views.aggregate.model import AggregateModel, AggregateRow
+from tui.views.aggregate.model import AggregateModel
+from tui.views.aggregate.table_source import AggregateRow
 
 SIZES = {1_001: 150, 20_011: 40, 333_337: 10}
 """Bytes of a write, and number of writes."""

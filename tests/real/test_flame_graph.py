@@ -24,7 +24,8 @@ from tests.real.tmux import Tmux
 from tui.app.typed_ahead import PAUSE
 from tui.views.aggregate.hist_triggers import read_triggers, triggers_of
 from tui.views.aggregate.kernel_table import KernelTable
-from tui.views.stacks.model import StackChoice, StackModel
+from tui.views.stacks.choice import StackChoice
+from tui.views.stacks.model import StackModel
 
 SIZES = {"write": 4_321, "pwrite": 4_322}
 """Bytes of each system call, which nobody else writes."""

@@ -20,10 +20,11 @@ from textual.widgets import Input
 
 from tui import messages
 from tui.app.arming_control import ArmingControl
+from tui.app.attempts import Attempts
 from tui.app.boot_control import BootControl
 from tui.app.key_words import KeyWords
 from tui.app.keyboard import Keyboard, KeyDone
-from tui.app.places import Places
+from tui.app.places import AppPlaces
 from tui.app.reconnect_control import ReconnectControl
 from tui.app.recorder_control import RecorderControl
 from tui.app.target_control import TargetControl
@@ -99,7 +100,7 @@ class Probewright(App[None]):
         self.reconnect = ReconnectControl(self, notices, self.refresh_places, self._state_changed)
         self.recorder = RecorderControl(self, notices, self.refresh_places)
         self.boots = BootControl(self, notices, self.target, self.open_target)
-        self.places = Places(self, self)
+        self.places = AppPlaces(self, self)
         self.key_words = KeyWords(self.target, self.places, several_hosts=fleet is not None)
         self.hosts: HostControl | None = None
         if fleet is not None:
@@ -109,7 +110,16 @@ class Probewright(App[None]):
             self.add_mode("hosts", self.hosts.place)
         parts = self.undo, self.target, self.places, self.hosts
         self.arming = ArmingControl(self, notices, keyboard, *parts, self._state_changed)
-        self._handlers: dict[type[PartMessage], Callable[[Any], None]] = {
+        self._attempts = Attempts(self.reconnect, self.tracing, self.places, self.hosts)
+        self._handlers = self._handlers_of_parts()
+        # Commands of one part.
+        self.action_compose = self.places.search
+        self.action_reconnect, self.action_give_up = self._attempts.try_now, self._attempts.give_up
+        self.action_help = partial(dialogs.show_help, self)
+
+    def _handlers_of_parts(self) -> dict[type[PartMessage], Callable[[Any], None]]:
+        """Return the part that handles a message, by its class."""
+        handlers: dict[type[PartMessage], Callable[[Any], None]] = {
             messages.UndoOffered: lambda event: self.undo.add(event.description, event.undo),
             messages.EventsExpected: lambda _: self.places.expect_events(),
             messages.Previewed: lambda event: self._show_preview(event.reader),
@@ -128,7 +138,8 @@ class Probewright(App[None]):
             messages.GraphFailed: self.tracing.failed,
         }
         if (hosts := self.hosts) is not None:
-            self._handlers[messages.HostsChanged] = lambda _: hosts.changed()
+            handlers[messages.HostsChanged] = lambda _: hosts.changed()
+        return handlers
 
     @on(PartMessage)
     def _handle(self, event: PartMessage) -> None:
@@ -324,12 +335,9 @@ class Probewright(App[None]):
             return not self.check_action(str(parameters[0]), ())
         if action == "hosts":
             return self.hosts is not None
-        of_hosts = self.hosts is not None and self.hosts.trying
         if action == "reconnect":
-            return self.reconnect.can_try or self.reconnect.silent or (self.hosts is not None and self.hosts.can_try)
-        of_graph = self.tracing.begins or self.tracing.end_is_told
-        of_command = (live := self.places.live) is not None and live.command.starts
-        return self.reconnect.trying or of_graph or of_hosts or of_command if action == "give_up" else True
+            return self._attempts.can_reconnect
+        return action != "give_up" or self._attempts.are_under_way
 
     def offers(self, action: str, screen: Screen[object]) -> bool:
         """Return False for an action, with its parameters, that cannot work on a screen with this target."""
@@ -350,9 +358,6 @@ class Probewright(App[None]):
         if not isinstance(self.screen, Palette):
             self.push_screen(Palette())
 
-    def action_compose(self) -> None:
-        self.places.search()
-
     def action_live(self) -> None:
         self.switch_mode("live")
 
@@ -361,25 +366,6 @@ class Probewright(App[None]):
 
     def action_edit(self) -> None:
         self.places.in_compose(self.places.compose.action_edit)
-
-    def action_reconnect(self) -> None:
-        self.reconnect.try_now()
-        if self.hosts is not None:
-            self.hosts.fleet.try_now()
-
-    def action_give_up(self) -> None:
-        if (live := self.places.live) is not None and live.command.starts:
-            live.command.end()
-            return
-        if self.tracing.begins:
-            self.tracing.abandon()
-            return
-        if self.tracing.end_is_told:
-            self.tracing.abandon_end()
-            return
-        self.reconnect.give_up()
-        if self.hosts is not None:
-            self.hosts.fleet.give_up()
 
     def action_why_not(self, action: str) -> None:
         self.notices.notify(WHY_NOT[action], topic="why not")
@@ -414,6 +400,3 @@ class Probewright(App[None]):
                 self.tracing.begin_failures(self.planner, picked.functions)
         else:
             self.places.show_preset(picked, partial(self.arming.arm_all, picked.probes))
-
-    def action_help(self) -> None:
-        dialogs.show_help(self)

@@ -10,7 +10,7 @@ from textual.notifications import SeverityLevel
 
 from tui.app.arming_patience import ArmingPatience
 from tui.app.keyboard import Keyboard
-from tui.app.places import Places
+from tui.app.places import AppPlaces
 from tui.app.target_control import TargetControl
 from tui.app.undo_list import TakeBackList
 from tui.dialogs import dialogs
@@ -41,7 +41,7 @@ class ArmingControl:
         keyboard: Keyboard,
         undo: TakeBackList,
         target: TargetControl,
-        places: Places,
+        places: AppPlaces,
         hosts: HostControl | None,
         changed: Callable[[], None],
     ) -> None:

@@ -23,7 +23,7 @@ from tui.present.ways_out import CHOOSE_TARGET, RUNNING_KERNEL
 
 if TYPE_CHECKING:
     from kernel.target import Target
-    from tui.app.places import Places
+    from tui.app.places import AppPlaces
     from tui.app.target_control import TargetControl
 
 NO_KERNEL = f"no kernel runs here; {RUNNING_KERNEL}"
@@ -34,7 +34,7 @@ NOT_OPEN = f"no target is open yet; {CHOOSE_TARGET}"
 class KeyWords:
     """Words of keys on the target that is open, and the reasons for which some have no effect there."""
 
-    def __init__(self, target: TargetControl, places: Places, *, several_hosts: bool) -> None:
+    def __init__(self, target: TargetControl, places: AppPlaces, *, several_hosts: bool) -> None:
         self._target = target
         self._places = places
         self._several_hosts = several_hosts

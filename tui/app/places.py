@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tui.workbench import Workbench
 
 
-class Places:
+class AppPlaces:
     """The screens of the application; one that is not seen is shown anew when it is gone to."""
 
     def __init__(self, app: App[None], bench: Workbench) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import wraps
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import on
@@ -19,9 +18,10 @@ from tui.compose.functions.dialogs import FunctionDialogs
 from tui.compose.messages import LinesRead, PlaceLookedUp, PlacesRenewed, ProgramsTried, TextRead
 from tui.compose.panes import PaneRow, ProbePanes
 from tui.compose.pasted_lines import PastedLines
+from tui.compose.probe_dialogs import ProbeDialogs
+from tui.compose.recording_means import RecordingMeans
 from tui.compose.signature_control import SignatureControl
 from tui.compose.specification_control import SpecificationControl
-from tui.dialogs import dialogs
 from tui.messages import PartMessage
 from tui.present.ways_out import CHOOSE_TARGET
 from tui.workbench import Workbench, open_planner
@@ -32,7 +32,6 @@ from widgets.functions.function_list import FunctionList
 
 # The first paint shows the functions; what builds a probe on one of them is imported after it.
 if TYPE_CHECKING:
-    from kernel.connection.planner import Planner
     from probes.command import Armable
     from probes.probe import Probe
     from tui.present.first_row import Preview
@@ -40,19 +39,6 @@ if TYPE_CHECKING:
     from widgets.fields.probe_editor import ProbeEditor
     from widgets.spec.spec_editor import SpecEditor
     from widgets.spec.spec_pane import SpecPane
-
-
-def _on_open_target(command: Callable[[ComposeScreen], None]) -> Callable[[ComposeScreen], None]:
-    """Return a command that notifies of the way out where no target is open yet."""
-
-    @wraps(command)
-    def on_open_target(screen: ComposeScreen) -> None:
-        if screen.bench.planner is not None:
-            command(screen)
-        else:
-            screen.bench.notices.notify(f"no target is open yet: {CHOOSE_TARGET}", topic="no target")
-
-    return on_open_target
 
 
 class ComposeScreen(Screen[None]):
@@ -78,17 +64,42 @@ class ComposeScreen(Screen[None]):
         self.specification = SpecificationControl(self, bench, panes, self._signature, attach, functions)
         self._pasted = PastedLines(self, bench, self.specification)
         self._dialogs = FunctionDialogs(self, bench, panes, functions, attach, self.specification)
+        means = RecordingMeans(self, bench, self.specification)
         self._handlers: Mapping[type[PartMessage], Callable[[Any], None]] = {
             messages.AttachExplained: self._explained,
             messages.CodeRead: attach.code_read,
             messages.CallersFound: attach.callers_found,
             messages.TypesRead: self._types_read,
             TextRead: self.specification.text_read,
-            ProgramsTried: self.specification.programs_tried,
+            ProgramsTried: means.programs_tried,
             LinesRead: self._pasted.offer,
             PlacesRenewed: functions.renewed,
             PlaceLookedUp: lambda _: self._list.find_again(),
         }
+        self._take_commands(ProbeDialogs(self, bench, panes, self.specification), means)
+
+    def _take_commands(self, probe: ProbeDialogs, means: RecordingMeans) -> None:
+        """Have the commands that one part does done by it."""
+        needs_target, functions, panes = self._needs_target, self._dialogs, self.panes
+        self.action_arm = needs_target(self.specification.arm)
+        self.action_edit = needs_target(lambda: panes.spec.action_edit())  # noqa: PLW0108 - made on first use
+        self.action_lowered = needs_target(lambda: panes.spec.action_lowered())  # noqa: PLW0108 - as well
+        self.action_filter, self.action_save = needs_target(probe.filter), needs_target(probe.save)
+        self.action_export = needs_target(probe.export)
+        self.action_via, self.action_stacks = needs_target(means.choose_next), needs_target(means.switch_stacks)
+        self.action_graph, self.action_code = needs_target(functions.trace_calls), needs_target(functions.show_code)
+        self.action_registers = needs_target(functions.show_registers)
+
+    def _needs_target(self, command: Callable[[], object]) -> Callable[[], None]:
+        """Return a command that notifies of the way out where no target is open yet."""
+
+        def on_open_target() -> None:
+            if self.bench.planner is not None:
+                command()
+            else:
+                self.bench.notices.notify(f"no target is open yet: {CHOOSE_TARGET}", topic="no target")
+
+        return on_open_target
 
     @on(PartMessage)
     def _handle(self, event: PartMessage) -> None:
@@ -186,7 +197,7 @@ class ComposeScreen(Screen[None]):
     def _choose(self, name: str) -> None:
         if self._functions.index.is_source(name):
             self._wanted = ""
-            self._pick_source(name)
+            self._dialogs.ask_source(name)
         else:
             self.pick(name)
 
@@ -195,20 +206,6 @@ class ComposeScreen(Screen[None]):
         self.action_edit()
         if event.text and self.panes.typing:
             self.panes.spec.editor.put(event.text, len(event.text))
-
-    def _pick_source(self, name: str) -> None:
-        """Ask for the options of a source, then arm it; where this kernel lacks it, notify of the switch."""
-        from tui.dialogs.source_form import ask_options
-
-        about = self._functions.index.describe(name)
-        if not about.kinds:
-            self.notify(about.reason, title=f"{name} is not in this kernel", markup=False)
-            return
-
-        def chosen(source: Armable) -> None:
-            self.bench.arming.arm_all((source,))
-
-        ask_options(self.app, open_planner(self.bench), name, chosen)
 
     def pick(self, name: str, probe: Probe | None = None) -> None:
         """Show the fields of a function, tracepoint or event, with the probe that was being built on it, if any."""
@@ -244,7 +241,7 @@ class ComposeScreen(Screen[None]):
         event.stop()
         self._attaching.find_callers(event.function)
 
-    def on_attach_pane_taken(self, event: AttachPane.Taken) -> None:
+    def on_attach_pane_alternative_taken(self, event: AttachPane.AlternativeTaken) -> None:
         from probes.attaching.values import Relation
 
         event.stop()
@@ -311,78 +308,3 @@ class ComposeScreen(Screen[None]):
     def action_search(self) -> None:
         self._list.focus_search()
         self._functions.renew()
-
-    @_on_open_target
-    def action_arm(self) -> None:
-        """Arm the probe of the specification, or notify of why not; of an event of a recording show its rows."""
-        self.specification.arm()
-
-    @_on_open_target
-    def action_edit(self) -> None:
-        self.panes.spec.action_edit()
-
-    @_on_open_target
-    def action_filter(self) -> None:
-        if self.specification.current is not None:
-            self.panes.spec.action_filter()
-
-    @_on_open_target
-    def action_lowered(self) -> None:
-        self.panes.spec.action_lowered()
-
-    @_on_open_target
-    def action_via(self) -> None:
-        """Have probes on functions recorded by BPF programs, by tracefs, or by what each needs."""
-        from probes.plans.plan import Via
-
-        planner, means = open_planner(self.bench), list(Via)
-        planner.via = means[(means.index(planner.via) - 1) % len(means)]
-        self.specification.judge_by_means(planner)
-        by = {
-            Via.AUTO: "tracefs, and BPF programs where it can't, record",
-            Via.TRACEFS: "tracefs records",
-            Via.BPF: "BPF programs record",
-        }
-        self.notify(f"{by[planner.via]} the probes on functions{_from_now_on(planner)}", markup=False)
-
-    @_on_open_target
-    def action_stacks(self) -> None:
-        """Have the kernel stack of each event recorded with the probes that are armed from now on, or of none."""
-        is_recorded = self.specification.switch_stacks()
-        which = "the kernel stack of each event is" if is_recorded else "no kernel stacks are"
-        self.notify(f"{which} recorded with the probes{_from_now_on(open_planner(self.bench))}", markup=False)
-
-    @_on_open_target
-    def action_save(self) -> None:
-        """Keep the probe that is on the screen as a preset."""
-        if (probe := self.specification.current) is not None:
-            dialogs.save_preset(self.app, probe)
-        else:
-            self.notify("there is no probe yet", title="not saved", severity="error", markup=False)
-
-    @_on_open_target
-    def action_graph(self) -> None:
-        self._dialogs.trace_calls()
-
-    @_on_open_target
-    def action_code(self) -> None:
-        self._dialogs.show_code()
-
-    @_on_open_target
-    def action_registers(self) -> None:
-        self._dialogs.show_registers()
-
-    @_on_open_target
-    def action_export(self) -> None:
-        """Show the probe in the words of other tools."""
-        if (probe := self.specification.current) is None:
-            self.notify("there is no probe yet: pick a function", title="not exported", markup=False)
-            return
-        from tui.compose.export_dialog import ProbeExportScreen
-
-        self.app.push_screen(ProbeExportScreen(open_planner(self.bench), probe, self.bench.boots))
-
-
-def _from_now_on(planner: Planner) -> str:
-    """Return the words for probes that a change of their means concerns; on a recording none is armed."""
-    return " that are armed from now on" if planner.info.target.is_kernel else ""

@@ -12,7 +12,7 @@ from textual.screen import Screen
 from kernel.errors import KernelError
 from tui.compose.attach_control import AttachControl
 from tui.compose.functions.control import FunctionControl
-from tui.compose.messages import ProgramsTried, TextRead
+from tui.compose.messages import TextRead
 from tui.compose.panes import ProbePanes
 from tui.compose.probe_triggers import ProbeTriggers
 from tui.compose.signature_control import SignatureControl
@@ -90,12 +90,6 @@ class SpecificationControl:
             self._bench.arming.show_recorded(probe.subject)
         else:
             self._bench.arming.arm_all((probe,))
-
-    def switch_stacks(self) -> bool:
-        """Have the kernel stack of each event recorded from now on, or of none; return whether it is."""
-        self.triggers.with_stacks = not self.triggers.with_stacks
-        self.judge_anew()
-        return self.triggers.with_stacks
 
     # -- what is ticked --------------------------------------------------------------------------------------------
 
@@ -195,23 +189,6 @@ class SpecificationControl:
         else:
             self.read(self._panes.spec.shown.text)
         self._panes.spec.completion.offer_again()  # else Enter takes what was nearest while the name was not known
-
-    def judge_by_means(self, planner: Planner) -> None:
-        """Judge what is on the screen by other means; what the kernel attaches programs to is tried before, once."""
-        if planner.info.knows_programs:
-            self.judge_anew()
-        else:
-            self._screen.run_worker(lambda: self._try_programs(planner), thread=True, group="programs")
-
-    def _try_programs(self, planner: Planner) -> None:
-        with contextlib.suppress(KernelError):  # a lost connection is told by what comes next
-            planner.info.try_programs()
-        self._screen.post_message(ProgramsTried(planner))
-
-    def programs_tried(self, event: ProgramsTried) -> None:
-        """Judge what is on the screen, where its target is still open."""
-        if event.planner is open_planner(self._bench):
-            self.judge_anew()
 
     @staticmethod
     def _unfound(shown: Specification) -> bool:

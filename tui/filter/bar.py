@@ -156,8 +156,8 @@ class FilterBar(FilterLine):
             self._timer.stop()
         self._timer = self.set_timer(_PAUSE, self._count) if found.backlog else None
 
-    @on(FilterLine.Typed)
-    def _line_typed(self, event: FilterLine.Typed) -> None:
+    @on(FilterLine.Submitted)
+    def _line_submitted(self, event: FilterLine.Submitted) -> None:
         event.stop()
         from events.conditions.condition_parser import ConditionError
 

@@ -55,7 +55,7 @@ class CandidateValue(NamedTuple):
     """Name of the value, if it has one."""
 
 
-class _Token(NamedTuple):
+class _FilterWord(NamedTuple):
     """Last token before the cursor, and the tokens before it."""
 
     start: int
@@ -98,7 +98,7 @@ def complete_filter(
     return Completions(place.start, cursor, items[:_MOST])
 
 
-def _place(before: str) -> _Token:
+def _place(before: str) -> _FilterWord:
     found = list(_TOKEN.finditer(before))
     last = found[-1] if found else None
     if last is not None and last.end() == len(before):
@@ -106,8 +106,8 @@ def _place(before: str) -> _Token:
         word = last[kind]
         is_open = kind == "quoted" and (len(word) == 1 or word[0] != word[-1])
         if kind == "word" or is_open:
-            return _Token(last.start(kind), word.lstrip("\"'"), tuple(one[0].strip() for one in found[:-1]))
-    return _Token(len(before), "", tuple(one[0].strip() for one in found))
+            return _FilterWord(last.start(kind), word.lstrip("\"'"), tuple(one[0].strip() for one in found[:-1]))
+    return _FilterWord(len(before), "", tuple(one[0].strip() for one in found))
 
 
 def _fields(known: Mapping[str, ValueKind], typed: str) -> tuple[Completion, ...]:

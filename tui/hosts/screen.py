@@ -97,7 +97,7 @@ class HostsScreen(Screen[None]):
         silent = sum(line.overdue_seconds is not None for line in lines)
         orders = self._fleet.title
         self._line.state = LiveState(
-            following=table.following,
+            following=table.follow.following,
             new=table.follow.new,
             per_second=sum(paces) if paces else None,
             row_count=max(0, self._shown.next - self._shown.first - table.follow.new),

@@ -28,8 +28,8 @@ class LiveDialogs:
 
     def show_row(self, row: int) -> None:
         """Show all fields of a row of the current view, or the lines that stand for them."""
-        from tui.live.details.chain_screen import ChainScreen
         from tui.live.details.detail_screen import DetailScreen
+        from tui.live.details.lines_screen import ChainScreen
 
         if self._views.watch is None:
             return
@@ -43,7 +43,7 @@ class LiveDialogs:
 
     def show_contents(self) -> None:
         """Show what is recorded: kernel, time, probes, events of each, losses."""
-        from tui.live.details.chain_screen import ContentsScreen
+        from tui.live.details.lines_screen import ContentsScreen
         from tui.recording_contents import screen_lines_of
 
         if (watching := self._views.watch) is None:

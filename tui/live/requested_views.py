@@ -75,6 +75,20 @@ class RequestedViews:
         if condition:
             self._filtering.replace(condition)
 
+    async def show_matching(self, condition: str, view: str) -> None:
+        """Show only the events that match a condition as well as the filter, in a view."""
+        from events.conditions.condition_parser import and_condition
+
+        await self._go("events")
+        self._views.events.pane.only(and_condition(self._views.events.filter.text, condition))
+        if view != "events":
+            await self._go(view)
+
+    async def show_row(self, seq: int) -> None:
+        """Put the cursor on an event by its sequence number, among the events."""
+        await self._go("events")
+        self._views.events.pane.go_to_event(seq)
+
     async def show_event(self, path: str) -> None:
         """Show the rows of one event alone."""
         await self._go("events")

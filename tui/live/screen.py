@@ -23,12 +23,12 @@ from tui.live.dialogs import LiveDialogs
 from tui.live.filter_control import FilterControl
 from tui.live.requested_views import RequestedViews
 from tui.live.status_lines import StatusLines
+from tui.live.view_area import ViewArea
 from tui.live.view_switch import ViewSwitch
 from tui.present.status import fields_of
 from tui.present.ways_out import NO_FILTER, SEARCH_EVENTS
 from tui.refresh import SLOWEST
 from tui.views.events.filtered_pane import FilteredPane
-from tui.views.late_picture import PictureChanged
 from tui.workbench import Workbench
 from widgets.events.event_detail import EventDetail
 from widgets.events.status_bar import LiveLine
@@ -37,11 +37,7 @@ from widgets.lists.line_list import LineList
 from widgets.lists.tail_table import TailTable
 
 if TYPE_CHECKING:
-    from tui.messages import EventShown, EventsWanted
     from tui.present.first_row import FirstRows, Preview
-    from tui.views.compare.pane import ComparisonPane
-    from tui.views.events.pane import EventsPane
-    from tui.views.summary.pane import SummaryPane
 
 _SOON: Final = 0.01
 """Seconds to the next tick of a view that has more to do."""
@@ -66,18 +62,32 @@ class LiveScreen(Screen[None]):
         self.status = StatusLines(bench, self.views)
         self.filtering = FilterControl(bench, self.filter, self.views, self.tick, self._show_line)
         self.armed = ArmedControl(self, bench, self.views)
-        self.details = DetailControl(self, self.views, lambda: self.command.rows)
         self.comparing = CompareControl(self, bench, self.views, self.filter, self._show_line)
         self.requested = RequestedViews(bench, self.views, self.filtering, self.action_view, self.tick)
-        self.command = CommandArea(bench, self._to_rows, self._hold_rows, self.requested.leave_out_earlier)
-        self._clearing = ClearControl(self, bench, self.views, self.on_screen_resume)
-        self._dialogs = LiveDialogs(self, bench, self.views, self.filter)
+        self._dialogs = dialogs = LiveDialogs(self, bench, self.views, self.filter)
+        parts = self.armed, self.comparing, self.requested, dialogs
+        self._area = ViewArea(self.views.events.pane, *parts, self._show_line)
+        self.command = CommandArea(bench, self.views.take_focus, self._hold_rows, self.requested.leave_out_earlier)
+        self.details = DetailControl(self, self.views, self._area, lambda: self.command.rows)
         self._more: Timer | None = None
+        self._take_commands(ClearControl(self, bench, self.views, self.on_screen_resume), dialogs)
+
+    def _take_commands(self, clearing: ClearControl, dialogs: LiveDialogs) -> None:
+        """Have the commands that one part does done by it."""
+        self.action_filter = self.filtering.bar.ask
+        self.action_clear = clearing.clear
+        self.action_take_back = self.bench.undo.take_back
+        self.action_disarm, self.action_disarm_all = self.armed.disarm, self.armed.disarm_all
+        self.action_triggers = self.armed.show_triggers
+        self.action_contents, self.action_losses = dialogs.show_contents, dialogs.show_losses
+        self.action_record, self.action_export = dialogs.ask_recording, dialogs.export
+        self.action_probe = dialogs.build_probe
+        self.action_run_command, self.action_end_command = self.command.ask, self.command.end
 
     def compose(self) -> ComposeResult:
         yield self.status.top
         yield self.status.line
-        yield self.details.area
+        yield self._area
         yield self.command
         yield self.filtering.bar
         yield KeyFooter("help")
@@ -171,10 +181,7 @@ class LiveScreen(Screen[None]):
     @on(EventDetail.Closed)
     def _details_left(self, event: EventDetail.Closed) -> None:
         event.stop()
-        self._to_rows()
-
-    def _to_rows(self) -> None:
-        self.set_focus(self.views.current.focus)
+        self.views.take_focus()
 
     def _hold_rows(self) -> bool | None:
         """Hold the picture of the current view with the newest events; return False if it was held or can't be, None
@@ -184,11 +191,6 @@ class LiveScreen(Screen[None]):
         if self._more is not None:
             return None
         return self.views.current.hold()
-
-    @on(TailTable.DetailRequested)
-    def _detail_requested(self, event: TailTable.DetailRequested) -> None:
-        event.stop()
-        self._dialogs.show_row(event.row)
 
     @on(LiveLine.ViewClicked)
     async def _view_clicked(self, event: LiveLine.ViewClicked) -> None:
@@ -207,46 +209,7 @@ class LiveScreen(Screen[None]):
     @on(LiveLine.LossesClicked)
     def _losses_clicked(self, event: LiveLine.LossesClicked) -> None:
         event.stop()
-        self.action_losses()
-
-    @on(PictureChanged)
-    def _picture_changed(self, event: PictureChanged) -> None:
-        event.stop()
-        self._show_line()
-
-    def on_summary_pane_came(self, event: SummaryPane.Came) -> None:
-        event.stop()
-        self._show_line()
-
-    def on_comparison_pane_other_wanted(self, event: ComparisonPane.OtherWanted) -> None:
-        event.stop()
-        self.comparing.ask()
-
-    def on_comparison_pane_stale(self, event: ComparisonPane.Stale) -> None:
-        event.stop()
-        self.comparing.read()
-
-    async def on_events_wanted(self, event: EventsWanted) -> None:
-        event.stop()
-        from events.conditions.condition_parser import and_condition
-
-        await self.action_view("events")
-        self.views.events.pane.only(and_condition(self.filter.text, event.condition))
-        if event.view != "events":
-            await self.action_view(event.view)
-
-    async def on_event_shown(self, event: EventShown) -> None:
-        event.stop()
-        await self.action_view("events")
-        self.views.events.show_event(event.seq)
-
-    def on_events_pane_kernel_filter_wanted(self, event: EventsPane.KernelFilterWanted) -> None:
-        event.stop()
-        self.armed.add_to_filter(event.clause)
-
-    def on_events_pane_watchpoint_wanted(self, event: EventsPane.WatchpointWanted) -> None:
-        event.stop()
-        self.armed.ask_watchpoint(event.address, event.event, event.column)
+        self._dialogs.show_losses()
 
     @on(FilteredPane.FilterChanged)
     def _filter_changed(self, event: FilteredPane.FilterChanged) -> None:
@@ -257,17 +220,13 @@ class LiveScreen(Screen[None]):
     @on(FilterBar.Done)
     def _filter_done(self, event: FilterBar.Done) -> None:
         event.stop()
-        self.set_focus(self.views.current.focus)
+        self.views.take_focus()
         if event.changed:
             self.filtering.changed()
             self.details.due()
         self.filtering.show()
 
     # -- views -----------------------------------------------------------------------------------------------------
-
-    def action_filter(self) -> None:
-        """Type a condition that holds for all views."""
-        self.filtering.bar.ask()
 
     async def action_view(self, view: str) -> None:
         """Show another view of the events."""
@@ -290,10 +249,6 @@ class LiveScreen(Screen[None]):
         if not self.views.events.pane.go_to_event(found):
             self.notify(f"its {end} is hidden by the filter, or was dropped: {NO_FILTER}", markup=False)
 
-    def action_clear(self) -> None:
-        """Show only events that arrive from now on."""
-        self._clearing.clear()
-
     # -- commands --------------------------------------------------------------------------------------------------
 
     def action_clock(self) -> None:
@@ -308,46 +263,8 @@ class LiveScreen(Screen[None]):
             return self.views.current.has_details
         return action != "take_back" or len(self.bench.undo) > 0 or self.bench.undo.change_runs
 
-    def action_take_back(self) -> None:
-        """Undo the newest step."""
-        self.bench.undo.take_back()
-
-    def action_disarm(self) -> None:
-        """Disarm the probe whose event is under the cursor; without a cursor one that is chosen."""
-        self.armed.disarm()
-
     def action_no_search(self) -> None:
         """Say that this view has no rows with words; what is typed behind the key is for no command."""
         self.bench.keyboard.begins("search")
         self.bench.keyboard.ends("search")
         self.bench.notices.notify(f"nothing to search in this view: {SEARCH_EVENTS}", topic="search")
-
-    def action_contents(self) -> None:
-        self._dialogs.show_contents()
-
-    def action_losses(self) -> None:
-        self._dialogs.show_losses()
-
-    def action_triggers(self) -> None:
-        """Show the triggers of the probe whose event is under the cursor; without a cursor of one that is chosen."""
-        self.armed.show_triggers()
-
-    def action_disarm_all(self) -> None:
-        self.armed.disarm_all()
-
-    def action_record(self) -> None:
-        self._dialogs.ask_recording()
-
-    def action_run_command(self) -> None:
-        """Ask for a command, and run it; go to its terminal while it runs."""
-        self.command.ask()
-
-    def action_end_command(self) -> None:
-        """End the command, or close the terminal of one that has ended."""
-        self.command.end()
-
-    def action_export(self) -> None:
-        self._dialogs.export()
-
-    def action_probe(self) -> None:
-        self._dialogs.build_probe()

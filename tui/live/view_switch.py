@@ -62,7 +62,11 @@ class ViewSwitch:
         self.current.pane.display = False
         self.current = view
         view.pane.display = True
-        self._screen.set_focus(view.focus)
+        self.take_focus()
+
+    def take_focus(self) -> None:
+        """Give the current view the keyboard."""
+        self._screen.set_focus(self.current.focus)
 
     async def made(self, name: str) -> View:
         """Return a view; the pane of one that was never asked for is made, and not shown."""

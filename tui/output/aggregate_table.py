@@ -10,7 +10,8 @@ from events.aggregates.value_sums import ValueTotal
 from foreign.count_text import counted
 from tui.filter.filter import PassCount
 from tui.output.view_table import Cells, EventsTable, ViewTable
-from tui.views.aggregate.model import AggregateModel, AggregateRow, AggregateTableSource, statistic_of
+from tui.views.aggregate.model import AggregateModel
+from tui.views.aggregate.table_source import AggregateRow, AggregateTableSource, statistic_of
 
 if TYPE_CHECKING:
     from events.aggregates.request import AggregateRequest

@@ -59,6 +59,12 @@ def stamp_of(watch_of_rows: Callable[[], Watch | None], face: ClockFace) -> Stam
     return text
 
 
+def exported_times(watch: Watch, ts: int, seq: int, face: ClockFace) -> dict[str, int]:
+    """Return time of day and its uncertainty of a row for JSON; empty: by the kernel's clock, or they are unknown."""
+    offset = offset_of_row(watch, ts, seq) if face is not ClockFace.KERNEL else None
+    return {"time": ts + offset.ns, "uncertainty": offset.uncertainty} if offset else {}
+
+
 def day_in_front(watch: Watch | None, ts: int, seq: int, face: ClockFace) -> str:
     """Return the time of day with a blank, `14:03:22.123456 `, to print before the kernel's seconds; empty: not
     wanted, or unknown.

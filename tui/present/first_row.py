@@ -9,7 +9,7 @@ from events.loss_counts import LossTotals
 
 
 class FirstRow(NamedTuple):
-    """Event with its texts (`widgets.events.event_rows.Event`)."""
+    """Event with its texts (`widgets.events.event_rows.ShownEvent`)."""
 
     seq: int
     ts: int

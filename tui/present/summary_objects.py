@@ -22,7 +22,7 @@ from tui.present.summary_values import (
 
 if TYPE_CHECKING:
     from events.store.store import Store
-    from events.summary.distribution import PowerOfTwo
+    from events.summary.distribution import Distribution, PowerOfTwo
     from events.summary.summary import Summary
     from events.summary.values import FieldValues
     from kernel.watch.histogram import HistogramReading
@@ -68,21 +68,26 @@ def objects_of(
     latencies = summary.latencies
     titles = function_titles(watch, latencies, summary.boot)
     for function, found in latencies.items():
-        yield {
-            "summary": "latency",
-            "function": titles[function],
-            "in_kernel": False,
-            "calls": found.count,
-            **{name: found.quantile(part) for name, part in QUANTILES},
-            "max": found.most,
-            "mean": found.total // max(1, found.count),
-            "total": found.total,
-            "log2": log2(found.powers),
-        }
+        yield _latency_object(titles[function], found)
     for subject, values in counted.items():
         shown = values_of(watch, values, exact=exact)
         yield values_object(subject, shown, values.frequent.total, exact=values.frequent.exact, most=most)
     yield values_object(Subject(), tasks_of(store, summary), summary.counted, exact=summary.tasks.exact, most=most)
+
+
+def _latency_object(function: str, found: Distribution) -> dict[str, Any]:
+    """Return the object for the durations of a function's calls."""
+    return {
+        "summary": "latency",
+        "function": function,
+        "in_kernel": False,
+        "calls": found.count,
+        **{name: found.quantile(part) for name, part in QUANTILES},
+        "max": found.most,
+        "mean": found.total // max(1, found.count),
+        "total": found.total,
+        "log2": log2(found.powers),
+    }
 
 
 def log2(powers: Iterable[PowerOfTwo]) -> list[list[int]]:

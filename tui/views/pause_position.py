@@ -44,7 +44,7 @@ class PausePosition:
     def read(self, shown: FilterableRows) -> Place | None:
         """Return the place that must be kept; None: rows are followed."""
         table = self._table
-        if table.following:
+        if table.follow.following:
             return self.wanted
         cursor, newest = shown.place(table.cursor), shown.place(table.follow.left_at - 1)
         if cursor is None:

@@ -85,7 +85,7 @@ class View(ABC):
     def hold(self) -> bool:
         """Hold the picture; return False if it was held, or can't be."""
         table = self.focus
-        if not isinstance(table, TailTable) or not table.following:
+        if not isinstance(table, TailTable) or not table.follow.following:
             return False
         table.follower.stand()
         return True
@@ -183,7 +183,7 @@ class TableView(View):
     def detail_row(self) -> int | None:
         """Row under the cursor, or the newest while these are followed."""
         table = self.table
-        row = table.rows.next - 1 if table.following else table.cursor
+        row = table.rows.next - 1 if table.follow.following else table.cursor
         return row if table.window.has(row) else None
 
     @property
@@ -192,7 +192,9 @@ class TableView(View):
         table = self.table
         shown = table.rows.next - table.rows.first - table.follow.new
         of = self.filtered if self.filter.text else None
-        return ViewPlace(table.following, table.follow.new, max(0, shown), of.of if isinstance(of, PassCount) else 0)
+        return ViewPlace(
+            table.follow.following, table.follow.new, max(0, shown), of.of if isinstance(of, PassCount) else 0
+        )
 
     def forget(self) -> None:
         """Clear the table."""

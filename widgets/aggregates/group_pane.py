@@ -8,6 +8,7 @@ from textual import on
 from textual.app import ComposeResult
 from textual.widgets import Label
 
+from widgets.aggregates.group_order import GroupOrder
 from widgets.aggregates.group_table import GroupTable
 from widgets.lists.table_pane import TablePane
 from widgets.safe_content import safe_content
@@ -15,7 +16,7 @@ from widgets.safe_text import cut_parts, safe
 
 
 class GroupPane(TablePane):
-    """Pane of a `GroupTable`, which a view fills and sorts."""
+    """Pane of a `GroupTable`, which a view fills."""
 
     DEFAULT_CSS = """
     GroupPane {
@@ -29,10 +30,7 @@ class GroupPane(TablePane):
         self.table = self.groups
         self.choose: Callable[[], None] = lambda: None
         """Asks for the content of the table."""
-        self.sort: Callable[[], None] = lambda: None
-        """Reverses the order."""
-        self.sort_by: Callable[[int], None] = lambda _: None
-        """Sorts by a column; by the same again: reverses the order."""
+        self.order = GroupOrder(self.groups)
         self._head = Label("", classes="head", markup=False)
         self._text = ""
 
@@ -56,9 +54,9 @@ class GroupPane(TablePane):
 
     def action_sort(self) -> None:
         """Reverse the order."""
-        self.sort()
+        self.order.reverse()
 
     @on(GroupTable.HeadingClicked)
     def _heading_clicked(self, event: GroupTable.HeadingClicked) -> None:
         event.stop()
-        self.sort_by(event.column)
+        self.order.sort_by(event.column)

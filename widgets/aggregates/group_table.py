@@ -9,7 +9,7 @@ from typing import ClassVar, Final, NamedTuple
 from textual.binding import Binding, BindingType
 from textual.message import Message
 
-from widgets.columns import Columns
+from widgets.columns import TableColumns
 from widgets.highlight import highlighted
 from widgets.lists.top_table import TopTable
 from widgets.number_format import bar
@@ -45,13 +45,24 @@ class GroupRows:
 
     first = 0
 
-    def __init__(self, titles: Sequence[str] = (), keys: int = 0, groups: Sequence[GroupCells] = ()) -> None:
-        """Set the titles of the columns, of which the first `keys` are keys, and the rows."""
+    def __init__(
+        self,
+        titles: Sequence[str] = (),
+        keys: int = 0,
+        groups: Sequence[GroupCells] = (),
+        *,
+        sortable: int | None = None,
+    ) -> None:
+        """Set the titles of the columns, of which the first `keys` are keys, and the rows.
+
+        `sortable`: rows can be sorted by so many of the columns, the first ones; None: by each.
+        """
         self.search = ""
         self.current = -1
         """Number of the column that the rows are sorted by."""
-        self.columns = Columns(titles, dict.fromkeys(range(keys), _NARROWEST))
+        self.columns = TableColumns(titles, dict.fromkeys(range(keys), _NARROWEST))
         self.keys = keys
+        self.sortable = len(titles) if sortable is None else sortable
         self.groups = groups
 
     @property
@@ -133,7 +144,7 @@ class GroupTable(TopTable):
         Binding("right", "sideways(1)", "Right", show=False, tooltip="Sort by the column to the right"),
     ]
 
-    class Wanted(Message):
+    class RowOpened(Message):
         """Request for the events of a row."""
 
         def __init__(self, row: int) -> None:
@@ -166,4 +177,4 @@ class GroupTable(TopTable):
     def action_select(self) -> None:
         """Request the events of the row under the cursor."""
         if self.window.has(self.cursor):
-            self.post_message(self.Wanted(self.cursor).set_sender(self))
+            self.post_message(self.RowOpened(self.cursor).set_sender(self))

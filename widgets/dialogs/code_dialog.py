@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import ClassVar, NamedTuple
 
-from textual import on
+from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.message import Message
 from textual.widgets import Static
 
 from probes.code.body import CodePart, FunctionBody, Instruction
@@ -23,6 +22,8 @@ from widgets.number_format import short
 from widgets.rows import NoRows, Piece
 from widgets.safe_text import cut, safe
 
+_EVERY = 1.0
+"""Seconds between two looks at the hits."""
 _HITS_WIDTH = 8
 """Columns of the hits of armed probes, where there are any."""
 
@@ -131,19 +132,23 @@ class CodeDialog(Dialog[CodeChoice]):
     }
     """
 
-    class Refused(Message):
-        """A place was chosen that takes no kprobe."""
+    def __init__(
+        self,
+        name: str,
+        read: Callable[[], Sequence[FunctionBody] | str],
+        hits: Callable[[], Mapping[str, int]],
+    ) -> None:
+        """Take a function.
 
-        def __init__(self, place: str, reason: str) -> None:
-            super().__init__()
-            self.place = place
-            self.reason = reason
-
-    def __init__(self, name: str) -> None:
-        """Set the function's name; `show` sets its code later."""
+        Args:
+            name: of the function.
+            read: returns the code of each function of that name, or why it can't be read; called in a worker.
+            hits: returns the hits of armed probes by their places.
+        """
         super().__init__()
-        self.function = name
-        """Name of the function."""
+        self._function = name
+        self._read = read
+        self._hits = hits
         self._head = Static("", markup=False)
         self._notes = Static("", markup=False)
         self._rows: _BodyRows | None = None
@@ -158,11 +163,24 @@ class CodeDialog(Dialog[CodeChoice]):
             yield self._notes
 
     def on_mount(self) -> None:
-        """Focus the list."""
-        self._head.update(Content(f"{safe(self.function)}: reading the kernel's memory …"))
+        """Focus the list, and have the code read."""
+        self._head.update(Content(f"{safe(self._function)}: reading the kernel's memory …"))
         self.set_focus(self._list)
+        self._look()
+        self.set_interval(_EVERY, self._show_hits)
 
-    def show(self, bodies: Sequence[FunctionBody]) -> None:
+    @work(thread=True, group="code")
+    def _look(self) -> None:
+        self.call_later(self._take, self._read())
+
+    def _take(self, found: Sequence[FunctionBody] | str) -> None:
+        if isinstance(found, str):
+            self._head.update(Content(safe(found)))
+        elif found:
+            self._show(found)
+            self._show_hits()
+
+    def _show(self, bodies: Sequence[FunctionBody]) -> None:
         """Show the code of each function of the name."""
         self._rows = _BodyRows(bodies)
         self._list.rows = self._rows
@@ -172,15 +190,13 @@ class CodeDialog(Dialog[CodeChoice]):
         self._notes.update(Content.styled(safe("; ".join(dict.fromkeys(notes))), "dim"))
         self.refresh_bindings()
 
-    def fail(self, reason: str) -> None:
-        """Show why there is no code."""
-        self._head.update(Content(safe(reason)))
-
-    def show_hits(self, hits: Mapping[str, int]) -> None:
-        """Show the hits of armed probes by their places."""
-        if self._rows is not None and hits != self._rows.hits:
+    def _show_hits(self) -> None:
+        if self._rows is not None and (hits := self._hits()) != self._rows.hits:
             self._rows.hits = dict(hits)
             self._list.rows_changed()
+
+    def _refuse(self, place: str, reason: str) -> None:
+        self.notify(reason, title=f"no kprobe at {place}", severity="warning", markup=False)
 
     @property
     def _under_cursor(self) -> _Place | None:
@@ -195,7 +211,7 @@ class CodeDialog(Dialog[CodeChoice]):
         body, part, one, _ = found
         place = part.place_at(one.offset)
         if reason := kprobe_refusal(body, one):
-            self.post_message(self.Refused(place, reason))
+            self._refuse(place, reason)
         else:
             self.dismiss(CodeChoice(place))
 
@@ -211,7 +227,7 @@ class CodeDialog(Dialog[CodeChoice]):
         place = f"{body.parts[0].place_at(0)}%{suffix}"
         is_there = any(way.is_return == (end is ProbeEnds.RETURN_INSTRUCTIONS) for way in ways_out(body))
         if body.refusal or not is_there:
-            self.post_message(self.Refused(place, body.refusal or ways_out_text(body)))
+            self._refuse(place, body.refusal or ways_out_text(body))
         else:
             self.dismiss(CodeChoice(place, end))
 

@@ -18,7 +18,7 @@ from widgets.dialogs.progress import ProgressBar
 from widgets.lists.line_list import LineList
 from widgets.rows import Piece
 from widgets.safe_text import cut, fit, safe
-from widgets.search_line import SearchLine
+from widgets.search_line import FileLine
 
 
 class OfferedFormat(NamedTuple):
@@ -48,10 +48,6 @@ class _Formats:
 
 class _FormatList(LineList):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "select", "Write", key_display="enter")]
-
-
-class _FileLine(SearchLine):
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "submit", "Write", key_display="enter")]
 
 
 class EventExportDialog(Dialog[None]):
@@ -101,7 +97,7 @@ class EventExportDialog(Dialog[None]):
         self.say_of_what(heading)
         self._offered = tuple(offered)
         self._list = _FormatList(_Formats(offered))
-        self._line = _FileLine("name of the file")
+        self._line = FileLine("name of the file")
         self._line.value = stem + offered[0].suffix
         self._suffix = offered[0].suffix
         self._keeps, self._status = Static("", markup=False), Static("", classes="said", markup=False)

@@ -61,7 +61,7 @@ _LEAST_REASON = 21
 """Columns that a reason gets of a row that has twice as many: `not in this recording`."""
 
 
-class _Rows:
+class _PresetRows:
     """Rows of presets: the question of each, and why the target can't answer it."""
 
     first = 0
@@ -141,7 +141,7 @@ class PresetChooser(Vertical):
         self._search = _Search("words, #tag")
         self._search.value = searched
         self._checks: dict[ListedPreset, PresetCheck] = {}
-        self._list = LineList(_Rows((), self._checks))
+        self._list = LineList(_PresetRows((), self._checks))
         self._list.can_focus = False
         self._about = Static("", markup=False)
         self._scroll = VerticalScroll(self._about, can_focus=False)
@@ -192,12 +192,12 @@ class PresetChooser(Vertical):
     @property
     def _shown(self) -> tuple[ListedPreset, ...]:
         rows = self._list.rows
-        return rows.presets if isinstance(rows, _Rows) else ()
+        return rows.presets if isinstance(rows, _PresetRows) else ()
 
     def _search_for(self, text: str, name: str) -> None:
         every = sorted(self._all, key=self._is_refused)  # equally good matches keep this order
         found = [every[n] for n in ranked([(one.name, one.preset) for one in every], text)]
-        self._list.rows = _Rows(found, self._checks)
+        self._list.rows = _PresetRows(found, self._checks)
         self._list.move_to(next((row for row, one in enumerate(found) if one.name == name), 0))
         self.border_subtitle = f"{len(found)} of {len(self._all)}"
         if not found:

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import ClassVar, NamedTuple
 
-from textual import on
+from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
-from textual.message import Message
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from widgets.dialogs.dialog import Dialog
 from widgets.lists.option_rows import OptionRows
 from widgets.safe_text import safe, safe_lines
-from widgets.search_line import SearchLine
+from widgets.search_line import FileLine
 
 _LONGEST = 400
 """Lines of a text that are shown; all of them are copied and saved."""
@@ -35,12 +34,8 @@ class DialectText(NamedTuple):
     """Notes; without a text the reasons."""
 
 
-class _FileLine(SearchLine):
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "submit", "Write", key_display="enter")]
-
-
 class ProbeExportDialog(Dialog[None]):
-    """Dialog that requests saving by message; stays open until Escape."""
+    """Dialog that copies, saves and boots; stays open until Escape."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("c", "copy", "Copy", id="dialect.copy", tooltip="Copy the text to the clipboard, by the terminal"),
@@ -65,27 +60,32 @@ class ProbeExportDialog(Dialog[None]):
     }
     """
 
-    class SaveRequested(Message):
-        """Request to write the text to a file."""
+    def __init__(
+        self,
+        subject: str,
+        read: Callable[[], Sequence[DialectText]],
+        save: Callable[[str, str], str],
+        boot: Callable[[], object],
+    ) -> None:
+        """Take a probe.
 
-        def __init__(self, text: str, path: str) -> None:
-            super().__init__()
-            self.text = text
-            self.path = path
-
-    class BootRequested(Message):
-        """Request to boot a guest of the lab with the probe."""
-
-    def __init__(self, subject: str) -> None:
-        """Set the probe, as text; `show` sets the texts of the tools later."""
+        Args:
+            subject: the probe, as text.
+            read: returns its texts for the tools; called in a worker.
+            save: writes a text to a new file by its path; returns why not, empty: it is written.
+            boot: boots a guest of the lab with the probe, after questions.
+        """
         super().__init__()
         self._subject = subject
+        self._read = read
+        self._save = save
+        self._boot = boot
         self._texts: tuple[DialectText, ...] = ()
         self._list = OptionRows()
         self._preview = Static("", markup=False)
         self._scroll = VerticalScroll(self._preview, can_focus=False)
         self._status = Static("", markup=False)
-        self._path = _FileLine("file")
+        self._path = FileLine("file")
 
     def compose(self) -> ComposeResult:
         """Yield the probe, the tools beside the text, the file name, and the notes."""
@@ -99,11 +99,16 @@ class ProbeExportDialog(Dialog[None]):
             yield self._status
 
     def on_mount(self) -> None:
-        """Focus the tools."""
+        """Focus the tools, and have their texts made."""
         self._list.focus()
         self._status.update("looking at the target …")
+        self._look()
 
-    def show(self, texts: Sequence[DialectText]) -> None:
+    @work(thread=True, group="export")
+    def _look(self) -> None:
+        self.call_later(self._show, self._read())
+
+    def _show(self, texts: Sequence[DialectText]) -> None:
         """Show the texts of the tools."""
         self._texts = tuple(texts)
         self._list.clear_options()
@@ -160,8 +165,8 @@ class ProbeExportDialog(Dialog[None]):
             self.notify("copied", markup=False)
 
     def action_boot(self) -> None:
-        """Request a boot with the probe."""
-        self.post_message(self.BootRequested())
+        """Boot a guest of the lab with the probe."""
+        self._boot()
 
     def action_save(self) -> None:
         """Ask for the name of a file."""
@@ -176,7 +181,11 @@ class ProbeExportDialog(Dialog[None]):
         event.stop()
         one, path = self.current, event.value.strip()
         if one is not None and path:
-            self.post_message(self.SaveRequested(one.text, path))
+            if why := self._save(one.text, path):
+                text = f"{path}: {why}; choose another name"
+                self.notify(text, title="not saved", severity="error", markup=False)
+            else:
+                self.notify(f"written: {path}", markup=False)
             self._end_saving()
 
     def action_leave(self) -> None:

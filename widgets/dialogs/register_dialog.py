@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, Protocol
 
+from textual import work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
@@ -26,8 +27,25 @@ class _Line(NamedTuple):
     look: str
 
 
+class ReportSource(Protocol):
+    """Source of the reports on one function, which may take long."""
+
+    function: str
+    """Name of the function."""
+
+    @property
+    def can_measure(self) -> bool:
+        """True where costs can be measured."""
+
+    def report(self) -> FunctionReport | str:
+        """Return the report, or why there is none."""
+
+    def costs(self) -> CostReport | str:
+        """Return what a hit costs by each means, or why that can't be measured."""
+
+
 class RegisterDialog(Dialog[None]):
-    """Dialog with the report on one function; closes without an answer."""
+    """Dialog with the report on one function, which workers read and measure; closes without an answer."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding(
@@ -46,11 +64,12 @@ class RegisterDialog(Dialog[None]):
     }
     """
 
-    def __init__(self, name: str) -> None:
-        """Set the function's name; `show` sets the report later."""
+    def __init__(self, source: ReportSource) -> None:
         super().__init__()
-        self.function = name
-        """Name of the function."""
+        self._source = source
+        self._report: FunctionReport | None = None
+        self._measures = False
+        """True while costs are measured."""
         self._head = Static("", markup=False)
         self._list = TableList(TableLines())
 
@@ -62,11 +81,43 @@ class RegisterDialog(Dialog[None]):
             yield self._list
 
     def on_mount(self) -> None:
-        """Focus the report."""
-        self.say(f"{self.function}: reading what can be attached …")
+        """Focus the report, and have it read."""
+        self._say(f"{self._source.function}: reading what can be attached …")
         self.set_focus(self._list)
+        self._read()
 
-    def show(self, report: FunctionReport, costs: CostReport | None = None) -> None:
+    @work(thread=True, group="registers")
+    def _read(self) -> None:
+        self.call_later(self._take_report, self._source.report())
+
+    @work(thread=True, group="registers")
+    def _measure(self) -> None:
+        self.call_later(self._take_costs, self._source.costs())
+
+    def _take_report(self, found: FunctionReport | str) -> None:
+        if isinstance(found, str):
+            self._say(found)
+        else:
+            self._report = found
+            self._show(found, None)
+
+    def _take_costs(self, found: CostReport | str) -> None:
+        self._measures = False
+        if isinstance(found, str):
+            self._say(found)
+        elif self._report is not None:
+            self._show(self._report, found)
+
+    def action_measure(self) -> None:
+        """Time hits, once the report is there and no measurement runs."""
+        if not self._source.can_measure:
+            self._say("hits are timed on a running kernel: this target is none")
+        elif self._report is not None and not self._measures:
+            self._measures = True
+            self._say("timing a system call with each means armed in turn: some seconds …")
+            self._measure()
+
+    def _show(self, report: FunctionReport, costs: CostReport | None) -> None:
         """Show a report, with the costs of hits before it where they were measured."""
         texts = [*(cost_lines(costs) if costs is not None else []), *([""] if costs is not None else [])]
         lines = [_Line(safe(text), "number" if text else "") for text in texts]
@@ -75,9 +126,9 @@ class RegisterDialog(Dialog[None]):
         attached = {one.means for one in report.reports if one.attaches}
         missing = [str(one.means) for one in report.reports if not one.attaches]
         without = f"; not: {', '.join(missing)}" if missing else ""
-        self.say(f"{report.function}: {len(attached)} ways to attach{without}")
+        self._say(f"{report.function}: {len(attached)} ways to attach{without}")
 
-    def say(self, text: str) -> None:
+    def _say(self, text: str) -> None:
         """Show what is going on, or why there is no report."""
         self._head.update(Content(safe(text)))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from widgets.columns import WHOLE, Columns
+from widgets.columns import WHOLE, TableColumns
 from widgets.events.times import Stamp, kernel_stamp
 from widgets.highlight import highlighted
 from widgets.lists.table_rows import FoundRow, ItemSource
@@ -70,7 +70,7 @@ class CallRows:
     def __init__(self, source: ItemSource[CallText]) -> None:
         self.search = ""
         self.stamp: Stamp = kernel_stamp
-        self.columns = Columns(TITLES[:_WIDE], {0: WHOLE, 2: 16})
+        self.columns = TableColumns(TITLES[:_WIDE], {0: WHOLE, 2: 16})
         self._source = source
         self._widest = 0
         """Columns of the widest last cell."""

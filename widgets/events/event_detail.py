@@ -13,7 +13,7 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Static
 
-from widgets.columns import Columns
+from widgets.columns import TableColumns
 from widgets.events.values import DetailField
 from widgets.lists.line_list import LineList
 from widgets.rows import Piece
@@ -42,7 +42,7 @@ class _DetailRows:
         self.fields = tuple(fields)
         self.next = len(self.fields)
         self._cells = [_cells(field) for field in self.fields]
-        self._columns = [Columns(_TITLES[:count], _LEAST) for count in _COUNTS]
+        self._columns = [TableColumns(_TITLES[:count], _LEAST) for count in _COUNTS]
         for cells in self._cells:
             for one in self._columns:
                 one.see(cells[: len(one.titles)])

@@ -9,7 +9,7 @@ from zlib import crc32
 from events.names.event_names import event_name
 from events.store.outage_mark import task_text
 from events.text import join_values
-from widgets.columns import WHOLE, Columns
+from widgets.columns import WHOLE, TableColumns
 from widgets.events.times import Stamp, kernel_stamp
 from widgets.highlight import highlighted
 from widgets.lists.line_paint import HUES
@@ -43,7 +43,7 @@ _CLOCK: Final = 15
 """Columns of a time of day, `14:03:22.123456`: a part of it is useless."""
 
 
-class Event(Protocol):
+class ShownEvent(Protocol):
     """Properties of every event (`events.record.Record` has them)."""
 
     @property
@@ -73,7 +73,7 @@ class Event(Protocol):
 
 _CUT_WITHIN: Final = FIXED[2:4]
 """Columns whose ends tell the most: tasks have their ids there, both ends of a call differ there."""
-Cells = Callable[[Event], Mapping[str, str]]
+Cells = Callable[[ShownEvent], Mapping[str, str]]
 """Event -> text by field name, foreign text allowed."""
 Owners = Callable[[str], Mapping[str, str]]
 """Path of an event -> structure by the name of each field that was read from one."""
@@ -84,7 +84,7 @@ class EventRows:
 
     def __init__(
         self,
-        source: ItemSource[Event],
+        source: ItemSource[ShownEvent],
         columns: Sequence[EventColumn],
         cells: Cells,
         marks: Collection[int] = frozenset(),
@@ -118,7 +118,7 @@ class EventRows:
         least |= {event: _EVENT} if event >= 0 else {}
         # A time with a mark is no number, and without its end rows of one moment would look alike.
         least |= {n: WHOLE for n, column in enumerate(columns) if column == FIXED[0]}
-        self.columns = Columns([safe(column.name) for column in columns], least)
+        self.columns = TableColumns([safe(column.name) for column in columns], least)
         self._visible_columns = tuple(columns)
         self._cells = cells
         self._missing = missing
@@ -254,7 +254,7 @@ class EventRows:
         rest = ((safe(name), safe(text)) for name, text in values.items() if name in self._rest and name in own)
         return (*texts, join_values(rest, self._owners(event.event), "  "))
 
-    def _fixed(self, event: Event, name: str) -> str:
+    def _fixed(self, event: ShownEvent, name: str) -> str:
         if name == "time":
             return MARK * (event.seq in self._marks) + self.stamp(event.ts, event.seq)
         if name == "cpu":

@@ -66,7 +66,7 @@ class FilterLine(Horizontal):
             super().__init__()
             self.text = text
 
-    class Typed(Message):
+    class Submitted(Message):
         """Request to apply the filter; empty: none."""
 
         def __init__(self, text: str) -> None:
@@ -215,4 +215,4 @@ class FilterLine(Horizontal):
     def _submitted(self, event: Input.Submitted) -> None:
         event.stop()
         self._close()
-        self.post_message(self.Typed(event.value))
+        self.post_message(self.Submitted(event.value))

@@ -61,11 +61,9 @@ class GraphPane(SortablePane):
     ]
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
-        super().__init__(id=id)
-        self.graph = GraphTable()
-        self.hot = HotTable()
+        self.graph, self.hot = GraphTable(), HotTable()
+        super().__init__(self.graph, self.hot.ordered, id=id)
         self.hot.display = False
-        self.table: TailTable = self.graph
         self.timed: Callable[[str, int], None] = lambda what, nanoseconds: None  # noqa: ARG005
         """Called with `least` or `slow` and the entered nanoseconds; 0: none."""
         self.turned: Callable[[], None] = lambda: None
@@ -84,11 +82,6 @@ class GraphPane(SortablePane):
             return (self.table is self.graph) == (action == "ask")
         return super().check_action(action, parameters)
 
-    @property
-    def sortable(self) -> HotTable:
-        """The hot spots."""
-        return self.hot
-
     def sort_by(self, column: int) -> None:
         """Sort the hot spots by the column whose title was clicked; a tree has one order."""
         if self.table is self.graph:
@@ -103,7 +96,7 @@ class GraphPane(SortablePane):
         self.table.display = True
         self.screen.set_focus(self.table)
         self.turned()
-        self.post_message(TailTable.Followed(self.table.following))  # the status line shows other figures
+        self.post_message(TailTable.Followed(self.table.follow.following))  # the status line shows other figures
 
     def action_ask(self, what: str) -> None:
         """Ask for a duration."""

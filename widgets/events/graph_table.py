@@ -70,7 +70,7 @@ class GraphTable(TailTable):
         if changed:
             self.source.forget()
             self._painter.forget()
-            if self.following:
+            if self.follow.following:
                 self.refresh()
         self.tick()
 
@@ -90,7 +90,7 @@ class GraphTable(TailTable):
         """Show changed rows, with the cursor at a place; `keeps_following`: unless the newest rows are followed."""
         self.source.forget()
         self._painter.forget()
-        if keeps_following and self.following:
+        if keeps_following and self.follow.following:
             self.follower.resume()
             return
         self.follow.fold(self.rows.first, self.rows.next)

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from widgets.columns import Columns
+from widgets.columns import TableColumns
 from widgets.highlight import highlighted
 from widgets.lists.row_order import OrderedRows
 from widgets.lists.top_table import TopTable
@@ -50,7 +50,7 @@ class HotRows:
 
     def __init__(self, spots: Sequence[HotText] = ()) -> None:
         self.search = ""
-        self._columns = [Columns([TITLES[n] for n in shown], {0: 24}) for shown in _VARIANTS]
+        self._columns = [TableColumns([TITLES[n] for n in shown], {0: 24}) for shown in _VARIANTS]
         self._has_errors = False
         self.spots = spots
 
@@ -152,27 +152,11 @@ class HotTable(TopTable):
     def __init__(self) -> None:
         self.spots = HotRows()
         super().__init__(self.spots)
-        self.ordered: OrderedRows[HotText] = OrderedRows()
+        self.ordered: OrderedRows[HotText] = OrderedRows(TITLES, self._show_ordered)
         """Functions in the order that was chosen."""
 
-    @property
-    def titles(self) -> Sequence[str]:
-        """Titles of the columns."""
-        return TITLES
-
-    def count(self, spots: Sequence[HotText]) -> None:
-        """Show other figures; the cursor stays in its place."""
-        self.ordered.take(spots)
-        self._show_ordered()
-
-    def sort(self, column: int | None) -> None:
-        """Sort by a column; by the same again, and for None: reversed, then those of the most time of their own
-        first.
-        """
-        self.ordered.sort(column)
-        self._show_ordered()
-
     def _show_ordered(self) -> None:
+        """Show the figures in their order; the cursor stays in its place."""
         self.spots.spots = self.ordered.rows
         self.spots.order = self.ordered.order.sign
         self.rows_replaced(len(self.ordered.rows))

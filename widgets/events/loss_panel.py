@@ -14,7 +14,7 @@ from textual.message import Message
 from textual.widgets import Static
 
 from foreign.count_text import counted
-from widgets.columns import Columns
+from widgets.columns import TableColumns
 from widgets.events.values import LossSheet, ProbeLoss
 from widgets.lists.line_list import LineList
 from widgets.number_format import grouped, rate
@@ -232,7 +232,7 @@ class _ProbeRows:
     first = 0
 
     def __init__(self, probes: Sequence[ProbeLoss]) -> None:
-        self._columns = Columns(_TITLES, {0: 20})
+        self._columns = TableColumns(_TITLES, {0: 20})
         self._cells = [_cells(probe) for probe in probes]
         self.next = len(self._cells)
         for cells in self._cells:

@@ -77,7 +77,7 @@ class AttachPane(Vertical):
     }
     """
 
-    class Taken(Message):
+    class AlternativeTaken(Message):
         """Request to probe an alternative."""
 
         def __init__(self, function: str, way: Alternative) -> None:
@@ -161,7 +161,7 @@ class AttachPane(Vertical):
         event.stop()
         rows = self.list.rows
         if isinstance(rows, InsteadRows) and event.row < rows.next:
-            self.post_message(self.Taken(self._about.name, rows.ways[event.row]))
+            self.post_message(self.AlternativeTaken(self._about.name, rows.ways[event.row]))
 
     @on(LineList.Highlighted)
     def _highlighted(self, event: LineList.Highlighted) -> None:

@@ -15,7 +15,7 @@ from widgets.rows import Piece
 from widgets.safe_text import ELLIPSIS, cut, fit, safe, width
 
 
-class Tick(NamedTuple):
+class FieldTick(NamedTuple):
     """State of a field in the probe."""
 
     sign: str
@@ -24,7 +24,7 @@ class Tick(NamedTuple):
     """Type chosen in the probe; empty: the field's own."""
 
 
-Ticks = Callable[[TreeRow], Tick]
+Ticks = Callable[[TreeRow], FieldTick]
 
 _INDENT = 2
 _OFFSET = 6
@@ -79,7 +79,7 @@ class FieldRows:
         """Return the label; a search result names its structure, which is not the row above it."""
         return entry.node.label if self._query is None else entry.path
 
-    def box(self, entry: TreeRow, tick: Tick) -> str:
+    def box(self, entry: TreeRow, tick: FieldTick) -> str:
         """Return `[x]`, or blanks if the row can't be ticked."""
         return f"[{tick.sign}]" if entry.node.fetcharg is not None else "   "
 
@@ -140,7 +140,7 @@ class FieldList(LineList):
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id)
         self._tree = FieldTree(())
-        self._ticks: Ticks = lambda row: Tick(" ")  # noqa: ARG005 - nothing is ticked yet
+        self._ticks: Ticks = lambda row: FieldTick(" ")  # noqa: ARG005 - nothing is ticked yet
 
     def show(self, tree: FieldTree, ticks: Ticks) -> None:
         """Show another function."""

@@ -15,7 +15,7 @@ from probes.facts.dialect import MAX_ARGS
 from probes.fetcharg import Argument, FetchArg, ReturnValue, Variable
 from probes.probe import CALL_ENDS, Probe, ProbeEnds, ProbeKind
 from widgets.fields import probe_edits
-from widgets.fields.field_list import FieldList, Tick
+from widgets.fields.field_list import FieldList, FieldTick
 from widgets.fields.field_pane import FieldPane
 from widgets.fields.field_tree import TreeRow
 from widgets.fields.probe_edits import EVERYTHING, Types
@@ -129,16 +129,16 @@ class ProbeEditor(Vertical):
 
     # -- ticking ---------------------------------------------------------------------------------------------------
 
-    def tick_of(self, row: TreeRow) -> Tick:
+    def tick_of(self, row: TreeRow) -> FieldTick:
         """Return a cross with the chosen type; a star for fields that come with all arguments."""
         arg, probe = row.node.fetcharg, self.probe
         if probe is None or arg is None:
-            return Tick(" ")
+            return FieldTick(" ")
         kept = probe_edits.ticked(probe, arg)
         if kept is not None:
-            return Tick("x", kept.type or "")
+            return FieldTick("x", kept.type or "")
         in_all = probe.captures(EVERYTHING) and row.number > 0 and isinstance(arg.expression, Variable)
-        return Tick("*" if in_all else " ")
+        return FieldTick("*" if in_all else " ")
 
     def _edit(self, probe: Probe) -> None:
         if probe != self.probe:

@@ -14,7 +14,7 @@ from probes.fetcharg import FetchArg
 from probes.probe import Probe, ProbeEnds
 from widgets.fields.attach_pane import AttachPane
 from widgets.fields.field_hint import FieldHint
-from widgets.fields.field_list import Tick
+from widgets.fields.field_list import FieldTick
 from widgets.fields.field_pane import FieldPane
 from widgets.fields.field_tree import FieldTree, TreeRow
 from widgets.fields.prototype import Prototype
@@ -39,7 +39,7 @@ class SignaturePane(Vertical):
     probe: reactive[Probe | None] = reactive(None, repaint=False)
     """The probe; what is ticked is drawn from it."""
 
-    def __init__(self, tick_of: Callable[[TreeRow], Tick]) -> None:
+    def __init__(self, tick_of: Callable[[TreeRow], FieldTick]) -> None:
         """Take the function that returns the sign in front of a field."""
         super().__init__()
         self._tick_of = tick_of

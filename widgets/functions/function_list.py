@@ -16,7 +16,7 @@ from textual.widgets import Input, Label
 from events.names.place_kinds import PlaceKind, kind_of_place
 from widgets.functions.function_marks import MarkedPlaces
 from widgets.functions.function_rows import Describe
-from widgets.functions.function_search import FunctionSearch, Search, Taken
+from widgets.functions.function_search import FunctionSearch, PickKind, Search
 from widgets.functions.object_rows import ObjectRows
 from widgets.functions.place_list import PlaceList
 from widgets.highlight import is_typed_probe
@@ -250,15 +250,15 @@ class FunctionList(Vertical):
                 self.post_message(self.SpecificationWanted(programs.text))
             return
         match self._search.taken_by_enter(self._input.value.strip(), self.current):
-            case Taken.SPECIFICATION, text:
+            case PickKind.SPECIFICATION, text:
                 self.post_message(self.SpecificationWanted(text))
-            case Taken.PROGRAM, path:
+            case PickKind.PROGRAM, path:
                 self._open_program(path)
-            case Taken.PLACE, place:
+            case PickKind.PLACE, place:
                 self.post_message(self.Picked(place))
-            case Taken.MARKED, _:
+            case PickKind.MARKED, _:
                 self._pick_marked()
-            case Taken.ROW, _:
+            case PickKind.ROW, _:
                 self.action_take()
             case _, reason:
                 self._say(reason)

@@ -18,7 +18,7 @@ Search = Callable[[str], tuple[Sequence[int], int]]
 """Query -> (indices into the names, best first; number of all matches)."""
 
 
-class Found(NamedTuple):
+class FoundFunctions(NamedTuple):
     """Rows that a text finds."""
 
     rows: FunctionRows | ObjectRows | NoRows
@@ -27,7 +27,7 @@ class Found(NamedTuple):
     """Text below the rows; None: that of the row under the cursor."""
 
 
-class Taken(enum.Enum):
+class PickKind(enum.Enum):
     """Kind of thing that Enter takes."""
 
     SPECIFICATION = enum.auto()
@@ -85,16 +85,16 @@ class FunctionSearch:
             return f"{kind}s alone"
         return "functions and events" if self.places.kinds else "functions"
 
-    def find(self, text: str, armed: Mapping[str, float | None]) -> Found | None:
+    def find(self, text: str, armed: Mapping[str, float | None]) -> FoundFunctions | None:
         """Return what a text finds; None: there is nothing to search yet."""
         if self.describe is None:
             return None
         found = self.places.object_rows(text)
         if isinstance(found, str):
-            return Found(NoRows(), "", found)
+            return FoundFunctions(NoRows(), "", found)
         if found is not None:
             note = "an object: Enter takes it with the marked programs into the specification"
-            return Found(found, found.count, note)
+            return FoundFunctions(found, found.count, note)
         names, part, note = self.names, text, ""
         program = None if self.lists_marks else self.places.program_rows(text)
         self._keep_kind()  # a program has kinds of its own
@@ -115,29 +115,29 @@ class FunctionSearch:
         if is_typed_probe(text.strip()):
             note = "a whole probe: Enter takes it into the specification"
         rows = FunctionRows(names, indices, self.describe, part, armed, self.marks.names)
-        return Found(rows, count, note or (None if indices else self._reason(text)))
+        return FoundFunctions(rows, count, note or (None if indices else self._reason(text)))
 
     def _reason(self, text: str) -> str:
         """Return why a text finds nothing."""
         word = self.places.kind or ("name" if self.places.kinds else "function")
         return (self.places.reason(text) or f"no {word} matches {text.strip()}") if text.strip() else ""
 
-    def taken_by_enter(self, text: str, current: str | None) -> tuple[Taken, str]:
+    def taken_by_enter(self, text: str, current: str | None) -> tuple[PickKind, str]:
         """Return what Enter takes of a text and the name under the cursor: the text as written, no similar name."""
         program = self.typed_program(text)
         if is_typed_probe(text):
-            return Taken.SPECIFICATION, text
+            return PickKind.SPECIFICATION, text
         if program and current is None and not self._unread:
-            return Taken.SPECIFICATION, f"p {program}"
+            return PickKind.SPECIFICATION, f"p {program}"
         if self.marks.names:
-            return Taken.MARKED, ""
+            return PickKind.MARKED, ""
         if text.startswith("/") and not self.moved and (current or "").startswith((f"{text}:", f"{text}/")):
-            return Taken.PROGRAM, text
+            return PickKind.PROGRAM, text
         if self.takes_place(text, current):
-            return Taken.PLACE, text
+            return PickKind.PLACE, text
         if current is None or self.moved or has_words(current, text):
-            return Taken.ROW, ""
-        return Taken.REFUSED, f"no name has {text} in it: Tab takes {current}, ↓ chooses"
+            return PickKind.ROW, ""
+        return PickKind.REFUSED, f"no name has {text} in it: Tab takes {current}, ↓ chooses"
 
     def typed_program(self, text: str) -> str:
         """Return the typed place in a program, `/bin/busybox:` or `/bin/busybox:main`; empty: no path is typed."""

@@ -94,8 +94,10 @@ class LineList(ScrollView, can_focus=True):
         super().__init__(id=id)
         self.window = RowWindow(self, rows or NoRows(), int(header), follow)
         self._painter = LinePainter(self)
-        self._seen = (1, 1, 0)
-        """Columns on the screen, columns of a row and first row, for the picture that is being made."""
+        self._seen = (1, 1, 0, True)
+        """Columns on the screen, columns of a row, first row and whether the cursor is drawn, for the picture that is
+        being made.
+        """
 
     def on_mount(self) -> None:
         """Set the extent of the rows that were given at construction."""
@@ -159,27 +161,23 @@ class LineList(ScrollView, can_focus=True):
 
     def render_lines(self, crop: Region) -> list[Strip]:
         """Ask once a picture, not at each line: Textual looks a size up from the root of the screen."""
-        columns = self.window.columns
-        self._seen = columns, max(columns, self.wanted_columns()), self.window.top
+        columns, scope = self.window.columns, self.cursor_scope
+        has_cursor = scope is None or scope.has_focus or scope.has_focus_within
+        self._seen = columns, max(columns, self.wanted_columns()), self.window.top, has_cursor
         return super().render_lines(crop)
 
     def render_line(self, y: int) -> Strip:
         """Return a line of the screen."""
-        columns, width, top = self._seen
+        columns, width, top, has_cursor = self._seen
         row = top + y - self.window.header_lines
         if y < self.window.header_lines:
             strip = self._painter.line(self.header(width), width, look="header")
         elif self._is_drawn(row):
-            strip = self._painter.row(self.rows, row, width, row == self.cursor and self._shows_cursor)
+            strip = self._painter.row(self.rows, row, width, row == self.cursor and has_cursor)
         else:
             return self._painter.blank(columns)
         left = self.scroll_offset.x
         return strip if width == columns else strip.crop(left, left + columns)
-
-    @property
-    def _shows_cursor(self) -> bool:
-        scope = self.cursor_scope
-        return scope is None or scope.has_focus or scope.has_focus_within
 
     def _is_drawn(self, row: int) -> bool:
         """Return whether a row is drawn; for views that hold some rows back."""

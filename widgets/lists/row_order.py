@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
@@ -71,8 +71,11 @@ class RowOrder:
 class OrderedRows(Generic[Row_co]):
     """Rows in the order that a person chose, and the place of each among those that came."""
 
-    def __init__(self) -> None:
+    def __init__(self, titles: Sequence[str], show: Callable[[], None]) -> None:
+        """Take the titles of the columns, and a function that shows the rows in another order, or other rows."""
+        self.titles = titles
         self.order = RowOrder()
+        self._show = show
         self.rows: list[Row_co] = []
         """Rows in order."""
         self._came: Sequence[Row_co] = ()
@@ -83,6 +86,7 @@ class OrderedRows(Generic[Row_co]):
         self._came = rows
         self._numbers = self.order.numbers(rows)
         self.rows = [rows[n] for n in self._numbers]
+        self._show()
 
     def number(self, row: int) -> int:
         """Return the place of a row among those that came; a row that is not there has its own."""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, ClassVar, Final, Protocol
+from typing import Any, ClassVar, Final
 
 from textual import on
 from textual.binding import Binding, BindingType
@@ -22,44 +21,37 @@ SORT: Final = Binding(
 """Key of the panes whose rows can be sorted."""
 
 
-class SortableTable(Protocol):
-    """Table with an order."""
-
-    ordered: OrderedRows[Any]
-    """Rows in their order."""
-
-    @property
-    def titles(self) -> Sequence[str]:
-        """Titles of the columns."""
-
-    def sort(self, column: int | None) -> None:
-        """Sort by a column; by the same again, and for None: reversed, then as the rows came."""
-
-
 class SortablePane(TablePane):
-    """Pane of a table (`.sortable`) whose rows can be sorted."""
+    """Pane of a table whose rows can be sorted."""
 
     BINDINGS: ClassVar[list[BindingType]] = [SORT]
 
-    @property
-    def sortable(self) -> SortableTable:
-        """Table that is sorted."""
-        raise NotImplementedError
+    def __init__(
+        self,
+        table: TailTable,
+        ordered: OrderedRows[Any],
+        *,
+        id: str | None = None,  # noqa: A002 - Textual's name
+    ) -> None:
+        """Take the table, and the rows that are sorted: its own, or those of another one."""
+        super().__init__(id=id)
+        self.table = table
+        self.ordered = ordered
 
     def action_sort(self) -> None:
         """Ask for the column to sort by; if there is one, reverse the order, then restore the first one."""
         from widgets.dialogs.pick_list import PickList
 
-        table = self.sortable
-        if table.ordered.order.column is not None:
-            table.sort(None)
+        ordered = self.ordered
+        if ordered.order.column is not None:
+            ordered.sort(None)
             return
 
         def use(column: int | None) -> None:
             if column is not None:
-                table.sort(column)
+                ordered.sort(column)
 
-        self.app.push_screen(PickList("sort by which column?", table.titles), use)
+        self.app.push_screen(PickList("sort by which column?", ordered.titles), use)
 
     @on(TailTable.HeadingClicked)
     def _heading_clicked(self, event: TailTable.HeadingClicked) -> None:
@@ -68,4 +60,4 @@ class SortablePane(TablePane):
 
     def sort_by(self, column: int) -> None:
         """Sort by the column whose title was clicked."""
-        self.sortable.sort(column)
+        self.ordered.sort(column)

@@ -83,7 +83,7 @@ class TablePane(Vertical):
         """Go to the next row with the text."""
         table, text = self.table, self._query.value
         if text and table.rows.next > table.rows.first:
-            start = table.rows.next - 1 if table.following else table.cursor + direction
+            start = table.rows.next - 1 if table.follow.following else table.cursor + direction
             self.row_search.start(table, text, start, direction)
 
     @on(Input.Changed)

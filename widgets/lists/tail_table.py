@@ -90,14 +90,14 @@ class TailTable(LineList):
         """Goes to another column, where one can; else the table scrolls."""
         super().__init__(self.source, header=True, follow=self.follow)
         self.follower = FollowControl(
-            self, self.follow, lambda: self.post_message(self.Followed(self.following).set_sender(self))
+            self, self.follow, lambda: self.post_message(self.Followed(self.follow.following).set_sender(self))
         )
         self._extent_timer: Timer | None = None
         self._extent_at = 0.0
 
     def on_mount(self) -> None:
         """Tell whether it follows."""
-        self.post_message(self.Followed(self.following).set_sender(self))
+        self.post_message(self.Followed(self.follow.following).set_sender(self))
 
     def start(self, rows: Rows) -> None:
         """Follow other rows."""
@@ -106,16 +106,11 @@ class TailTable(LineList):
         self.follower.scrolling = False
         self.follower.resume()
 
-    @property
-    def following(self) -> bool:
-        """True while the newest rows are shown."""
-        return self.follow.following
-
     def tick(self) -> None:
         """Look for news, and paint if there are any."""
         if not self.follow.see(self.rows.first, self.rows.next):
             return
-        if self.following:
+        if self.follow.following:
             self.refresh()
         # Within the picture that is due anyway; by itself only when no more news come.
         if time.monotonic() - self._extent_at >= _EXTENT_EVERY:
@@ -129,7 +124,7 @@ class TailTable(LineList):
         """Paint all rows again: they look different."""
         self.follow.keeps_room = False
         super().rows_changed()
-        if self.following:
+        if self.follow.following:
             self.set_reactive(LineList.cursor, -1)
 
     def watch_cursor(self, old: int, new: int) -> None:
@@ -156,7 +151,7 @@ class TailTable(LineList):
         else:
             self.set_reactive(Widget.virtual_size, size)
             self._scroll_update(size)
-        if self.following:
+        if self.follow.following:
             self.follower.scroll_to(rows.next - window.page)
         elif dropped:
             self.follower.scroll_to(top)
@@ -172,12 +167,12 @@ class TailTable(LineList):
         """Stop following when a person scrolls up; the shown rows stay."""
         super().watch_scroll_y(old_value, new_value)
         # At the end still: the list became higher (a line below it went), nobody scrolled.
-        if self.following and not self.follower.scrolling and new_value < min(old_value, self.max_scroll_y):
+        if self.follow.following and not self.follower.scrolling and new_value < min(old_value, self.max_scroll_y):
             self.follower.stop(self.window.top + round(new_value - old_value))
 
     def action_follow(self) -> None:
         """Hold the picture, or follow."""
-        if self.following:
+        if self.follow.following:
             self.follower.stand()
         else:
             self.follower.resume()
@@ -216,7 +211,7 @@ class TailTable(LineList):
 
     def clicked(self, row: int, column: int, times: int) -> None:
         """Hold the picture on a click: a row that is read should not scroll away."""
-        if self.following:
+        if self.follow.following:
             self.follower.stand()
             self.cursor = row
         super().clicked(row, column, times)

@@ -5,12 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from widgets.columns import WHOLE, Columns
+from widgets.columns import WHOLE, TableColumns
 from widgets.events.hot_rows import HotFound
 from widgets.highlight import highlighted
 from widgets.lists.row_order import OrderedRows
 from widgets.lists.sortable_pane import SortablePane
-from widgets.lists.tail_table import TailTable
 from widgets.lists.top_table import TopTable
 from widgets.number_format import grouped
 from widgets.rows import Piece
@@ -31,7 +30,7 @@ class TextRows:
         """
         self.search = ""
         self._right = frozenset(right)
-        self.columns = Columns(titles, dict.fromkeys(self._right, WHOLE) | dict(least))
+        self.columns = TableColumns(titles, dict.fromkeys(self._right, WHOLE) | dict(least))
         self.rows: Sequence[tuple[str | int, ...]] = ()
         self._looks = looks
         self.look_of: Mapping[int, Callable[[str | int], str]] = {}
@@ -99,30 +98,11 @@ class TextTable(TopTable):
     def __init__(self, rows: TextRows) -> None:
         super().__init__(rows)
         self.text_rows = rows
-        self.ordered: OrderedRows[tuple[str | int, ...]] = OrderedRows()
+        self.ordered: OrderedRows[tuple[str | int, ...]] = OrderedRows(rows.columns.titles, self._show_ordered)
         """Rows in the order that was chosen."""
 
-    @property
-    def titles(self) -> Sequence[str]:
-        """Titles of the columns."""
-        return self.text_rows.columns.titles
-
-    @property
-    def current(self) -> int:
-        """Number of the row under the cursor among the rows as they were given."""
-        return self.ordered.number(self.cursor)
-
-    def show_rows(self, rows: Sequence[tuple[str | int, ...]]) -> None:
-        """Show other rows; the cursor stays in its place."""
-        self.ordered.take(rows)
-        self._show_ordered()
-
-    def sort(self, column: int | None) -> None:
-        """Sort by a column; by the same again, and for None: reversed, then as the rows came."""
-        self.ordered.sort(column)
-        self._show_ordered()
-
     def _show_ordered(self) -> None:
+        """Show the rows in their order; the cursor stays in its place."""
         self.text_rows.rows = self.ordered.rows
         self.text_rows.columns.order = self.ordered.order.sign
         self.rows_replaced(len(self.ordered.rows))
@@ -130,18 +110,10 @@ class TextTable(TopTable):
     def action_select(self) -> None:
         """Ask for the details of the row under the cursor, by its number among the rows as they were given."""
         if self.window.has(self.cursor):
-            self.post_message(self.DetailRequested(self.current).set_sender(self))
+            self.post_message(self.DetailRequested(self.ordered.number(self.cursor)).set_sender(self))
 
 
-class TextTablePane(SortablePane):
-    """Pane of a `TextTable`, its search and its order."""
-
-    def __init__(self, rows: TextRows, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
-        super().__init__(id=id)
-        self.text_table = TextTable(rows)
-        self.table: TailTable = self.text_table
-
-    @property
-    def sortable(self) -> TextTable:
-        """The table."""
-        return self.text_table
+def text_pane(rows: TextRows, *, id: str | None = None) -> SortablePane:  # noqa: A002 - Textual's name
+    """Return a pane of a `TextTable`, with its search and its order."""
+    table = TextTable(rows)
+    return SortablePane(table, table.ordered, id=id)

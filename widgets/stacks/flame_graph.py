@@ -64,7 +64,7 @@ class FlameGraph(ScrollView, can_focus=True):
 
     ALLOW_SELECT = False
 
-    class Moved(Message):
+    class FrameChanged(Message):
         """The cursor came to another frame, or the zoom changed."""
 
     def __init__(self) -> None:
@@ -129,7 +129,7 @@ class FlameGraph(ScrollView, can_focus=True):
             self.virtual_size = Size(1, height)
         self._show_cursor()
         self.refresh()
-        self.post_message(self.Moved())
+        self.post_message(self.FrameChanged())
 
     def _show_cursor(self) -> None:
         if self.lines is None:
@@ -147,7 +147,7 @@ class FlameGraph(ScrollView, can_focus=True):
         self.cursor = node
         self._show_cursor()
         self.refresh()
-        self.post_message(self.Moved())
+        self.post_message(self.FrameChanged())
 
     # -- drawing ---------------------------------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from widgets.number_format import short
 from widgets.rows import Piece
 from widgets.safe_text import cut, width
-from widgets.timeline.ruler import Tick, ruler_text
+from widgets.timeline.ruler import RulerTick, ruler_text
 
 LEVELS: Final = " ▁▂▃▄▅▆▇█"
 """Densities of a cell."""
@@ -45,7 +45,7 @@ class ChartPicture(NamedTuple):
 
     title: str
     """Kind of the lanes: `by event`."""
-    ticks: Sequence[Tick]
+    ticks: Sequence[RulerTick]
     every: ChartLane
     """All events."""
     lanes: Sequence[ChartLane]

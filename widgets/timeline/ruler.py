@@ -11,7 +11,7 @@ _STEPS: Final = (1, 2, 5)
 _DIGITS: Final = 9
 
 
-class Tick(NamedTuple):
+class RulerTick(NamedTuple):
     """Time above a cell."""
 
     cell: int
@@ -36,7 +36,7 @@ def seconds_of(nanoseconds: int, step: int) -> str:
     return f"{whole}.{rest:09d}"[: -(_DIGITS - digits) or None].rstrip(".") if digits else str(whole)
 
 
-def ticks_of(start: int, span: int, cells: int, cell_of: Callable[[int], int], shift: int = 0) -> list[Tick]:
+def ticks_of(start: int, span: int, cells: int, cell_of: Callable[[int], int], shift: int = 0) -> list[RulerTick]:
     """Return the times of a window.
 
     Args:
@@ -49,10 +49,10 @@ def ticks_of(start: int, span: int, cells: int, cell_of: Callable[[int], int], s
     step = step_of(start, span, cells)
     first = -((shift - start) // step) * step + shift
     times = range(first, start + span, step)
-    return [Tick(cell_of(place), seconds_of(place - shift, step)) for place in times if place >= shift]
+    return [RulerTick(cell_of(place), seconds_of(place - shift, step)) for place in times if place >= shift]
 
 
-def ruler_text(ticks: list[Tick], cells: int) -> str:
+def ruler_text(ticks: list[RulerTick], cells: int) -> str:
     """Return the line of the times: each behind a mark in its cell, those without room left out."""
     line, free = [" "] * cells, 0
     for cell, text in ticks:

@@ -31,8 +31,9 @@ from tests.replays import replay_of
 from tui.__main__ import main
 from tui.filter.filter import Filter
 from tui.present.call_ends import ends_of
-from tui.views.aggregate.model import AggregateModel, statistic_of
+from tui.views.aggregate.model import AggregateModel
 from tui.views.aggregate.plan_columns import PlanColumns, check_request
+from tui.views.aggregate.table_source import statistic_of
 
 KEYS = ("comm", "pid", "cpu", "event", "func", "errno", "ret", "count", "f_pos", "filename", "flags", "cgroup")
 VALUES = ("ret", "count", "f_pos", "flags", "$retval", "pos_0")

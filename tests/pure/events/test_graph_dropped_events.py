@@ -17,7 +17,7 @@ from tests.events_data import entry, event, page
 from tests.pure.events.test_calls import HEADER
 from tests.pure.events.test_graph_order import _FIELDS
 from tests.pure.events.test_graph_output import FORMATS, _call
-from tui.cli.commands.graph import _MOST_ROWS, _Printer
+from tui.cli.follow.graph_printer import _MOST_ROWS, ReturnedCalls
 from tui.views.graph.model import GraphModel
 
 ARGUMENTS = bytes(56)
@@ -27,7 +27,7 @@ GIVING = parse_format(_FIELDS.format(name="funcgraph_entry", number=10).replace(
 NOTE = "its event was dropped"
 
 
-def _printed(inner: int, *, gives: bool = True) -> tuple[_Printer, list[dict[str, Any]]]:
+def _printed(inner: int, *, gives: bool = True) -> tuple[ReturnedCalls, list[dict[str, Any]]]:
     """Print a call with so many inside, while it comes, of which the store has room for some thousand."""
     formats = {**FORMATS, 10: GIVING} if gives else dict(FORMATS)
     store = Store(Decoder(formats, HEADER), limit_bytes=1 << 20)
@@ -42,7 +42,7 @@ def _printed(inner: int, *, gives: bool = True) -> tuple[_Printer, list[dict[str
     names.of = lambda _: names
     shown = GraphModel(watching, store, names, limit=_MOST_ROWS)
     wanted = argparse.Namespace(functions=[], count=None, seconds=None, json=True, slower=0)
-    printer = _Printer(watching, shown, wanted, lambda _: None)
+    printer = ReturnedCalls(watching, shown, wanted, lambda _: None)
     out, ts = io.StringIO(), 1000
 
     def feed(*records: bytes) -> None:

@@ -30,7 +30,7 @@ from tests.json_reader import read_line
 from tests.pure.events.test_calls import HEADER
 from tests.pure.events.test_graph_order import _FIELDS as GRAPH_FIELDS
 from tests.pure.events.test_graph_order import TRACED
-from tui.cli.commands.graph import _Printer
+from tui.cli.follow.graph_printer import ReturnedCalls
 from tui.views.graph.model import GraphModel
 from widgets.number_format import duration
 
@@ -142,7 +142,7 @@ def _printed(shown: GraphModel, *, as_json: bool) -> list[str]:
     out = io.StringIO()
     wanted = argparse.Namespace(functions=[], count=None, seconds=None, json=as_json, slower=0)
     with contextlib.redirect_stdout(out):
-        _Printer(shown.lines._watch, shown, wanted, lambda _: None).tick()
+        ReturnedCalls(shown.lines._watch, shown, wanted, lambda _: None).tick()
     return out.getvalue().splitlines()
 
 

@@ -12,7 +12,7 @@ from kernel.errors import TargetLost
 from kernel.target import Effect, Step
 from tests.pure.kernel.test_watch import id_of, probe, rows, target, watch
 from tui.cli.follow.disarming import disarm_all
-from tui.cli.follow.follow import print_losses
+from tui.cli.follow.loss_printer import print_losses
 from tui.cli.main import print_error
 from tui.present.loss_totals import losses_of
 

@@ -25,9 +25,9 @@ from tests.export_recordings import SECONDS, late_graph, recording
 from tests.json_reader import read_line
 from tests.trimmed_recordings import graph_recording
 from tui.__main__ import main
-from tui.cli.commands.graph import GraphPrinter
 from tui.cli.console.output import connect
-from tui.cli.follow.follow import print_losses
+from tui.cli.follow.graph_printer import GraphPrinter
+from tui.cli.follow.loss_printer import print_losses
 from tui.output.event_source import source_of_rows
 
 HERE = str(shipped_recording())

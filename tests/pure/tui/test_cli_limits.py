@@ -13,7 +13,8 @@ from probes.plans.plan import Plan, PlannedEvent
 from probes.probe import Probe, ProbePlace
 from tui.cli import main
 from tui.cli.args.parser import parse
-from tui.cli.follow.follow import ArmOptions, arm_options_of, limits_of, print_stopped_probes
+from tui.cli.follow.follow import ArmOptions, arm_options_of, limits_of
+from tui.cli.follow.loss_printer import print_stopped_probes
 
 PLAN = Plan(Probe(ProbePlace("vfs_read")), (PlannedEvent("g", "a", "f:g/a vfs_read", "-:g/a"),))
 

@@ -11,7 +11,6 @@ from tui.commands import COMMANDS
 from tui.views.aggregate.pane import AggregatePane
 from tui.views.calls.view import CallsPane
 from tui.views.events.pane import EventsPane
-from tui.views.histograms.pane import HistogramsPane
 from tui.views.summary.pane import SummaryPane
 from widgets.aggregates.group_table import GroupTable
 from widgets.events.graph_pane import GraphPane
@@ -19,6 +18,7 @@ from widgets.events.graph_table import GraphTable
 from widgets.events.hot_rows import HotTable
 from widgets.events.summary_panel import SummaryList, SummaryPanel
 from widgets.lists.tail_table import TailTable
+from widgets.lists.text_list import TableList
 
 KEEPERS = (
     AggregatePane,
@@ -27,7 +27,7 @@ KEEPERS = (
     CallsPane,
     GraphPane,
     GraphTable,
-    HistogramsPane,
+    TableList,
     HotTable,
     SummaryPane,
     SummaryPanel,

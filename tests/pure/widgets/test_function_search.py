@@ -10,7 +10,7 @@ from events.names.place_kinds import PlaceKind
 from tui.compose.functions.function_index import NOT_YET
 from widgets.functions.function_marks import NoPlaces, ProgramRows
 from widgets.functions.function_rows import FunctionRows
-from widgets.functions.function_search import FunctionSearch, Taken
+from widgets.functions.function_search import FunctionSearch, PickKind
 
 NAMES = ("do_readv", "vfs_read", "vfs_readv", "vfs_write")
 
@@ -53,33 +53,33 @@ def listed(made: FunctionSearch, text: str) -> list[str]:
 @pytest.mark.parametrize(
     ("text", "current", "taken"),
     [
-        ("vfs_read", "vfs_read", (Taken.ROW, "")),
-        ("read", "do_readv", (Taken.ROW, "")),
-        ("", "do_readv", (Taken.ROW, "")),
-        ("nosuch", None, (Taken.ROW, "")),
-        ("vfs_raed", "vfs_read", (Taken.REFUSED, "no name has vfs_raed in it: Tab takes vfs_read, ↓ chooses")),
-        ("vfs_*", "vfs_read", (Taken.PLACE, "vfs_*")),
-        ("f vfs_read count", None, (Taken.SPECIFICATION, "f vfs_read count")),
-        ("/bin/cat", None, (Taken.SPECIFICATION, "p /bin/cat:")),
-        ("/bin/cat:main", None, (Taken.SPECIFICATION, "p /bin/cat:main")),
-        ("/bin/pie", "/bin/pie:main", (Taken.PROGRAM, "/bin/pie")),
+        ("vfs_read", "vfs_read", (PickKind.ROW, "")),
+        ("read", "do_readv", (PickKind.ROW, "")),
+        ("", "do_readv", (PickKind.ROW, "")),
+        ("nosuch", None, (PickKind.ROW, "")),
+        ("vfs_raed", "vfs_read", (PickKind.REFUSED, "no name has vfs_raed in it: Tab takes vfs_read, ↓ chooses")),
+        ("vfs_*", "vfs_read", (PickKind.PLACE, "vfs_*")),
+        ("f vfs_read count", None, (PickKind.SPECIFICATION, "f vfs_read count")),
+        ("/bin/cat", None, (PickKind.SPECIFICATION, "p /bin/cat:")),
+        ("/bin/cat:main", None, (PickKind.SPECIFICATION, "p /bin/cat:main")),
+        ("/bin/pie", "/bin/pie:main", (PickKind.PROGRAM, "/bin/pie")),
     ],
 )
-def test_enter_takes_what_is_written(text: str, current: str | None, taken: tuple[Taken, str]) -> None:
+def test_enter_takes_what_is_written(text: str, current: str | None, taken: tuple[PickKind, str]) -> None:
     assert search().taken_by_enter(text, current) == taken
 
 
 def test_a_chosen_row_is_taken_though_it_is_only_similar() -> None:
     made = search()
     made.moved = True
-    assert made.taken_by_enter("vfs_raed", "vfs_read") == (Taken.ROW, "")
-    assert made.taken_by_enter("vfs_*", "vfs_read") == (Taken.ROW, ""), "of a pattern the row alone, too"
+    assert made.taken_by_enter("vfs_raed", "vfs_read") == (PickKind.ROW, "")
+    assert made.taken_by_enter("vfs_*", "vfs_read") == (PickKind.ROW, ""), "of a pattern the row alone, too"
 
 
 def test_marks_are_taken_before_what_is_under_the_cursor() -> None:
     made = search("vfs_read", "vfs_write")
-    assert made.taken_by_enter("do", "do_readv") == (Taken.MARKED, "")
-    assert made.taken_by_enter("f vfs_open", "do_readv")[0] is Taken.SPECIFICATION, "a whole probe was typed since"
+    assert made.taken_by_enter("do", "do_readv") == (PickKind.MARKED, "")
+    assert made.taken_by_enter("f vfs_open", "do_readv")[0] is PickKind.SPECIFICATION, "a whole probe was typed since"
     assert made.offers_tab("do", "do_readv"), "the row alone is taken by Tab"
     made.lists_marks = True
     assert sorted(listed(made, "do")) == ["vfs_read", "vfs_write"]
@@ -89,9 +89,9 @@ def test_nothing_is_taken_of_a_program_while_it_is_read() -> None:
     made = search()
     found = made.find("/bin/pie", {})
     assert found is not None and found.note == "reading"
-    assert made.taken_by_enter("/bin/pie", None) == (Taken.ROW, "")
+    assert made.taken_by_enter("/bin/pie", None) == (PickKind.ROW, "")
     assert listed(made, "/bin/pie:main") == ["/bin/pie:main"]
-    assert made.taken_by_enter("/bin/pie:nosuch", None)[0] is Taken.SPECIFICATION
+    assert made.taken_by_enter("/bin/pie:nosuch", None)[0] is PickKind.SPECIFICATION
 
 
 def test_a_kind_is_listed_alone_as_long_as_there_is_one() -> None:

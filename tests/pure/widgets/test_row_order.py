@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from widgets.columns import ASCENDING, DESCENDING, Columns
+from widgets.columns import ASCENDING, DESCENDING, TableColumns
 from widgets.lists.row_order import OrderedRows, RowOrder, sort_key
 from widgets.number_format import duration, grouped, short
 from widgets.safe_text import width
@@ -36,7 +36,7 @@ def test_units_count() -> None:
 
 @given(st.lists(st.tuples(CELLS, CELLS), max_size=12), st.lists(st.sampled_from([0, 1, None]), max_size=6))
 def test_no_row_is_lost_and_the_third_time_all_are_as_they_came(rows, clicks) -> None:
-    ordered: OrderedRows[tuple[str | int, ...]] = OrderedRows()
+    ordered: OrderedRows[tuple[str | int, ...]] = OrderedRows(("a", "b"), lambda: None)
     ordered.take(rows)
     for column in clicks:
         ordered.sort(column)
@@ -54,7 +54,7 @@ def test_no_row_is_lost_and_the_third_time_all_are_as_they_came(rows, clicks) ->
 
 @given(st.lists(st.text("ab ", min_size=1, max_size=12), min_size=1, max_size=6), st.integers(10, 90), st.data())
 def test_each_place_of_a_header_is_of_the_column_below_it(titles, columns, data) -> None:
-    table = Columns(titles)
+    table = TableColumns(titles)
     column = data.draw(st.integers(0, len(titles) - 1))
     table.order = column, data.draw(st.booleans())
     assert table.heading(column)[-1] in (ASCENDING, DESCENDING)

@@ -165,7 +165,7 @@ def parsers() -> tuple[argparse.ArgumentParser, argparse.ArgumentParser]:
     return _application(), _commands()
 
 
-class _Parser(argparse.ArgumentParser):
+class _CommandParser(argparse.ArgumentParser):
     """Parser that raises the error of writing its help; argparse's own class ignores it."""
 
     def _print_message(self, message: str, file: SupportsWrite[str] | None = None) -> None:
@@ -173,7 +173,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _application() -> argparse.ArgumentParser:
-    parser = _Parser(
+    parser = _CommandParser(
         prog="probewright",
         usage="%(prog)s [-h] [--version] [-t TARGET] [TARGET]\n       %(prog)s FILE.pwr --export FORMAT[:PATH]\n"
         "       %(prog)s COMMAND [-h] ...",
@@ -196,7 +196,7 @@ def _application() -> argparse.ArgumentParser:
 
 
 def _commands() -> argparse.ArgumentParser:
-    parser = _Parser(prog="probewright", epilog=_TARGETS, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = _CommandParser(prog="probewright", epilog=_TARGETS, formatter_class=argparse.RawDescriptionHelpFormatter)
     add_common(parser)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
 

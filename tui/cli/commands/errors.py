@@ -22,8 +22,9 @@ from tui.cli.exports.output_file import free_file
 from tui.cli.follow.clock import face_of, measure_clock
 from tui.cli.follow.command_run import CommandRun, command_of
 from tui.cli.follow.disarming import Disarming
-from tui.cli.follow.follow import print_losses, start_imports
+from tui.cli.follow.follow import start_imports
 from tui.cli.follow.graph_follow import GraphFollow, NameReader, start_tracer, try_recording
+from tui.cli.follow.loss_printer import print_losses
 from tui.cli.follow.signals import STOPPED_EARLY, stoppable
 from tui.cli.status import DONE, REFUSED, UsageFault
 from tui.cli.tables.failure_printer import FailurePrinter

@@ -74,25 +74,8 @@ def run(arguments: argparse.Namespace) -> int:
         print_filter_error(error)
         return USAGE
     order = order_of(arguments)
-    specs = selected_specs(arguments.targets, arguments.groups)
-    fleet = Fleet(
-        specs,
-        via=Via(arguments.via),
-        limits=limits_of(arguments),
-        window=window_of(arguments.window),
-        patience=arguments.reconnect,
-        bounds=HEADLESS_HOSTS,
-    )
-    utc = face_of(arguments) is ClockFace.UTC  # seconds of different kernels can't be compared
-    stream = HostStream(
-        fleet,
-        order,
-        as_json=arguments.json,
-        most=arguments.count or 0,
-        utc=utc,
-        text=arguments.filter.strip(),
-        view=arguments.view or "",
-    )
+    fleet = _fleet_of(arguments)
+    stream = _stream_of(arguments, fleet, order)
     failed = DONE
     try:
         with stoppable():
@@ -111,6 +94,31 @@ def run(arguments: argparse.Namespace) -> int:
         failed = _give_table(fleet, stream, wanted, arguments)
     stream.account(as_json=arguments.json and (wanted is None or wanted.path != STDOUT))
     return failed or status_of(fleet.hosts)
+
+
+def _fleet_of(arguments: argparse.Namespace) -> Fleet:
+    """Return the hosts that were named, none of them opened."""
+    return Fleet(
+        selected_specs(arguments.targets, arguments.groups),
+        via=Via(arguments.via),
+        limits=limits_of(arguments),
+        window=window_of(arguments.window),
+        patience=arguments.reconnect,
+        bounds=HEADLESS_HOSTS,
+    )
+
+
+def _stream_of(arguments: argparse.Namespace, fleet: Fleet, order: ArmRequest) -> HostStream:
+    """Return the events of the hosts, as they are asked for."""
+    return HostStream(
+        fleet,
+        order,
+        as_json=arguments.json,
+        most=arguments.count or 0,
+        utc=face_of(arguments) is ClockFace.UTC,  # seconds of different kernels can't be compared
+        text=arguments.filter.strip(),
+        view=arguments.view or "",
+    )
 
 
 def _show(fleet: Fleet, order: ArmRequest, stream: HostStream, seconds: float | None) -> None:

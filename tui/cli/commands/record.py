@@ -22,15 +22,8 @@ from tui.cli.console.output import connect, emit, plain
 from tui.cli.exports.output_file import free_file
 from tui.cli.follow.command_run import CommandRun, command_of, keep_status
 from tui.cli.follow.disarming import disarm_all
-from tui.cli.follow.follow import (
-    arm,
-    arm_options_of,
-    follow,
-    limits_of,
-    print_losses,
-    probes_of,
-    start_imports,
-)
+from tui.cli.follow.follow import arm, arm_options_of, follow, limits_of, probes_of, start_imports
+from tui.cli.follow.loss_printer import print_losses
 from tui.cli.follow.reconnect import retry_after_reconnect
 from tui.cli.follow.signals import SignalStop, stoppable
 from tui.cli.specs.preset_specs import expand, requested_probes
@@ -87,6 +80,15 @@ def run(arguments: argparse.Namespace) -> int:
     return status
 
 
+def _print_file(path: Path, held: int, *, as_json: bool) -> None:
+    """Print the size of the recording, and the number of its events."""
+    size = path.stat().st_size
+    if as_json:
+        emit({"file": str(path), "events": held, "bytes": size})
+    else:
+        print(plain(f"{path}: {counted(held, 'event')}, {size_text(size)}"))
+
+
 def _record(
     planner: Planner,
     arguments: argparse.Namespace,
@@ -131,11 +133,7 @@ def _record(
     if not path.exists():
         print("probewright: stopped before anything was recorded", file=sys.stderr)
         return REFUSED
-    size = path.stat().st_size
-    if arguments.json:
-        emit({"file": str(path), "events": held, "bytes": size})
-    else:
-        print(plain(f"{path}: {counted(held, 'event')}, {size_text(size)}"))
+    _print_file(path, held, as_json=arguments.json)
     if connection_error is not None:
         raise connection_error
     if armed.longest_min_duration:

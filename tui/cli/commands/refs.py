@@ -20,15 +20,8 @@ from tui.cli.exports.output_file import free_file
 from tui.cli.follow.clock import measure_clock
 from tui.cli.follow.command_run import command_of
 from tui.cli.follow.disarming import Disarming
-from tui.cli.follow.follow import (
-    ArmOptions,
-    arm,
-    follow,
-    limits_of,
-    print_losses,
-    probes_of,
-    start_imports,
-)
+from tui.cli.follow.follow import ArmOptions, arm, follow, limits_of, probes_of, start_imports
+from tui.cli.follow.loss_printer import print_losses
 from tui.cli.follow.reconnect import retry_after_reconnect
 from tui.cli.follow.signals import STOPPED_EARLY, stoppable
 from tui.cli.status import DONE, REFUSED, UsageFault

@@ -43,16 +43,8 @@ from tui.cli.follow.filter import (
     print_filter_error,
     print_pass_count,
 )
-from tui.cli.follow.follow import (
-    arm,
-    follow,
-    limits_of,
-    print_hit_counts,
-    print_losses,
-    print_no_events,
-    probes_of,
-    start_imports,
-)
+from tui.cli.follow.follow import arm, follow, limits_of, probes_of, start_imports
+from tui.cli.follow.loss_printer import print_hit_counts, print_losses, print_no_events
 from tui.cli.follow.reconnect import retry_after_reconnect
 from tui.cli.follow.signals import stoppable
 from tui.cli.specs.failure_presets import errors_arguments
@@ -149,19 +141,25 @@ def _arm_and_follow(
                     summarize(watch, arguments, events, event_filter)
                 else:
                     unprinted = _print(watch, arguments, events, armed, event_filter)
-            if arguments.count_only:
-                print_hit_counts(watch)
-            if arguments.view != "histograms" and aggregate_request is None:
-                print_tables(watch, as_json=arguments.json, aside=export_request is not None)
-            if arguments.maps or any(armed.plan.counts_only for armed in watch.armed.probes):
-                from tui.cli.tables.object_printer import print_maps
-
-                print_maps(watch, as_json=arguments.json)
+            with_tables = arguments.view != "histograms" and aggregate_request is None
+            _print_counts(watch, arguments, with_tables=with_tables, aside=export_request is not None)
             print_losses(watch, unprinted, unshown=watch.evicted)
         except OptionRefused as error:
             print_filter_error(error)
             status = USAGE
     return REFUSED if end.left else status
+
+
+def _print_counts(watch: Watch, arguments: argparse.Namespace, *, with_tables: bool, aside: bool) -> None:
+    """Print what the kernel has counted: hits, tables of hist triggers, maps; `aside`: standard output has a file."""
+    if arguments.count_only:
+        print_hit_counts(watch)
+    if with_tables:
+        print_tables(watch, as_json=arguments.json, aside=aside)
+    if arguments.maps or any(armed.plan.counts_only for armed in watch.armed.probes):
+        from tui.cli.tables.object_printer import print_maps
+
+        print_maps(watch, as_json=arguments.json)
 
 
 def _print(

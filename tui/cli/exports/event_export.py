@@ -67,7 +67,7 @@ def _aggregate(
     planner: Planner, wanted: ExportRequest | None, request: AggregateRequest, arguments: argparse.Namespace
 ) -> int:
     """Aggregate the events of a recording that pass the filter as they are read; return the exit status."""
-    from tui.cli.follow.follow import print_losses
+    from tui.cli.follow.loss_printer import print_losses
 
     watch = Watch(planner, HEADLESS._replace(tasks=SCREEN.tasks, moves=SCREEN.moves))
     watch.begin()
@@ -89,7 +89,7 @@ def _aggregate(
 
 def _stacks(planner: Planner, wanted: ExportRequest | None, arguments: argparse.Namespace) -> int:
     """Add up the stacks of the events that pass the filter; return the exit status."""
-    from tui.cli.follow.follow import print_losses
+    from tui.cli.follow.loss_printer import print_losses
 
     watch = Watch(planner, HEADLESS._replace(tasks=SCREEN.tasks, moves=SCREEN.moves))
     watch.begin()
@@ -109,7 +109,7 @@ def _stacks(planner: Planner, wanted: ExportRequest | None, arguments: argparse.
 
 
 def _all_of(planner: Planner, wanted: ExportRequest, text: str) -> int:
-    from tui.cli.follow.follow import print_losses
+    from tui.cli.follow.loss_printer import print_losses
 
     # The tasks of a recording are bounded by its end; its events are exported as they are read.
     watch = Watch(planner, HEADLESS._replace(tasks=SCREEN.tasks, moves=SCREEN.moves))

@@ -17,7 +17,8 @@ from tui.cli.console.output import PlainTerminal, emit, plain
 from tui.cli.exports.export_options import STDOUT, BadExportOption, ExportRequest, check_view
 from tui.cli.exports.open_export import REFUSALS, print_export_error, print_refusal
 from tui.cli.follow.filter import filter_of
-from tui.cli.follow.follow import follow, print_losses
+from tui.cli.follow.follow import follow
+from tui.cli.follow.loss_printer import print_losses
 from tui.cli.status import DONE, REFUSED, UNUSABLE, USAGE
 from tui.cli.tables.summary_printer import count_in_kernel
 from tui.output.event_source import load_symbols

@@ -13,11 +13,12 @@ from events.text import join_values
 from kernel.guards.row_bounds import HEADLESS
 from kernel.watch.watch import Watch
 from tui.cli.console.output import emit, line
-from tui.present.event_times import ClockFace, day_in_front, offset_of_row
+from tui.present.event_times import ClockFace, day_in_front, exported_times
 
 if TYPE_CHECKING:
     from events.losses import Loss
     from tui.views.calls.call_text import CallTexts
+    from widgets.events.call_rows import CallText
 
 
 _MOST_BEHIND = 1 << 13
@@ -161,16 +162,19 @@ class CallPrinter:
             return
         self.printed += 1
         if self._json:
-            offset = offset_of_row(self._watch, last.ts, last.seq) if self._face is not ClockFace.KERNEL else None
             from tui.views.calls.call_text import object_of_call
 
-            times = {"time": last.ts + offset.ns, "uncertainty": offset.uncertainty} if offset else {}
+            times = exported_times(self._watch, last.ts, last.seq, self._face)
             emit({**times, **object_of_call(self._watch, call, entry, exit_record)})
-            return
+        else:
+            self._print_call(call, last, (entry, exit_record))
+
+    def _print_call(self, call: CallText, last: Record, ends: tuple[Record | None, Record | None]) -> None:
+        """Print a call in one line, with the time and CPU of its last event."""
         took = "?" if call.latency is None else f"{call.latency / 1000:.1f}us"
         owners = {
             name: owner
-            for end in (entry, exit_record)
+            for end in ends
             if end is not None
             for name, owner in self._watch.event_fields.owners(end.event).items()
         }
@@ -181,16 +185,10 @@ class CallPrinter:
         print(line(f"{head} ret={call.returned} {values}{note}"))
 
     def _print_loss(self, loss: Loss) -> None:
-        offset = (
-            offset_of_row(self._watch, loss.ts, loss.seq)
-            if self._json and self._face is not ClockFace.KERNEL
-            else None
-        )
         if self._json:
             from tui.views.calls.call_text import object_of_loss
 
-            times = {"time": loss.ts + offset.ns, "uncertainty": offset.uncertainty} if offset else {}
-            emit({**times, **object_of_loss(loss)})
+            emit({**exported_times(self._watch, loss.ts, loss.seq, self._face), **object_of_loss(loss)})
             return
         day = day_in_front(self._watch, loss.ts, loss.seq, self._face)
         print(line(f"{day}{seconds(loss.ts)} [{loss.cpu:03}] {loss.short} {LOSS_EVENT} {loss.text}"))

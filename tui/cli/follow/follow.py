@@ -13,9 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from events.export.filtered import ExportFilter
-from events.loss_counts import LossCounts
 from events.record import Record
-from foreign.count_text import counted
 from kernel.connection.planner import Planner
 from kernel.connection.text_note import text_note
 from kernel.errors import ProbeRefused, TargetLost
@@ -32,19 +30,17 @@ from probes.plans.duplicates import duplicate_note, split_duplicates
 from probes.plans.plan import DEFAULT_GROUP, Plan
 from probes.refusal import CannotLower
 from probes.verdict import Verdict
-from tui.cli.console.journal import Level, at_priority
-from tui.cli.console.once import is_first_report
 from tui.cli.console.output import plain
 from tui.cli.console.silence import reporting_silence
 from tui.cli.console.waiting import waiting
 from tui.cli.follow.clock import remeasure_clock
 from tui.cli.follow.command_end import end_command, print_output_beside
 from tui.cli.follow.event_printer import EventPrinter
-from tui.cli.follow.reconnect import print_outages, reconnect, retry_after_reconnect
+from tui.cli.follow.loss_printer import print_stopped_probes
+from tui.cli.follow.reconnect import reconnect, retry_after_reconnect
 from tui.cli.follow.signals import Forced, SignalStop, flush_output, print_forced_stop, signals_deferred
 from tui.cli.specs.attach_text import with_corrections
 from tui.cli.specs.measured_rate import rate_lines
-from tui.present.loss_totals import hit_lines, losses_of
 
 if TYPE_CHECKING:
     from tui.filter.filter import Filter
@@ -149,11 +145,12 @@ def arm(
             raise ProbeRefused(rejection_with_corrections(str(probe), refused, watch.planner)) from None
         for text in rate_lines(armed.plan, armed.measured, counting=options.mode is Mode.COUNT):
             print(f"probewright: {plain(text)}", file=sys.stderr)
-        notes = (*trigger_notes(armed.plan, options.triggers_of(probe)), *text_note(watch.info.target, armed))
+        triggers = options.triggers_of(probe)
+        notes = (*armed.plan.losses, *trigger_notes(armed.plan, triggers), *text_note(watch.info.target, armed))
         if run is not None and run.limits_tasks:
-            notes = (*notes, *command_notes(armed.plan, options.triggers_of(probe)))
-        for loss in (*armed.plan.losses, *notes):
-            print(f"probewright: {plain(loss)}", file=sys.stderr)
+            notes = (*notes, *command_notes(armed.plan, triggers))
+        for note in notes:
+            print(f"probewright: {plain(note)}", file=sys.stderr)
         wanted = armed.plan
         if watch.info.holds_events:
             wanted = watch.planner.lower(probe, DEFAULT_GROUP)
@@ -277,70 +274,3 @@ def _until_over(
             with contextlib.suppress(TargetLost):
                 watch.counts()  # stops a storm as well
                 print_stopped_probes(watch)
-
-
-def print_losses(watch: Watch, unprinted: int = 0, unwritten: int = 0, unshown: int = 0, unvalued: int = 0) -> None:
-    """Print on standard error which events were lost, dropped or left out; nothing if none were.
-
-    Args:
-        watch: source of the events.
-        unprinted: calls, or events of calls, that were dropped before they were printed.
-        unwritten: events for which a recording had no time.
-        unshown: events that were dropped before they were printed or exported.
-        unvalued: rows of a call graph that were printed without values, as their events were dropped.
-    """
-    print_outages(watch)
-    counts = last_counts(watch)
-    if counts is None or watch.store is None:
-        return
-    lost = losses_of(watch, counts)
-    losses = (
-        (lost.lost, "event", "events", " lost in the ring buffer"),
-        (lost.missed, "call", "calls", " missed by the probe"),
-        (lost.dropped, "event", "events", " dropped by probewright"),
-        (counts.read_errors, "read", "reads", " of the ring buffer refused by the kernel"),
-        (lost.unread, "event", "events", " that could not be decoded"),
-        (
-            watch.store.late_events,
-            "event came late: it stands",
-            "events came late: they stand",
-            " behind younger ones",
-        ),
-        (unprinted, "call or event of a call", "calls or events of calls", " dropped before they were printed"),
-        (unvalued, "call", "calls", " printed without values: their events were dropped before"),
-        (unshown, "event", "events", " arrived too fast to be written: left out"),
-        (unwritten, "event", "events", " came too fast to be written: missing in the recording"),
-    )
-    for number, one, many, text in losses:
-        if number:
-            with at_priority(Level.WARNING):
-                print(f"probewright: {counted(number, one, many)}{text}", file=sys.stderr)
-
-
-def last_counts(watch: Watch) -> LossCounts | None:
-    """Return the final loss counts; if the connection is lost, print so and return the last counts known."""
-    try:
-        return watch.counts()
-    except TargetLost as error:
-        why = f"{plain(str(error))}: " if is_first_report(error) else ""
-        print(f"probewright: {why}losses are told as of before", file=sys.stderr)
-        return watch.losses.last
-
-
-def print_no_events(watch: Watch) -> None:
-    """Print on standard error that no event was received, with the losses."""
-    print(f"probewright: 0 events, {losses_of(watch, last_counts(watch)).text}", file=sys.stderr)
-
-
-def print_stopped_probes(watch: Watch) -> None:
-    """Print on standard error which probes were stopped for their rate."""
-    for stopped in watch.guard.take():
-        with at_priority(Level.WARNING):
-            print(f"probewright: {plain(stopped.text)}; --storm sets the limit", file=sys.stderr)
-
-
-def print_hit_counts(watch: Watch) -> None:
-    """Print the number of hits of each event that was only counted."""
-    counts = last_counts(watch)
-    for text in hit_lines(counts.counted, counts.hits) if counts is not None else ():
-        print(plain(text))

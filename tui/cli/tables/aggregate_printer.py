@@ -19,7 +19,8 @@ from kernel.errors import KernelError
 from kernel.watch.watch import Watch
 from tui.cli.console.output import emit, line, plain
 from tui.cli.follow.filter import OptionRefused
-from tui.cli.follow.follow import follow, print_no_events
+from tui.cli.follow.follow import follow
+from tui.cli.follow.loss_printer import print_no_events
 from tui.cli.status import DONE
 from tui.filter.filter import Filter
 from widgets.number_format import grouped
@@ -28,7 +29,8 @@ if TYPE_CHECKING:
     from events.store.store import Store
     from tui.cli.exports.export_options import ExportRequest
     from tui.output.view_table import ViewTable
-    from tui.views.aggregate.model import AggregateModel, AggregateRow, AggregateTableSource
+    from tui.views.aggregate.model import AggregateModel
+    from tui.views.aggregate.table_source import AggregateRow, AggregateTableSource
 
 TOP: Final = 20
 """Rows that are printed, unless another number is requested."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from events.kernel_time import seconds
 from tui.cli.console.output import emit, line
-from tui.present.event_times import ClockFace, day_in_front, offset_of_row
+from tui.present.event_times import ClockFace, day_in_front, exported_times
 from tui.views.failures.text import chain_lines, most_frequent, object_of_failure, object_of_group
 from widgets.number_format import grouped
 
@@ -60,8 +60,5 @@ class FailurePrinter:
             print(line(f"  {text}"))
 
     def _object(self, failure: Failure) -> dict[str, Any]:
-        offset = None
-        if self._face is not ClockFace.KERNEL:
-            offset = offset_of_row(self._watch, failure.ts, failure.seq)
-        times = {"time": failure.ts + offset.ns, "uncertainty": offset.uncertainty} if offset else {}
+        times = exported_times(self._watch, failure.ts, failure.seq, self._face)
         return {**times, "kind": "failure", **object_of_failure(self._model, failure)}

@@ -14,7 +14,8 @@ from kernel.watch.watch import Watch
 from tui.cli.args.options import STACK_FORMS, is_aggregate
 from tui.cli.console.output import emit, line
 from tui.cli.follow.filter import OptionRefused
-from tui.cli.follow.follow import follow, print_no_events
+from tui.cli.follow.follow import follow
+from tui.cli.follow.loss_printer import print_no_events
 from tui.cli.status import DONE
 from tui.cli.tables.aggregate_printer import export_table
 from tui.filter.filter import Filter
@@ -83,7 +84,8 @@ class StackCounter:
             return 0
         if self.model is None:
             from events.stacks.stack_paths import Shape
-            from tui.views.stacks.model import StackChoice, StackModel  # imports numpy
+            from tui.views.stacks.choice import StackChoice
+            from tui.views.stacks.model import StackModel  # imports numpy
 
             given = self._arguments
             choice = StackChoice(given.stacks, Shape(given.bottom_up, given.by_module), given.by_task)

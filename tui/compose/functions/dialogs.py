@@ -1,4 +1,4 @@
-"""Open the dialogs about one function: the depth of its traced calls, its code, its registers."""
+"""Open the dialogs about one function or source: options, the depth of traced calls, code, registers."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from tui.present.ways_out import SEARCH_FUNCTIONS
 from tui.workbench import Workbench, open_planner
 
 if TYPE_CHECKING:
+    from probes.command import Armable
     from widgets.dialogs.code_dialog import CodeChoice
 
 
@@ -38,6 +39,20 @@ class FunctionDialogs:
         self._functions = functions
         self._attach = attach
         self._specification = specification
+
+    def ask_source(self, name: str) -> None:
+        """Ask for the options of a source, then arm it; where this kernel lacks it, notify of the switch."""
+        from tui.dialogs.source_form import ask_options
+
+        about = self._functions.index.describe(name)
+        if not about.kinds:
+            self._screen.notify(about.reason, title=f"{name} is not in this kernel", markup=False)
+            return
+
+        def chosen(source: Armable) -> None:
+            self._bench.arming.arm_all((source,))
+
+        ask_options(self._screen.app, open_planner(self._bench), name, chosen)
 
     def trace_calls(self) -> None:
         """Trace the calls of the function, as deep as a person chooses."""
@@ -65,12 +80,14 @@ class FunctionDialogs:
             self._screen.notify(f"no function matches what is searched: {SEARCH_FUNCTIONS}", markup=False)
 
     def _show_registers(self, name: str) -> None:
-        from tui.dialogs.register_screen import RegisterScreen
+        from tui.dialogs.register_reports import RegisterReports
+        from widgets.dialogs.register_dialog import RegisterDialog
 
-        self._screen.app.push_screen(RegisterScreen(open_planner(self._bench).info, name))
+        self._screen.app.push_screen(RegisterDialog(RegisterReports(open_planner(self._bench).info, name)))
 
     def _show_code(self, name: str) -> None:
-        from tui.compose.functions.code_screen import CodeScreen, text_of
+        from tui.compose.functions.code_reading import hits_by_place, read_bodies, text_of
+        from widgets.dialogs.code_dialog import CodeDialog
 
         info = open_planner(self._bench).info
 
@@ -80,5 +97,8 @@ class FunctionDialogs:
                 if choice.end is not None:
                     self._specification.arm()
 
-        reader = self._attach.body_reader(info)
-        self._screen.app.push_screen(CodeScreen(self._bench, reader, name), chosen)
+        def hits() -> dict[str, int]:
+            return hits_by_place(self._bench.current_watch, self._bench.counts)
+
+        read = partial(read_bodies, self._attach.body_reader(info), name)
+        self._screen.app.push_screen(CodeDialog(name, read, hits), chosen)

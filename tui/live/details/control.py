@@ -10,16 +10,14 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from textual.containers import Container
 from textual.screen import Screen
 from textual.timer import Timer
-from textual.widget import Widget
 
 from tui.live.details.call_end import end_of
 from tui.live.details.place import LEAST_COLUMNS, PanePlace, place_of, size_of
+from tui.live.view_area import ViewArea
 from tui.live.view_switch import ViewSwitch
 from tui.present.ways_out import HOLD_ROWS, SHOW_DETAILS
-from widgets.events.event_detail import EventDetail
 
 REST: Final = 0.12
 """Seconds without another row under the cursor until the pane is filled."""
@@ -33,42 +31,16 @@ _DROPPED: Final = "this row was dropped to make room for newer ones"
 _WAITING: Final = "details of the row under the cursor"
 
 
-class ViewArea(Container):
-    """The view that is shown, and the pane of details."""
-
-    DEFAULT_CSS = """
-    ViewArea {
-        height: 1fr;
-        width: 1fr;
-        layout: vertical;
-        &.-beside { layout: horizontal; }
-        & > * { height: 1fr; width: 1fr; }
-        & > EventDetail { display: none; border-top: solid $foreground 40%; border-title-color: $text-accent; }
-        &.-beside > EventDetail { display: block; border-left: solid $foreground 40%; }
-        &.-below > EventDetail { display: block; }
-        & > EventDetail .whole { display: none; }
-        & > EventDetail:focus-within .whole { display: block; }
-        & > EventDetail:focus-within { border-title-style: bold; }
-    }
-    """
-
-    def __init__(self, *children: Widget, arrange: Callable[[], None]) -> None:
-        """Take what places the pane by the size of the area."""
-        super().__init__(*children)
-        self._arrange = arrange
-
-    def on_resize(self) -> None:
-        """Place the pane anew."""
-        self._arrange()
-
-
 class DetailControl:
-    """The pane of details (`pane`) and the area that it shares with the views (`area`)."""
+    """The pane of details (`pane`) in the area that it shares with the views."""
 
-    def __init__(self, screen: Screen[None], views: ViewSwitch, rows_elsewhere: Callable[[], int]) -> None:
+    def __init__(
+        self, screen: Screen[None], views: ViewSwitch, area: ViewArea, rows_elsewhere: Callable[[], int]
+    ) -> None:
         """Take what returns the number of rows of the screen that a terminal has."""
-        self.pane = EventDetail(id="row-detail")
-        self.area = ViewArea(views.events.pane, self.pane, arrange=self.arrange)
+        self.pane = area.details
+        self._area = area
+        area.place_details = self.arrange
         self.wanted = True
         """False once the user has hidden the pane."""
         self._screen = screen
@@ -95,7 +67,7 @@ class DetailControl:
     @property
     def is_shown(self) -> bool:
         """True if the pane is on the screen."""
-        return self.area.has_class(PanePlace.BESIDE.value) or self.area.has_class(PanePlace.BELOW.value)
+        return self._area.has_class(PanePlace.BESIDE.value) or self._area.has_class(PanePlace.BELOW.value)
 
     @property
     def _room(self) -> tuple[int, int]:
@@ -124,7 +96,7 @@ class DetailControl:
         self.pane.styles.width = size if place is PanePlace.BESIDE else None
         self.pane.styles.height = size if place is PanePlace.BELOW else None
         for one in (PanePlace.BESIDE, PanePlace.BELOW):
-            self.area.set_class(place is one, one.value)
+            self._area.set_class(place is one, one.value)
         self.due()
 
     def due(self, rest: float = REST) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from events.latencies.cpu_latencies import ALL_CPUS, CpuLatencies
+from events.latencies.cpu_latencies import ALL_CPUS, CpuLatencies, LatencySum, Measure
 from tui.present.latencies.rows import cause_rows, latency_rows
-from tui.present.latencies.worst import worst_of
+from tui.present.latencies.worst import WorstSample, worst_of
 
 if TYPE_CHECKING:
     from events.store.store import Store
@@ -17,19 +17,7 @@ if TYPE_CHECKING:
 def objects(watch: Watch, store: Store, found: CpuLatencies) -> Iterator[dict[str, Any]]:
     """Yield everything as objects for JSON; times in nanoseconds, `cpu` null for the sum of all."""
     for measure, cpu, total in latency_rows(found):
-        values = total.values
-        yield {
-            "kind": "latency",
-            **measure._asdict(),
-            "cpu": None if cpu == ALL_CPUS else cpu,
-            "count": values.count,
-            "min": total.least,
-            "avg": values.mean,
-            "p99": values.quantile(99),
-            "p99_9": values.thousandths(999),
-            "max": values.most,
-            "log2": {str(power.exponent): power.hits for power in values.powers},
-        }
+        yield _latency(measure, cpu, total)
     for cpu, noise in sorted(found.noise.items()):
         yield {
             "kind": "noise",
@@ -51,16 +39,36 @@ def objects(watch: Watch, store: Store, found: CpuLatencies) -> Iterator[dict[st
             "max": row.total.most,
         }
     if (worst := worst_of(watch, store, found)) is not None:
-        yield {
-            "kind": "worst",
-            **worst.measure._asdict(),
-            "cpu": worst.sample.cpu,
-            "max": worst.sample.value,
-            "ts": worst.sample.ts,
-            "pid": worst.record.pid,
-            "comm": worst.record.comm,
-            "around": [
-                {"ts": record.ts, "event": record.event, "values": dict(record.values)} for record in worst.around
-            ],
-            "stack": list(worst.stack),
-        }
+        yield _worst(worst)
+
+
+def _latency(measure: Measure, cpu: int, total: LatencySum) -> dict[str, Any]:
+    values = total.values
+    return {
+        "kind": "latency",
+        **measure._asdict(),
+        "cpu": None if cpu == ALL_CPUS else cpu,
+        "count": values.count,
+        "min": total.least,
+        "avg": values.mean,
+        "p99": values.quantile(99),
+        "p99_9": values.thousandths(999),
+        "max": values.most,
+        "log2": {str(power.exponent): power.hits for power in values.powers},
+    }
+
+
+def _worst(worst: WorstSample) -> dict[str, Any]:
+    return {
+        "kind": "worst",
+        **worst.measure._asdict(),
+        "cpu": worst.sample.cpu,
+        "max": worst.sample.value,
+        "ts": worst.sample.ts,
+        "pid": worst.record.pid,
+        "comm": worst.record.comm,
+        "around": [
+            {"ts": record.ts, "event": record.event, "values": dict(record.values)} for record in worst.around
+        ],
+        "stack": list(worst.stack),
+    }

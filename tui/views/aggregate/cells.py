@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from events.aggregates.event_columns import KeyKind
 from events.aggregates.request import NEGATIVE, AggregateFunction, Statistic
-from tui.views.aggregate.model import OTHER_KEYS, AggregateRow, AggregateTableSource, statistic_of
+from tui.views.aggregate.table_source import OTHER_KEYS, AggregateRow, AggregateTableSource, statistic_of
 from widgets.number_format import duration, grouped
 
 if TYPE_CHECKING:

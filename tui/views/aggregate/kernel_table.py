@@ -15,7 +15,7 @@ from foreign.count_text import counted
 from probes.bpf.groups.grouping import ValueReading
 from tui.views.aggregate.kernel_groups import GroupsReading
 from tui.views.aggregate.labels import KeyLabels
-from tui.views.aggregate.model import AggregateRow, AggregateRows, Figures, first_order, is_time, statistic_of
+from tui.views.aggregate.table_source import AggregateRow, AggregateRows, Figures, first_order, is_time, statistic_of
 from widgets.number_format import grouped
 
 if TYPE_CHECKING:

@@ -38,8 +38,8 @@ class AggregatePane(GroupPane):
         """Count what comes from now on, or all again."""
         self.since()
 
-    @on(GroupTable.Wanted)
-    def _wanted(self, event: GroupTable.Wanted) -> None:
+    @on(GroupTable.RowOpened)
+    def _row_opened(self, event: GroupTable.RowOpened) -> None:
         event.stop()
         if self.open_row(event.row):
             return

@@ -13,16 +13,17 @@ from tui.present.ways_out import RUNNING_KERNEL
 from tui.views.aggregate.pane import AggregatePane
 from tui.views.late_picture import LatePicture
 from tui.views.view import TableView, ViewPlace
-from widgets.aggregates.group_table import GroupCells, GroupRows
+from widgets.aggregates.group_table import GroupRows
 from widgets.lists.tail_table import TailTable
-from widgets.number_format import duration, rate
-from widgets.safe_text import safe
+from widgets.number_format import duration
 
 if TYPE_CHECKING:
     from events.store.store import Store
     from kernel.watch.watch import Watch
     from tui.output.view_table import ViewTable
-    from tui.views.aggregate.model import AggregateModel, AggregateRow, AggregateRows
+    from tui.views.aggregate.model import AggregateModel
+    from tui.views.aggregate.screen_rows import GroupRates
+    from tui.views.aggregate.table_source import AggregateRow, AggregateRows
     from widgets.events.values import DetailField
 
 _COUNTING: Final = 0.008
@@ -32,35 +33,8 @@ _DRAWING: Final = 0.25
 """Seconds between two updates of the screen."""
 _SHARE: Final = 8
 """Greatest share of the time that making a table takes: one part in so many."""
-_RATES: Final = 1.0
-"""Seconds over which rates are averaged."""
 _SHOWN: Final = 500
 """Rows on the screen; the others are added up."""
-
-
-class _Rates:
-    """Rows per second of each group, from counts at two moments."""
-
-    def __init__(self) -> None:
-        self._at = 0.0
-        self._counts: dict[tuple[str, ...], int] = {}
-        self._rates: dict[tuple[str, ...], float] | None = None
-
-    def see(self, rows: AggregateRows) -> None:
-        """Take the counts of now."""
-        now = time.monotonic()
-        if (passed := now - self._at) < _RATES and self._at:
-            return
-        counts = {row.labels: row.hits for row in rows.rows}
-        if self._at:
-            before = self._counts
-            self._rates = {name: (hits - before.get(name, 0)) / passed for name, hits in counts.items()}
-        self._at, self._counts = now, counts
-
-    def text(self, row: AggregateRow) -> str:
-        """Return the rate of a row; empty: it is not known yet."""
-        found = self._rates.get(row.labels) if self._rates is not None else None
-        return rate(found) if found is not None else ""
 
 
 class AggregateView(TableView):
@@ -72,23 +46,18 @@ class AggregateView(TableView):
     def __init__(self, chosen: Filter) -> None:
         super().__init__(chosen)
         self.pane = AggregatePane(self.name)
-        self.pane.choose, self.pane.since, self.pane.sort = self.choose, self.since, self.reverse
-        self.pane.sort_by = self.sort_by
+        self.pane.choose, self.pane.since, self.pane.order.changed = self.choose, self.since, self._show
         self.pane.condition, self.pane.open_row = self.condition, self.open_row
         self.pane.shows_calls = lambda: self._model is not None and self._model.aggregate.of_calls
-        self.pane.groups.turn = self.turn
         self.request: AggregateRequest | None = None
         """Keys and values that a person chose; None: those that fit the probes."""
         self._fitting: tuple[object, AggregateRequest] | None = None
         """State of the events, and the request that is shown for it."""
         self._model: AggregateModel | None = None
         self._rows: AggregateRows | None = None
-        self._rates = _Rates()
+        self._rates: GroupRates | None = None
         self._first = 0
         """First row that is counted, if not all are."""
-        self._by: int | None = None
-        """Column that the rows are sorted by; None: the first that suits."""
-        self._ascending = False
         self._drawn = 0.0
         self._cost = 0.0
         """Seconds that the last table took."""
@@ -112,9 +81,9 @@ class AggregateView(TableView):
             if model is not None and model.store is not store:
                 self._first = 0
             if model is not None and model.request != wanted:
-                self._by, self._ascending = None, False
+                self.pane.order.forget()
             model = AggregateModel(watch, store, wanted, passing=passing, first=self._first)
-            self._model, self._rates, self._drawn = model, _Rates(), 0.0
+            self._model, self._rates, self._drawn = model, None, 0.0
         model.tick(_COUNTING)
         behind = model.aggregate.backlog > 0
         wait = self._drawn + max(_DRAWING, _SHARE * self._cost) - time.monotonic()
@@ -149,43 +118,17 @@ class AggregateView(TableView):
         model = self._model
         if model is None:
             return
+        from tui.views.aggregate.screen_rows import GroupRates, group_rows  # imports numpy
+
         began = time.monotonic()
-        self._rows = rows = model.rows(_SHOWN, self._by, ascending=self._ascending)
-        self._rates.see(rows)
-        self.pane.groups.fill(self._group_rows(model, rows))
+        order, rates = self.pane.order, self._rates or GroupRates()
+        self._rows = rows = model.rows(_SHOWN, order.column, ascending=order.ascending)
+        self._rates = rates
+        rates.see(rows)
+        self.pane.groups.fill(group_rows(model, rows, order, rates))
         self.pane.show_head(f"{model.request.text}{self._over(model)}")
         self._drawn = time.monotonic()
         self._cost = self._drawn - began
-
-    def _group_rows(self, model: AggregateModel, rows: AggregateRows) -> GroupRows:
-        from tui.views.aggregate.cells import bar_share, key_text, number_cells, power_columns, titles
-
-        every = (*rows.rows, *((rows.others,) if rows.others else ()))
-        live = model.watch.live
-        powers = power_columns(model, every)
-        groups = [
-            GroupCells(
-                tuple(
-                    map(
-                        safe,
-                        (
-                            *key_text(model, row),
-                            *number_cells(model, row),
-                            *(power.cell(row) for power in powers),
-                            *((self._rates.text(row),) * live),
-                        ),
-                    )
-                ),
-                bar_share(model, row, rows.rows, self._by),
-                is_others=row.row < 0,
-            )
-            for row in every
-        ]
-        heads = (*map(safe, (*titles(model.request), *(power.title(model) for power in powers))), *(("now",) * live))
-        found = GroupRows(heads, len(model.request.keys), groups)
-        found.current = model.first_order if self._by is None else self._by
-        found.columns.order = found.current, not self._ascending
-        return found
 
     def _over(self, model: AggregateModel) -> str:
         """Return the time that the counted events took, in words; empty: there are none."""
@@ -239,40 +182,6 @@ class AggregateView(TableView):
             self._model = None
             self.tick(model.watch, model.store, ())
             self._go_on()
-
-    def turn(self, step: int) -> None:
-        """Sort by the column `step` columns away, the largest first."""
-        if (model := self._model) is None:
-            return
-        current = model.first_order if self._by is None else self._by
-        self._sort(model, min(max(0, current + step), self._sortable(model) - 1))
-
-    def sort_by(self, column: int) -> None:
-        """Sort by a column, as its keys do; by the same again: reverse the order."""
-        if (model := self._model) is None:
-            return
-        if column >= self._sortable(model):
-            self.pane.notify("this table can be sorted by keys, count and statistics", markup=False)
-        elif column == (model.first_order if self._by is None else self._by):
-            self.reverse()
-        else:
-            self._sort(model, column)
-
-    @staticmethod
-    def _sortable(model: AggregateModel) -> int:
-        """Return the number of columns that rows can be sorted by."""
-        return len(model.request.keys) + 1 + len(model.request.columns)
-
-    def _sort(self, model: AggregateModel, column: int) -> None:
-        self._by, self._ascending = column, column < len(model.request.keys)
-        self._show()
-        groups = self.pane.groups
-        groups.window.show_columns(*groups.groups.span(column, groups.window.columns - 1))
-
-    def reverse(self) -> None:
-        """Reverse the order."""
-        self._ascending = not self._ascending
-        self._show()
 
     def _row(self, number: int) -> AggregateRow | None:
         """Return a row; None: it is the sum of the others."""
@@ -347,7 +256,7 @@ class AggregateView(TableView):
         from tui.output.aggregate_table import AggregateTable
 
         assert self._model is not None  # noqa: S101 - there is no table_name else
-        return AggregateTable(self._model, self.filter, order=self._by)
+        return AggregateTable(self._model, self.filter, order=self.pane.order.column)
 
     @property
     def filtered(self) -> PassCount:

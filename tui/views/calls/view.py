@@ -172,7 +172,7 @@ class CallsView(TableView):
     def record_under_cursor(self, store: Store) -> Record | None:  # noqa: ARG002 - of every view
         """Return the entry under the cursor, else the exit."""
         shown = self.pane.shown
-        if shown is not None and not self.table.following:
+        if shown is not None and not self.table.follow.following:
             with contextlib.suppress(IndexError):
                 return next(filter(None, shown.items.texts.records(shown.number(self.table.cursor))), None)
         return None

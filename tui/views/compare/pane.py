@@ -8,14 +8,15 @@ from textual.binding import Binding, BindingType
 from textual.message import Message
 
 from tui.views.compare.text import NO_CHANGES
-from widgets.lists.text_rows import TextRows, TextTablePane
+from widgets.lists.sortable_pane import SortablePane
+from widgets.lists.text_rows import TextRows, TextTable
 
 _TITLES: Final = ("event", "what", "A", "B", "change")
 _A, _B, _CHANGE = 2, 3, 4
 _LOOKS: Final = {0: "name"}
 
 
-class ComparisonPane(TextTablePane):
+class ComparisonPane(SortablePane):
     """Pane of the comparisons, its search and its order."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -29,8 +30,9 @@ class ComparisonPane(TextTablePane):
         """Sent where the filter is no longer the one that was compared with."""
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
-        super().__init__(TextRows(_TITLES, _LOOKS, {}, (_A, _B)), id=id)
-        self.text_table.text_rows.look_of = {_CHANGE: _look_of_change}
+        table = TextTable(TextRows(_TITLES, _LOOKS, {}, (_A, _B)))
+        table.text_rows.look_of = {_CHANGE: _look_of_change}
+        super().__init__(table, table.ordered, id=id)
 
     def action_other_recording(self) -> None:
         """Ask for the recording to compare with."""

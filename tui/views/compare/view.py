@@ -44,7 +44,7 @@ class ComparisonView(WholeTableView):
     def show(self, found: Comparison, other: str, condition: str) -> None:
         """Show a comparison with a recording, of events that pass a filter."""
         self._found, self._other, self._condition = found, other, condition
-        self.pane.text_table.show_rows([_cells(one) for one in found.differences])
+        self.pane.ordered.take([_cells(one) for one in found.differences])
 
     def tick(self, watch: Watch, store: Store, fields: tuple[str, ...]) -> bool:  # noqa: ARG002 - of every view
         """Ask for another comparison where the filter has changed."""
@@ -56,7 +56,7 @@ class ComparisonView(WholeTableView):
     def forget(self) -> None:
         """Clear the table."""
         self._found = None
-        self.pane.text_table.show_rows(())
+        self.pane.ordered.take(())
 
     @property
     def filtered(self) -> PassCount | str:

@@ -16,7 +16,7 @@ from tui.filter.filter import Filter
 from tui.present.value_text import ValueStyle
 from tui.present.watched_events import WatchedNumbers, function_source
 from tui.views.filtered_table import FilteredTable
-from widgets.events.event_rows import Event, EventColumn
+from widgets.events.event_rows import EventColumn, ShownEvent
 
 if TYPE_CHECKING:
     from events.search.filtered_rows import FilteredRows
@@ -66,7 +66,7 @@ class EventItems:
     def ts(self, number: int) -> int:
         return self._store.row(number).ts
 
-    def cells(self, event: Event) -> Mapping[str, str]:
+    def cells(self, event: ShownEvent) -> Mapping[str, str]:
         """Return the texts of an event by field name."""
         return dict(self._values.values(event, at_once=True)) if isinstance(event, Record) else {}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection
 from contextlib import suppress
 from typing import TYPE_CHECKING, ClassVar, Final
 
@@ -10,16 +10,14 @@ from textual import on
 from textual.binding import Binding, BindingType
 from textual.message import Message
 
-from tui.dialogs import dialogs
-from tui.views.events.event_kinds import EventKinds
+from tui.views.events.cursor_question import CursorQuestion
 from tui.views.events.filtered_pane import FilteredPane
 from tui.views.events.preview_rows import preview_rows
+from tui.views.events.shown_columns import ShownColumns
 from tui.views.pause_position import Place
-from widgets.events.column_choice import ColumnChoice
 from widgets.events.event_rows import EventRows
 from widgets.lists.sortable_pane import SORT
 from widgets.lists.tail_table import TailTable
-from widgets.number_format import grouped
 
 if TYPE_CHECKING:
     from events.record import Record
@@ -30,8 +28,6 @@ if TYPE_CHECKING:
 _HUES: Final = ("", "task", "event")
 _MOST_CHECKED: Final = 1 << 14
 """Newest events among which the events of a probe are searched."""
-_NO_EVENT: Final = "no event is on the screen"
-_DROPPED: Final = "this event is no longer among these"
 
 
 class EventsPane(FilteredPane):
@@ -92,8 +88,7 @@ class EventsPane(FilteredPane):
 
     def __init__(self, id: str) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id)
-        self.choice = ColumnChoice()
-        self.kinds = EventKinds()
+        self.columns = ShownColumns(self._show_columns, self._sorted_by)
         self.marks: set[int] = set()
         """Sequence numbers of marked events."""
         self._rows: EventRows | None = None
@@ -102,7 +97,8 @@ class EventsPane(FilteredPane):
         self._decided_for = ""
         """Condition whose rows decided whose fields have columns."""
         self._hue = 0
-        self.table.turn = self.turn
+        self.table.turn = self.columns.turn
+        self._question = CursorQuestion(self, self.columns)
 
     # -- called by the view --------------------------------------------------------------------------------------
 
@@ -110,7 +106,7 @@ class EventsPane(FilteredPane):
         """Show another store, or one that has other fields."""
         same = shown is not None and self.shown is not None and shown.store is self.shown.store
         if shown is not None:  # without rows the columns are unknown
-            self.choice = self.choice.with_fields(fields)
+            self.columns.choice = self.columns.choice.with_fields(fields)
         if not same:
             self.marks.clear()
         if shown is not None and self._previews:  # the same rows are already on the screen
@@ -121,19 +117,11 @@ class EventsPane(FilteredPane):
 
     def preview(self, rows: FirstRows) -> None:
         """Show rows that are not in a store yet."""
-        choice = self.kinds.use(self.choice.with_fields(rows.fields), rows.kinds)
-        self.choice = self.kinds.at(choice, rows.rows[-1].event if rows.rows else "")
-        self._rows, self._previews = preview_rows(rows, self.choice.shown, self.choice.rest), True
+        kinds = self.columns.kinds
+        choice = kinds.use(self.columns.choice.with_fields(rows.fields), rows.kinds)
+        self.columns.choice = choice = kinds.at(choice, rows.rows[-1].event if rows.rows else "")
+        self._rows, self._previews = preview_rows(rows, choice.shown, choice.rest), True
         self.table.show(self._rows)
-
-    def use_kinds(self, fields: Mapping[str, frozenset[str]]) -> None:
-        """Take the fields of each kind of events, by the paths of the events."""
-        self._change(self.kinds.use(self.choice, fields))
-
-    def show_kind(self, event: str) -> None:
-        """Give columns to the fields of one kind of events, of an event by its path, where kinds are mixed."""
-        sorted_by = self.shown.order[0].name if self.shown is not None and self.shown.order is not None else ""
-        self._change(self.kinds.at(self.choice, event, sorted_by))
 
     def tick(self) -> bool:
         """Show new rows; once another condition chose them, the columns are those of the newest one's kind."""
@@ -141,19 +129,15 @@ class EventsPane(FilteredPane):
         shown = self.shown
         if shown is not None and shown.next > shown.first and not more:
             is_new, self._decided_for = self.condition != self._decided_for, self.condition
-            if self.kinds.is_undecided or (is_new and self.table.following):
+            if self.columns.kinds.is_undecided or (is_new and self.table.follow.following):
                 with suppress(IndexError):  # it was dropped
-                    self.show_kind(shown.item(shown.next - 1).event)
+                    self.columns.show_kind(shown.item(shown.next - 1).event)
         return more
-
-    def prefer(self, first: Sequence[str], hidden: Sequence[str]) -> None:
-        """Show some fields before all others, and hide some until all columns are requested."""
-        self._change(self.choice.preferring(first, hidden))
 
     @property
     def record(self) -> Record | None:
         """Event under the cursor; None: there is no cursor, or the event was dropped."""
-        if self.shown is None or self.table.following:
+        if self.shown is None or self.table.follow.following:
             return None
         try:
             return self.shown.item(self.table.cursor)
@@ -164,62 +148,53 @@ class EventsPane(FilteredPane):
         """Replace the rows, or their columns."""
         if self.shown is None:
             return
-        items, choice = self.shown.items, self.choice
+        items, choice = self.shown.items, self.columns.choice
         rows = EventRows(
             *(self.shown, choice.shown, items.cells, self.marks),
             rest=choice.rest,
             owners=items.owners,
-            kinds=self.kinds.fields,
+            kinds=self.columns.kinds.fields,
         )
         rows.stamp = self.stamp
         rows.colour_property = _HUES[self._hue]
-        rows.current = self._current
-        if (order := self.shown.order) is not None and order[0] in self.choice.shown:
-            rows.columns.order = self.choice.shown.index(order[0]), order[1]
+        rows.current = self.columns.current
+        if (order := self.shown.order) is not None and order[0] in choice.shown:
+            rows.columns.order = choice.shown.index(order[0]), order[1]
         self._rows, self._previews = rows, False
         self.table.show(rows)
         if self.shown.order is not None:
             self.table.move_to(0)
 
-    @property
-    def _current(self) -> int:
-        shown = self.choice.shown
-        return shown.index(self.choice.current) if self.choice.current in shown else -1
-
     # -- columns ------------------------------------------------------------------------------------------------
 
-    def turn(self, step: int) -> None:
-        """Make another column current."""
-        self._change(self.choice.turned(step))
+    def _sorted_by(self) -> str:
+        """Return the name of the column that the rows are sorted by; empty: they are in order of time."""
+        return self.shown.order[0].name if self.shown is not None and self.shown.order is not None else ""
 
-    def action_move_column(self, step: int) -> None:
-        """Move the column by `step`."""
-        self._change(self.choice.moved(step))
-
-    def action_hide(self) -> None:
-        """Hide the current column."""
-        self._change(self.choice.without_current())
-
-    def action_show_all(self) -> None:
-        """Show all hidden columns; where none is hidden, those of all kinds of events, or of one kind again."""
-        if self.choice.hidden or not self.kinds.mixed:
-            self._change(self.choice.with_all())
-            return
-        self._change(self.kinds.toggle(self.choice, self.record.event if self.record is not None else ""))
-
-    def _change(self, choice: ColumnChoice) -> None:
-        table = self.table
-        same = (choice.shown, choice.rest) == (self.choice.shown, self.choice.rest)
-        self.choice = choice
+    def _show_columns(self, same: bool) -> None:
+        """Show the columns that were chosen; `same`: only the current one is another."""
+        table, current = self.table, self.columns.current
         if self._rows is None:
             return
         if same:
-            self._rows.current = self._current
+            self._rows.current = current
             table.refresh()
         else:
-            self.table.follower.replace(self.refill)
-        if self._current >= 0:
-            table.window.show_columns(*self._rows.span(self._current, table.window.columns - 1))
+            table.follower.replace(self.refill)
+        if current >= 0:
+            table.window.show_columns(*self._rows.span(current, table.window.columns - 1))
+
+    def action_move_column(self, step: int) -> None:
+        """Move the column by `step`."""
+        self.columns.change(self.columns.choice.moved(step))
+
+    def action_hide(self) -> None:
+        """Hide the current column."""
+        self.columns.change(self.columns.choice.without_current())
+
+    def action_show_all(self) -> None:
+        """Show all hidden columns; where none is hidden, those of all kinds of events, or of one kind again."""
+        self.columns.show_all(self.record.event if self.record is not None else "")
 
     def action_hue(self) -> None:
         """Switch to the next colouring: by task, by event, or none."""
@@ -234,9 +209,9 @@ class EventsPane(FilteredPane):
         from events.conditions.condition_parser import and_condition
         from tui.views.events.clauses import clause_of
 
-        record, column = self.record, self.choice.current
+        record, column = self.record, self.columns.choice.current
         if record is None or column is None:
-            self._choose_first(lambda: self.action_only(same), of_event=True)
+            self._question.ask_value(record, lambda: self.action_only(same))
             return
         fields, cells = (self.shown.sorts, self.shown.items.cells(record)) if self.shown else ({}, {})
         try:
@@ -250,9 +225,9 @@ class EventsPane(FilteredPane):
         """Let the kernel record only events with the value under the cursor."""
         from tui.views.events.clauses import kernel_clause_of
 
-        record, column = self.record, self.choice.current
+        record, column = self.record, self.columns.choice.current
         if record is None or column is None:
-            self._choose_first(self.action_in_kernel, of_event=True)
+            self._question.ask_value(record, self.action_in_kernel)
             return
         try:
             self.post_message(self.KernelFilterWanted(kernel_clause_of(record, column)))
@@ -263,9 +238,9 @@ class EventsPane(FilteredPane):
         """Ask for a watchpoint at the address under the cursor."""
         from tui.views.events.clauses import kernel_address_of
 
-        record, column = self.record, self.choice.current
+        record, column = self.record, self.columns.choice.current
         if record is None or column is None:
-            self._choose_first(self.action_watch_memory, of_event=True)
+            self._question.ask_value(record, self.action_watch_memory)
         elif (address := kernel_address_of(record, column)) is None:
             self.notify(f"{column.name}: this event has no address of the kernel there", markup=False)
         else:
@@ -274,17 +249,17 @@ class EventsPane(FilteredPane):
     @on(TailTable.HeadingClicked)
     def _heading_clicked(self, event: TailTable.HeadingClicked) -> None:
         event.stop()
-        if self.shown is not None and event.column < len(self.choice.shown):
-            self._change(self.choice.at(event.column))
+        if self.shown is not None and event.column < len(self.columns.choice.shown):
+            self.columns.change(self.columns.choice.at(event.column))
             self.action_sort()
 
     def action_sort(self) -> None:
         """Cycle the order of the current column: ascending, descending, by time."""
-        column = self.choice.current
+        column = self.columns.choice.current
         if self.shown is None:
             return
         if column is None:
-            self._choose_first(self.action_sort)
+            self._question.ask_column(self.action_sort)
             return
         by, descending = self.shown.order or (None, False)
         if by == column and descending:
@@ -292,51 +267,6 @@ class EventsPane(FilteredPane):
         else:
             self.shown.sort(column, by == column)
         self.refill()
-
-    def _choose_first(self, then: Callable[[], object], *, of_event: bool = False) -> None:
-        """Ask for a column, then call `then`; `of_event`: ask for an event before, if the cursor is on none."""
-        if of_event and self.record is None:
-            self._choose_event(then)
-            return
-
-        def use_column(number: int) -> None:
-            self._change(self.choice.at(number))
-            then()
-
-        dialogs.pick(self.app, "which column?", [column.name for column in self.choice.shown], use_column)
-
-    def _choose_event(self, then: Callable[[], object]) -> None:
-        """Ask for an event of those on the screen, the newest first, and put the cursor on it."""
-        shown, rows, table = self.shown, self._rows, self.table
-        seen = list(reversed(table.window.on_screen))
-        if shown is None or rows is None or not seen:
-            self.notify(_NO_EVENT, markup=False)
-            return
-        places = [shown.place(row) for row in seen]  # rows are renumbered once others are dropped
-        texts = ["".join(piece.text for piece in rows.pieces(row, table.window.columns - 1)) for row in seen]
-
-        def use_event(number: int) -> None:
-            if (place := places[number]) is None or self.shown is not shown:
-                return
-            if (row := shown.row_of(place)) is None:
-                self.notify(_DROPPED, markup=False)
-                return
-            table.move_to(row)
-            then()
-
-        dialogs.pick(self.app, "which event?", texts, use_event)
-
-    @property
-    def note(self) -> str:
-        """Order of the rows, for the line above; empty: by time."""
-        if self.shown is None or self.shown.order is None:
-            return ""
-        from events.search.sorted_rows import MAX_SORTED_ROWS  # imports numpy, which is loaded if rows were sorted
-
-        column, descending = self.shown.order
-        order = "the largest first" if descending else "the smallest first"
-        is_whole = self.shown.next - self.shown.first < MAX_SORTED_ROWS
-        return f"by {column.name}, {order}" + ("" if is_whole else f", of the newest {grouped(MAX_SORTED_ROWS)}")
 
     def go_to_newest(self, events: Collection[str]) -> bool:
         """Put the cursor on the newest event with one of these paths; return False if there is none in the list."""
@@ -376,7 +306,7 @@ class EventsPane(FilteredPane):
         """Mark the event under the cursor, or remove its mark."""
         record = self.record
         if record is None or self._rows is None:
-            self._choose_event(self.action_mark)
+            self._question.ask_event(self.action_mark)
             return
         self.marks ^= {record.seq}
         self._rows.forget()

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tui.present.first_row import FirstRow, FirstRows
-    from widgets.events.event_rows import Event
+    from widgets.events.event_rows import ShownEvent
 
 _NOT_YET: Final = "…"
 """Text of an older row, whose texts are read with the store."""
@@ -25,7 +25,7 @@ class _UnfinishedStep(NamedTuple):
     done: bool = False
 
 
-class _Source:
+class _PreviewSource:
     """A `widgets.lists.table_rows.ItemSource` of the rows read so far."""
 
     def __init__(self, rows: FirstRows) -> None:
@@ -44,14 +44,14 @@ class _Source:
         """Return a step without a result that is not the last one."""
         return _UnfinishedStep(start)
 
-    def texts(self, event: Event) -> Mapping[str, str]:
+    def texts(self, event: ShownEvent) -> Mapping[str, str]:
         """Return the texts of an event by field name."""
         return self._rows[event.seq].texts
 
 
 def preview_rows(rows: FirstRows, columns: Sequence[EventColumn], rest: Collection[str]) -> EventRows:
     """Return rows that look like those of the store; `rest`: fields without a column."""
-    source = _Source(rows)
+    source = _PreviewSource(rows)
     owners = rows.owners
     return EventRows(
         source,

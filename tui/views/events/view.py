@@ -10,6 +10,7 @@ from tui.present.status import note_of, note_of_order
 from tui.views.events.detail import call_of_event, detail_of_event
 from tui.views.events.pane import EventsPane
 from tui.views.view import TableView
+from widgets.number_format import grouped
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -54,29 +55,25 @@ class EventsView(TableView):
             from tui.present.watched_events import kinds_of
 
             self._plans = plans
-            self.pane.use_kinds(kinds_of(plans, fields))
+            self.pane.columns.use_kinds(kinds_of(plans, fields))
         if self._columns:
             self._prefer(watch)
         return self.pane.tick()
 
     def rested(self, row: int) -> None:
         """Give columns to the fields of the kind of event under the cursor; rows that are followed keep theirs."""
-        if self._shown is not None and not self.table.following:
+        if self._shown is not None and not self.table.follow.following:
             with contextlib.suppress(IndexError):
-                self.pane.show_kind(self._shown.item(row).event)
+                self.pane.columns.show_kind(self._shown.item(row).event)
 
     def show_kind_of(self, plan: Plan) -> None:
         """Give columns to the fields of a probe's events."""
         if plan.events:
-            self.pane.show_kind(plan.events[0].path)
+            self.pane.columns.show_kind(plan.events[0].path)
 
     def preview(self, rows: FirstRows) -> None:
         """Show the first rows of a recording, until the store has them."""
         self.pane.preview(rows)
-
-    def show_event(self, seq: int) -> None:
-        """Put the cursor on an event, by its sequence number, as soon as its row is found."""
-        self.pane.go_to_event(seq)
 
     def prefer(self, probes: Iterable[Armable], columns: tuple[str, ...]) -> None:
         """Show only these fields of the probes' events, in this order, as soon as the probes are armed."""
@@ -91,7 +88,7 @@ class EventsView(TableView):
                 if probe == plan.probe or probe.subject == subject:
                     del self._columns[probe]
                     self.show_kind_of(plan)
-                    self.pane.prefer(wanted, [name for name in recorded if name not in wanted])
+                    self.pane.columns.prefer(wanted, [name for name in recorded if name not in wanted])
 
     def forget(self) -> None:
         """Clear the table."""
@@ -120,7 +117,19 @@ class EventsView(TableView):
 
     def note(self, watch: Watch) -> str:
         """Return the order of the rows; or: recording, ended, disarmed."""
-        return note_of_order(self.pane.note, watch) or note_of(watch)
+        return note_of_order(self._order, watch) or note_of(watch)
+
+    @property
+    def _order(self) -> str:
+        """Order of the rows in words; empty: by time."""
+        if self._shown is None or self._shown.order is None:
+            return ""
+        from events.search.sorted_rows import MAX_SORTED_ROWS  # imports numpy, which is loaded if rows were sorted
+
+        column, descending = self._shown.order
+        order = "the largest first" if descending else "the smallest first"
+        is_whole = self._shown.next - self._shown.first < MAX_SORTED_ROWS
+        return f"by {column.name}, {order}" + ("" if is_whole else f", of the newest {grouped(MAX_SORTED_ROWS)}")
 
     def detail(self, watch: Watch, row: int) -> tuple[str, tuple[DetailField, ...]]:
         """Return every field of the event. Raises IndexError if it was dropped."""

@@ -14,7 +14,8 @@ from tui.views.failures.model import FailureGroup, FailureModel, chooser, wanted
 from tui.views.failures.text import chain_lines, chosen_words, error_words, most_frequent, summary_line
 from tui.views.graph.names import GraphNames
 from tui.views.view import TableView, ViewPlace
-from widgets.lists.text_rows import TextRows, TextTablePane
+from widgets.lists.sortable_pane import SortablePane
+from widgets.lists.text_rows import TextRows, TextTable
 from widgets.safe_text import safe
 
 if TYPE_CHECKING:
@@ -46,8 +47,9 @@ class FailuresView(TableView):
 
     def __init__(self, chosen: Filter) -> None:
         super().__init__(chosen)
-        self.pane: TextTablePane = TextTablePane(TextRows(_TITLES, _LOOKS, _LEAST), id=self.name)
-        self.pane.text_table.hold_or_go_on = self._hold_or_go_on
+        table = TextTable(TextRows(_TITLES, _LOOKS, _LEAST))
+        table.hold_or_go_on = self._hold_or_go_on
+        self.pane: SortablePane = SortablePane(table, table.ordered, id=self.name)
         self._is_held = False
         """True while new failures are not shown."""
         self._since: tuple[Store | None, int] = (None, 0)
@@ -105,7 +107,7 @@ class FailuresView(TableView):
 
     def _show(self, model: FailureModel) -> None:
         self._groups = model.by_count()
-        self.pane.text_table.show_rows(
+        self.pane.ordered.take(
             [
                 (
                     group.calls,
@@ -145,7 +147,7 @@ class FailuresView(TableView):
     def forget(self) -> None:
         """Clear the table."""
         self._model, self._groups, self._is_held = None, [], False
-        self.pane.text_table.show_rows(())
+        self.pane.ordered.take(())
 
     def names_changed(self) -> None:
         """Show new names of processes and functions."""
@@ -213,5 +215,5 @@ class FailuresView(TableView):
 
     def function_under_cursor(self) -> str:
         """Return the first failure under the cursor."""
-        at = self.pane.text_table.current
+        at = self.pane.ordered.number(self.table.cursor)
         return self._groups[at].origin.split(" ")[0] if 0 <= at < len(self._groups) else ""

@@ -84,7 +84,7 @@ class GraphView(TableView):
         shown = self._model_of(watch, store)
         waiting = shown.live_tree.backlog
         held = self._position.read(shown) if shown.backlog else None
-        more, changed = shown.tick(_HURRY if waiting > _MUCH else _BUDGET, self.graph.following)
+        more, changed = shown.tick(_HURRY if waiting > _MUCH else _BUDGET, self.graph.follow.following)
         self.graph.news(changed)
         if held is not None and not shown.backlog:
             self._position.wanted = held
@@ -105,7 +105,7 @@ class GraphView(TableView):
             name = partial(shown.lines.name_of, boot=shown.boot)
             self._hot_calls = sum(spot.calls for spot in spots)
             self.pane.post_message(TailTable.Followed(True))  # the status lines show their number
-            self.pane.hot.count([_hot_text(name(spot.function), spot) for spot in spots])
+            self.pane.hot.ordered.take([_hot_text(name(spot.function), spot) for spot in spots])
 
     def _model_of(self, watch: Watch, store: Store) -> GraphModel:
         """Return the tree of a store, a new one if necessary."""
@@ -136,7 +136,7 @@ class GraphView(TableView):
         """Clear the tree."""
         self._shown = None
         self.graph.show(EmptyTable())
-        self.pane.hot.count(())
+        self.pane.hot.ordered.take(())
 
     def show_times(self, stamp: Stamp) -> None:
         """Show times in the first column, if there is room."""
@@ -236,7 +236,7 @@ class GraphView(TableView):
 
     def record_under_cursor(self, store: Store) -> Record | None:  # noqa: ARG002
         """Return the first event of the row under the cursor."""
-        if self._shown is not None and self.pane.table is self.graph and not self.graph.following:
+        if self._shown is not None and self.pane.table is self.graph and not self.graph.follow.following:
             try:
                 return next(filter(None, self._shown.lines.records(self._shown.row(self.graph.cursor))), None)
             except IndexError:
@@ -256,7 +256,7 @@ class GraphView(TableView):
         if self.pane.table is self.pane.hot:
             spots, at = self.pane.hot.spots.spots, self.pane.hot.cursor
             return spots[at].name.split(" ")[0] if 0 <= at < len(spots) else ""
-        return self._shown.function(self.graph.cursor) if self._shown and not self.graph.following else ""
+        return self._shown.function(self.graph.cursor) if self._shown and not self.graph.follow.following else ""
 
     def _detail_of_function(self, row: int) -> tuple[str, tuple[DetailField, ...]]:
         spot = self.pane.hot.spots.spots[row]

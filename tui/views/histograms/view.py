@@ -8,9 +8,9 @@ from kernel.watch.hist_tables import events_with_tables
 from tui.filter.filter import Filter
 from tui.present.status import note_of
 from tui.present.ways_out import BY_TRACEFS_ELSEWHERE, GIVE_TRIGGER, SUM_UP
-from tui.views.histograms.pane import HistogramsPane
 from tui.views.view import View
-from widgets.lists.text_list import TableLines
+from tui.views.watch_reading import WatchReading
+from widgets.lists.text_list import TableLines, TableList
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,39 +25,46 @@ _NONE_OF_PROGRAMS = f"BPF programs record these probes, and have no triggers: {B
 _NONE_RECORDED = f"no probe has a hist trigger: {SUM_UP}"
 
 
+def _lines_of(watch: Watch) -> tuple[StyledLine, ...]:
+    """Return the lines of all tables, read from the kernel."""
+    from kernel.watch.hist_tables import read_tables
+    from tui.present.hist_tables import lines_of_watch
+
+    return tuple(lines_of_watch(tuple(read_tables(watch.armed)), len(watch.outages)))
+
+
 class HistogramsView(View):
     """View that reads the tables each second while it is visible."""
 
     name: ClassVar[str] = "histograms"
-    pane: HistogramsPane
+    pane: TableList
 
     def __init__(self, chosen: Filter) -> None:
         super().__init__(chosen)
-        self.pane = HistogramsPane(self.name)
-        self.pane.on_reading = self.came
+        self.pane = TableList(id=self.name)
+        self._reading = WatchReading(self.pane, _lines_of, self._came, self._failed)
         self._lines: Sequence[StyledLine] | None = None
         self._error = ""
 
     def tick(self, watch: Watch, store: Store, fields: tuple[str, ...]) -> bool:  # noqa: ARG002 - of every view
         """Start a reading for a new watch."""
-        if self.pane.current_watch is not watch:
-            self.pane.current_watch, self._lines = watch, None
-            self.pane.look()
+        if self._reading.follow(watch):
+            self._lines = None
         return False
 
-    def came(self, event: HistogramsPane.Read) -> None:
-        """Show the result of a reading; after an error the last tables stay."""
-        if event.watch is not self.pane.current_watch:
-            self.pane.look()
-            return
-        self._error = event.error
-        if not event.error and event.rows.lines != self._lines:
-            self._lines = event.rows.lines
-            self.pane.show(event.rows)
+    def _came(self, lines: tuple[StyledLine, ...]) -> None:
+        self._error = ""
+        if lines != self._lines:
+            self._lines = lines
+            self.pane.show(TableLines(lines))
+
+    def _failed(self, error: str) -> None:
+        self._error = error  # the last tables stay
 
     def forget(self) -> None:
         """Clear the tables: they are read again."""
-        self.pane.current_watch, self._lines, self._error = None, None, ""
+        self._reading.follow(None)
+        self._lines, self._error = None, ""
         self.pane.show(TableLines())
 
     def shows(self, plan: Plan) -> bool:

@@ -14,7 +14,8 @@ from tui.present.latencies.worst import worst_lines, worst_of
 from tui.present.status import note_of
 from tui.present.ways_out import RUNNING_KERNEL, SEARCH_FUNCTIONS
 from tui.views.view import WholeTableView
-from widgets.lists.text_rows import TextRows, TextTablePane
+from widgets.lists.sortable_pane import SortablePane
+from widgets.lists.text_rows import TextRows, text_pane
 from widgets.safe_text import safe
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ class LatenciesView(WholeTableView):
 
     def __init__(self, chosen: Filter) -> None:
         super().__init__(chosen)
-        self.pane: TextTablePane = TextTablePane(TextRows(TITLES, _LOOKS, _LEAST, _RIGHT), id=self.name)
+        self.pane: SortablePane = text_pane(TextRows(TITLES, _LOOKS, _LEAST, _RIGHT), id=self.name)
         self._found: CpuLatencies | None = None
         self._store: Store | None = None
         self._watch: Watch | None = None
@@ -67,12 +68,12 @@ class LatenciesView(WholeTableView):
         for row in self._causes:
             kind, name, cpu, count, total, average, most = cause_cells(row)
             rows.append((kind, name, cpu, count, "", average, "", f"{total} in all", most))
-        self.pane.text_table.show_rows(rows)
+        self.pane.ordered.take(rows)
 
     def forget(self) -> None:
         """Clear the table."""
         self._found, self._store, self._measures, self._causes = None, None, [], []
-        self.pane.text_table.show_rows(())
+        self.pane.ordered.take(())
 
     def shows(self, plan: Plan) -> bool:
         """Return True for sources of latencies."""

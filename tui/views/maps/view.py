@@ -8,15 +8,19 @@ from typing import TYPE_CHECKING, ClassVar
 from foreign.count_text import counted
 from tui.filter.filter import Filter
 from tui.present.status import note_of
-from tui.views.maps.model import MapRows, MapsModel
+from tui.views.maps.model import MapsModel
 from tui.views.maps.pane import MapsPane
 from tui.views.view import WholeTableView
+from tui.views.watch_reading import WatchReading
 from widgets.aggregates.group_table import GroupCells, GroupRows
 from widgets.dialogs.pick_list import PickList
 from widgets.safe_text import safe
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from events.store.store import Store
+    from kernel.watch.object_maps import ObjectMaps
     from kernel.watch.watch import Watch
     from probes.objects.shown_maps import ShownMap
     from probes.plans.plan import Plan
@@ -34,34 +38,27 @@ class MapsView(WholeTableView):
     def __init__(self, chosen: Filter) -> None:
         super().__init__(chosen)
         self.pane = MapsPane(self.name)
-        self.pane.sort_by = self.sort_by
-        self.pane.on_reading, self.pane.choose, self.pane.sort = self.came, self.choose, self.reverse
-        self.pane.groups.turn = self.turn
+        self.pane.choose, self.pane.order.changed = self.choose, self._show
+        self._reading = WatchReading(self.pane, _maps_of, self.came, self._failed)
         self._model = MapsModel()
         self._number: int | None = None
         """Map that a person chose; None: the first that has elements."""
-        self._by: int | None = None
-        """Column that the rows are sorted by; None: the first that suits."""
-        self._ascending = False
-        self._table: MapRows | None = None
         self._error = ""
 
     def tick(self, watch: Watch, store: Store, fields: tuple[str, ...]) -> bool:  # noqa: ARG002 - of every view
         """Start a reading for a new watch."""
-        if self.pane.current_watch is not watch:
-            self.pane.current_watch, self._model, self._table = watch, MapsModel(), None
-            self.pane.look()
+        if self._reading.follow(watch):
+            self._model = MapsModel()
         return False
 
-    def came(self, event: MapsPane.Read) -> None:
-        """Show the result of a reading; after an error the last one stays."""
-        if event.watch is not self.pane.current_watch:
-            self.pane.look()
-            return
-        self._error = event.error
-        if not event.error:
-            self._model.take(event.maps, time.monotonic())
-            self._show()
+    def came(self, maps: Sequence[ObjectMaps]) -> None:
+        """Show what was read."""
+        self._error = ""
+        self._model.take(maps, time.monotonic())
+        self._show()
+
+    def _failed(self, error: str) -> None:
+        self._error = error  # the maps of the last reading stay
 
     def _current(self) -> int | None:
         """Return the number of the map that is shown; None: there is none."""
@@ -74,17 +71,17 @@ class MapsView(WholeTableView):
     def _show(self) -> None:
         number = self._current()
         if number is None:
-            self._table = None
             self.pane.groups.fill(GroupRows())
             self.pane.show_head("")
             return
-        table = self._table = self._model.table(number, self._by, ascending=self._ascending)
+        order = self.pane.order
+        table = self._model.table(number, order.column, ascending=order.ascending)
         groups = [GroupCells(tuple(map(safe, table.texts(row))), table.share(row)) for row in table.rows]
         rows = GroupRows(tuple(map(safe, table.titles)), table.keys, groups)
         rows.current = table.order
         name, shown = self._model.maps[number]
-        if self._by is not None or not shown.histograms:  # else slots are in their own order
-            rows.columns.order = table.order, not self._ascending
+        if order.column is not None or not shown.histograms:  # else slots are in their own order
+            rows.columns.order = table.order, not order.ascending
         self.pane.groups.fill(rows)
         self.pane.show_head(f"{_title(name, shown)}, map {number + 1} of {len(self._model.maps)}")
 
@@ -100,41 +97,16 @@ class MapsView(WholeTableView):
 
     def _chosen(self, number: int | None) -> None:
         if number is not None:
-            self._number, self._by, self._ascending = number, None, False
-            self._show()
-
-    def turn(self, step: int) -> None:
-        """Sort by the column `step` columns away, the largest first."""
-        if (table := self._table) is None:
-            return
-        self._sort(table, min(max(0, table.order + step), len(table.titles) - 1))
-
-    def sort_by(self, column: int) -> None:
-        """Sort by a column, as its keys do; by the same again: reverse the order."""
-        if (table := self._table) is None or column >= len(table.titles):
-            return
-        if column == table.order and self.pane.groups.groups.columns.order is not None:
-            self.reverse()
-        else:
-            self._sort(table, column)
-
-    def _sort(self, table: MapRows, column: int) -> None:
-        self._by, self._ascending = column, column < table.keys
-        self._show()
-        groups = self.pane.groups
-        groups.window.show_columns(*groups.groups.span(column, groups.window.columns - 1))
-
-    def reverse(self) -> None:
-        """Reverse the order."""
-        if self._table is not None:
-            self._by, self._ascending = self._table.order, not self._ascending
+            self._number = number
+            self.pane.order.forget()
             self._show()
 
     # -- of every view ---------------------------------------------------------------------------------------------
 
     def forget(self) -> None:
         """Clear the table: the maps are read again."""
-        self.pane.current_watch, self._model, self._table, self._error = None, MapsModel(), None, ""
+        self._reading.follow(None)
+        self._model, self._error = MapsModel(), ""
         self.pane.groups.fill(GroupRows())
         self.pane.show_head("")
 
@@ -159,6 +131,13 @@ class MapsView(WholeTableView):
     def note(self, watch: Watch) -> str:
         """Return the error, or the note on the events."""
         return self._error or note_of(watch)
+
+
+def _maps_of(watch: Watch) -> Sequence[ObjectMaps]:
+    """Return the maps of all compiled objects, read from the kernel."""
+    from kernel.watch.object_maps import read_maps
+
+    return read_maps(watch.armed)
 
 
 def _title(name: str, shown: ShownMap) -> str:

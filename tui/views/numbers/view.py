@@ -11,7 +11,8 @@ from tui.present.status import note_of
 from tui.present.ways_out import RUNNING_KERNEL, SEARCH_FUNCTIONS
 from tui.views.numbers.rows import TITLES, is_by_cpu, monitored, number_cells, second_lines
 from tui.views.view import WholeTableView
-from widgets.lists.text_rows import TextRows, TextTablePane
+from widgets.lists.sortable_pane import SortablePane
+from widgets.lists.text_rows import TextRows, text_pane
 from widgets.safe_text import safe
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ class NumbersView(WholeTableView):
 
     def __init__(self, chosen: Filter) -> None:
         super().__init__(chosen)
-        self.pane: TextTablePane = TextTablePane(TextRows(TITLES, _LOOKS, _LEAST, _RIGHT), id=self.name)
+        self.pane: SortablePane = text_pane(TextRows(TITLES, _LOOKS, _LEAST, _RIGHT), id=self.name)
         self._found: NumberSamples | None = None
         self._store: Store | None = None
         self._shown = -1
@@ -60,12 +61,12 @@ class NumbersView(WholeTableView):
 
     def _show(self, rows: list[tuple[str, ...]]) -> None:
         self._rows = len(rows)
-        self.pane.text_table.show_rows(rows)
+        self.pane.ordered.take(rows)
 
     def forget(self) -> None:
         """Clear the table."""
         self._found, self._store, self._shown, self._rows = None, None, -1, 0
-        self.pane.text_table.show_rows(())
+        self.pane.ordered.take(())
 
     def shows(self, plan: Plan) -> bool:
         """Return True for monitors."""

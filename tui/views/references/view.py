@@ -13,7 +13,8 @@ from tui.views.late_picture import LatePicture
 from tui.views.references.model import ReferenceModel
 from tui.views.references.text import TITLES, event_lines, object_name, object_text, summary_line
 from tui.views.view import WholeTableView
-from widgets.lists.text_rows import TextRows, TextTablePane
+from widgets.lists.sortable_pane import SortablePane
+from widgets.lists.text_rows import TextRows, text_pane
 from widgets.safe_text import safe
 
 if TYPE_CHECKING:
@@ -40,11 +41,11 @@ class ReferencesView(WholeTableView):
     """View with a table of objects, those with a fault first."""
 
     name: ClassVar[str] = "references"
-    pane: TextTablePane
+    pane: SortablePane
 
     def __init__(self, chosen: Filter) -> None:
         super().__init__(chosen)
-        self.pane = TextTablePane(TextRows(TITLES, _LOOKS, _LEAST, _RIGHT), id=self.name)
+        self.pane = text_pane(TextRows(TITLES, _LOOKS, _LEAST, _RIGHT), id=self.name)
         self._model: ReferenceModel | None = None
         self._rows: list[tuple[TrackedObject, Judgement]] = []
         """Objects of the rows on the screen."""
@@ -80,14 +81,14 @@ class ReferencesView(WholeTableView):
             return
         self._rows = list(model.judged())[:_MOST]
         self._summary = summary_line(model)
-        self.pane.text_table.show_rows([tuple(object_text(*pair)) for pair in self._rows])
+        self.pane.ordered.take([tuple(object_text(*pair)) for pair in self._rows])
         ended = time.monotonic()
         self._next_judgement = ended + max(_EVERY, _SHARE * (ended - began))
 
     def forget(self) -> None:
         """Clear the table."""
         self._model, self._rows, self._summary = None, [], ""
-        self.pane.text_table.show_rows(())
+        self.pane.ordered.take(())
 
     def names_changed(self) -> None:
         """Skip: rows have no names of tasks."""
@@ -120,6 +121,6 @@ class ReferencesView(WholeTableView):
 
     def function_under_cursor(self) -> str:
         """Return the function that took the reference under the cursor."""
-        at = self.pane.text_table.current
+        at = self.pane.ordered.number(self.table.cursor)
         unmatched = self._rows[at][1].unmatched if 0 <= at < len(self._rows) else ()
         return unmatched[0].function if unmatched else ""

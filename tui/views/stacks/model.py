@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from events.aggregates.aggregate import MOST_GROUPS, Aggregate, GroupKey
 from events.aggregates.groups import OTHERS
-from events.aggregates.request import AggregateError, AggregateFunction, AggregateRequest, Statistic
 from events.stacks.call_tree import StackTree, TreeComparison, Weights
 from events.stacks.stack import stack_frames
 from events.stacks.stack_paths import FrameKind, Path, PathFrame, Shape, kernel_path, task_path
 from foreign.count_text import counted
 from tui.present.call_ends import ends_of
 from tui.views.aggregate.labels import KeyLabels
-from tui.views.aggregate.model import is_time
-from tui.views.aggregate.plan_columns import PlanColumns, check_request, choices_of, ends_for
+from tui.views.aggregate.plan_columns import PlanColumns, ends_for
+from tui.views.aggregate.table_source import is_time
+from tui.views.stacks.choice import StackChoice
 from widgets.number_format import duration, grouped
 
 if TYPE_CHECKING:
@@ -30,28 +30,8 @@ if TYPE_CHECKING:
     from events.store.store import Store
     from kernel.watch.watch import Watch
 
-STACK: Final = "kstack"
 _NO_FUNCTION: Final = (PathFrame("[only the code of the probe]", FrameKind.UNKNOWN),)
 _MORE: Final = (PathFrame("[more different stacks than are kept]", FrameKind.UNKNOWN),)
-
-
-class StackChoice(NamedTuple):
-    """Weight and form of the stacks that are shown."""
-
-    value: str = ""
-    """Value whose sum is the weight of a stack: a field, an expression or `latency`; empty: the number of events."""
-    shape: Shape = Shape()
-    tasks: bool = False
-    """True if the task is the outermost frame."""
-    mark: int | None = None
-    """Sequence number of the row that what comes from then on is compared with what came before at; None: nothing is
-    compared."""
-
-    @property
-    def request(self) -> AggregateRequest:
-        """Groups that the stacks are made of."""
-        statistics = (Statistic(AggregateFunction.SUM, self.value),) if self.value else ()
-        return AggregateRequest((STACK, *(("comm",) if self.tasks else ())), statistics)
 
 
 class WeighedTree(NamedTuple):
@@ -331,20 +311,3 @@ class StackModel:
     def _negative(self) -> int:
         values = [part.aggregate.groups.values for part in self.parts]
         return sum(int((one[0].high < 0).sum()) for one in values if one)
-
-
-def values_of(watch: Watch) -> tuple[str, ...]:
-    """Return the values whose sums can be weights of stacks."""
-    return choices_of(PlanColumns(watch), ends_of(watch.event_fields.plans)).values
-
-
-def is_possible(watch: Watch, value: str) -> bool:
-    """Tell whether some event or call has a value together with a stack."""
-    if not value:
-        return True
-    request = AggregateRequest((STACK,), (Statistic(AggregateFunction.SUM, value),))
-    try:
-        check_request(watch, request, PlanColumns(watch), adds_stacks=True)
-    except AggregateError:
-        return False
-    return True

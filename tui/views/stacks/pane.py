@@ -169,8 +169,8 @@ class StacksPane(Vertical):
         """Compare from now on, or no more."""
         self.compare()
 
-    @on(FlameGraph.Moved)
-    def _moved(self, event: FlameGraph.Moved) -> None:
+    @on(FlameGraph.FrameChanged)
+    def _frame_changed(self, event: FlameGraph.FrameChanged) -> None:
         event.stop()
         self.show_texts(self._head_text)
 

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from events.store.store import Store
     from kernel.watch.watch import Watch
     from tui.output.view_table import ViewTable
-    from tui.views.stacks.model import StackChoice, StackModel, WeighedTree
+    from tui.views.stacks.choice import StackChoice
+    from tui.views.stacks.model import StackModel, WeighedTree
 
 _COUNTING: Final = 0.008
 """Seconds for counting at once."""
@@ -88,7 +89,8 @@ class StacksView(View):
 
     def _begin(self, watch: Watch, store: Store) -> None:
         """Begin to count with what is chosen now."""
-        from tui.views.stacks.model import StackChoice, StackModel, is_possible  # imports numpy
+        from tui.views.stacks.choice import StackChoice, is_possible
+        from tui.views.stacks.model import StackModel  # imports numpy
 
         choice = self._choice or StackChoice()
         if self._model is not None and self._model.store is not store:
@@ -156,7 +158,7 @@ class StacksView(View):
         if model is None:
             self.pane.notify("no event came yet", markup=False)
             return
-        from tui.views.stacks.model import is_possible, values_of
+        from tui.views.stacks.choice import is_possible, values_of
 
         values = [value for value in values_of(model.watch) if is_possible(model.watch, value)]
         choices = ["", *values]

@@ -1,9 +1,9 @@
-"""Lines about a row, over the live place: the calls through which an error came, the gets and puts of an object."""
+"""Lines over the live place: the calls through which an error came, gets and puts of an object, what is recorded."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from textual import on
 from textual.app import ComposeResult
@@ -15,22 +15,23 @@ from widgets.lists.line_list import LineList
 from widgets.lists.text_list import StyledLine, TableLines, TableList
 from widgets.safe_content import safe_content
 
+_KEYS: Final[list[BindingType]] = [
+    Binding("escape", "dismiss", "Back", id="chain.leave", tooltip="Back to the table"),
+    Binding("f1,question_mark", "app.help", "Help", show=True, id="chain.help", tooltip="Explain this"),
+    Binding("ctrl+q", "app.quit", "Quit", show=False, id="chain.quit", tooltip="Leave probewright"),
+]
 
-class ChainScreen(ModalScreen[None]):
-    """Shows the lines that it is given."""
+
+class LinesScreen(ModalScreen[None]):
+    """Shows the lines that it is given; help names each kind of them by its class."""
 
     DEFAULT_CSS = """
-    ChainScreen {
+    LinesScreen {
         align: center middle;
         background: $background 60%;
         & TableList { width: 96%; max-width: 130; height: 80%; border: round $primary; }
     }
     """
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "dismiss", "Back", id="chain.leave", tooltip="Back to the table"),
-        Binding("f1,question_mark", "app.help", "Help", show=True, id="chain.help", tooltip="Explain this"),
-        Binding("ctrl+q", "app.quit", "Quit", show=False, id="chain.quit", tooltip="Leave probewright"),
-    ]
 
     def __init__(self, title: str, lines: Sequence[StyledLine]) -> None:
         super().__init__()
@@ -52,5 +53,13 @@ class ChainScreen(ModalScreen[None]):
         self.dismiss()
 
 
-class ContentsScreen(ChainScreen):
-    """Shows what is recorded; apart for its help."""
+class ChainScreen(LinesScreen):
+    """Shows the calls through which an error came, or the gets and puts of an object."""
+
+    BINDINGS: ClassVar[list[BindingType]] = _KEYS
+
+
+class ContentsScreen(LinesScreen):
+    """Shows what is recorded."""
+
+    BINDINGS: ClassVar[list[BindingType]] = _KEYS

@@ -1,19 +1,15 @@
-"""The dialog with a function's code: read in a worker, with the hits of armed probes."""
+"""Read the code of a function for its dialog, with the hits of armed probes; specify what is chosen there."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
-
-from textual import on, work
-from textual.message import Message
 
 from foreign.refusal import InputRefusal
 from kernel.attach.function_body import BodyReader
 from kernel.errors import KernelError
 from probes.code.body import FunctionBody
 from probes.probe import Probe, ProbeEnds
-from tui.workbench import Workbench
-from widgets.dialogs.code_dialog import CodeChoice, CodeDialog
+from widgets.dialogs.code_dialog import CodeChoice
 
 if TYPE_CHECKING:
     from events.loss_counts import LossCounts
@@ -21,57 +17,13 @@ if TYPE_CHECKING:
     from kernel.watch.watch import Watch
     from probes.plans.plan import Plan
 
-_EVERY = 1.0
-"""Seconds between two looks at the hits."""
 
-
-class BodiesRead(Message):
-    """The code of a function was read, or can't be."""
-
-    def __init__(self, bodies: tuple[FunctionBody, ...], reason: str = "") -> None:
-        super().__init__()
-        self.bodies = bodies
-        self.reason = reason
-
-
-class CodeScreen(CodeDialog):
-    """Asks the target in a worker, as a remote host takes its time."""
-
-    def __init__(self, bench: Workbench, reader: BodyReader, name: str) -> None:
-        super().__init__(name)
-        self._bench = bench
-        self._reader = reader
-
-    def on_mount(self) -> None:
-        """Begin to read."""
-        self._look()
-        self.set_interval(_EVERY, self._count)
-
-    @work(thread=True, group="code")
-    def _look(self) -> None:
-        try:
-            bodies = self._reader.bodies(self.function)
-        except (InputRefusal, KernelError) as error:
-            self.post_message(BodiesRead((), str(error)))
-        else:
-            self.post_message(BodiesRead(bodies))
-
-    @on(BodiesRead)
-    def _read(self, event: BodiesRead) -> None:
-        event.stop()
-        if event.bodies:
-            self.show(event.bodies)
-            self._count()
-        else:
-            self.fail(event.reason)
-
-    def _count(self) -> None:
-        self.show_hits(hits_by_place(self._bench.current_watch, self._bench.counts))
-
-    @on(CodeDialog.Refused)
-    def _refused(self, event: CodeDialog.Refused) -> None:
-        event.stop()
-        self.notify(event.reason, title=f"no kprobe at {event.place}", severity="warning", markup=False)
+def read_bodies(reader: BodyReader, name: str) -> tuple[FunctionBody, ...] | str:
+    """Return the code of each function of a name, or why it can't be read."""
+    try:
+        return reader.bodies(name)
+    except (InputRefusal, KernelError) as error:
+        return str(error)
 
 
 def hits_by_place(watch: Watch | None, counts: LossCounts | None) -> dict[str, int]:
