@@ -26,10 +26,9 @@ class SiteTable(NamedTuple):
     length: int
     """Bytes of code from the place on that take no kprobe."""
     reason: str
-    machines: tuple[str, ...] = ("x86_64", "aarch64")
 
 
-TABLES: Final = (
+PATCHED_EVERYWHERE: Final = (
     SiteTable(
         ("__start___jump_table", "__stop___jump_table"),
         ("jump_entries", "num_jump_entries"),
@@ -57,16 +56,16 @@ TABLES: Final = (
         1,
         "the trap of a BUG() or WARN()",
     ),
-    SiteTable(
-        ("__start___ex_table", "__stop___ex_table"),
-        ("extable", "num_exentries"),
-        "exception_table_entry",
-        ("insn",),
-        12,
-        1,
-        "an access that may fault (exception table)",
-        ("aarch64",),
-    ),
+)
+"""Tables of places that every architecture patches, where it has them."""
+EXCEPTION_TABLE: Final = SiteTable(
+    ("__start___ex_table", "__stop___ex_table"),
+    ("extable", "num_exentries"),
+    "exception_table_entry",
+    ("insn",),
+    12,
+    1,
+    "an access that may fault (exception table)",
 )
 
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from btf.btf import Btf
 from events.names.glob import Glob
 from foreign.refusal import InputRefusal
+from probes.code.architectures.arm64 import OF_SOME_KERNELS
 from probes.code.body import FunctionBody
 from probes.code.boundaries import instruction_at, places_around
-from probes.code.kprobe_refusals import OF_SOME_KERNELS
 from probes.facts.dialect import MAX_MAXACTIVE, Dialect
 from probes.facts.facts import TargetFacts
 from probes.facts.lookups import Environment, SymbolLanding
