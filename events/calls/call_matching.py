@@ -126,7 +126,7 @@ class CallMatching:
             yield self._abandon_open(columns.first)
         ends, begin = extract_ends(self._store, columns, self._ends), 0
         self.at = columns.first + len(columns)
-        for boot in self._store.clock_resets:
+        for boot in self._store.boots.starts:
             if columns.first <= boot < self.at:  # no call survives a reboot
                 until = int(np.searchsorted(ends.seqs, boot))
                 yield from self._match(ends.part(begin, until))

@@ -172,7 +172,7 @@ class Calls:
             if len(following):
                 found.append(NonCallRow(first + at + int(following[0]), loss))
             elif loss.seq < self._store.first_seq or any(
-                loss.seq < boot < first + len(stamps) for boot in self._store.clock_resets
+                loss.seq < boot < first + len(stamps) for boot in self._store.boots.starts
             ):
                 found.append(NonCallRow(first + at, loss))  # the next event has no row, or the trace clock was reset
             else:

@@ -169,10 +169,10 @@ class DescriptorIndex:
         paths = {number: formats[number].path for number in ids if number in formats}
         sources = {number: known for number, path in paths.items() if (known := self._known.sources.get(path))}
         shows = [number for number, path in paths.items() if self._known.orders.get(path, -1) >= self.coverage.order]
-        if not (sources or (shows and self._lacks_proof) or len(paths) < len(ids) or store.clock_resets):
+        if not (sources or (shows and self._lacks_proof) or len(paths) < len(ids) or store.boots.starts):
             return
         columns = store.columns(start, stop)
-        breaks = [one for one in store.clock_resets if start <= one < stop]
+        breaks = [one for one in store.boots.starts if start <= one < stop]
         breaks += (np.flatnonzero(columns.is_text)[:1] + columns.first).tolist()
         steps = list(steps_of(columns, sources, self._machine))
         if self._lacks_proof:

@@ -136,12 +136,12 @@ class EventCounts:
         if self.at < store.first_seq:
             self.skipped += store.first_seq - self.at
             self.at = store.first_seq
-        resets = [row for row in store.clock_resets if row > self.at]
+        resets = [row for row in store.boots.starts if row > self.at]
         end = store.next_seq if self._passing is None else min(store.next_seq, self._passing.looked)
         stop = min(self.at + self._piece, end, *resets)
         if self.at >= stop:
             return False
-        if self.at in store.clock_resets:
+        if self.at in store.boots.starts:
             self.time.begin_anew()
         columns = store.columns(self.at, stop)
         self.time.take(columns.run.stamps)

@@ -39,14 +39,14 @@ class FilteredRows:
         self.store = store
         self._joined_ends = JoinedEnds(store, condition, ends) if ends and condition.of_calls else None
         self._kept = RowNumbers()
-        self._matching_tasks = condition.tasks(store.cmdlines)
+        self._matching_tasks = condition.tasks(store.task_names.known)
         self.looked = store.first_seq
         """Sequence number before which all events have been tested."""
 
     @property
     def is_current(self) -> bool:
         """True until names of tasks, cgroups or symbols become known by which events tested before may pass, too."""
-        return self._matching_tasks == self.condition.tasks(self.store.cmdlines)
+        return self._matching_tasks == self.condition.tasks(self.store.task_names.known)
 
     @property
     def first(self) -> int:

@@ -193,7 +193,7 @@ class Summary:
         for scan in scans:
             scan.skip_to(self._store.first_seq)
         at = min(scan.at for scan in scans)
-        resets = self._store.clock_resets
+        resets = self._store.boots.starts
         end_row = self._end_row if self._chosen is None else min(self._end_row, self._chosen.looked)
         stop = min([at + self._piece, end_row, *(row for row in (*resets, *(s.at for s in scans)) if row > at)])
         if at >= stop:

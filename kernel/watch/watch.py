@@ -282,7 +282,7 @@ class Watch:
         """Read the names of tasks by id; with `cgroups`, look up the cgroup of each as well, for a bounded time."""
         names = self.session.cmdlines() if self.session else {}
         if self.store is not None:
-            names = {**self.intake.task_names.look(tuple(self.store.unnamed), names), **names}
+            names = {**self.intake.task_names.look(tuple(self.store.task_names.unknown), names), **names}
         if cgroups:
             self.intake.cgroups.look(names)
         return names

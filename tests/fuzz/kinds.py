@@ -186,7 +186,7 @@ def _pages(data: bytes) -> None:
         str(row)
     if len(store):
         store.columns(store.first_seq, store.next_seq)
-        store.comms  # noqa: B018 - a property that reads
+        store.task_names.all_names  # noqa: B018 - a property that reads
 
 
 def _lines(data: bytes) -> None:
