@@ -32,6 +32,11 @@ _SRET_MRET: Final = (0x10200073, 0x30200073)
 _RA: Final = 1
 _FILLERS: Final = (b"\x01\x00", b"\x13\x00\x00\x00", b"\x00\x00")
 """NOP in both sizes, and zeros."""
+_NOP: Final = 0x13
+"""NOP of four bytes."""
+_AUIPC_T0: Final = 0x297
+_JALR_T0: Final = 0x282E7
+"""Low bits of `auipc t0` and `jalr t0, (t0)`, which are ftrace's call (arch/riscv/include/asm/ftrace.h)."""
 _BREAKPOINTS: Final = {2: b"\x02\x90", 4: b"\x73\x00\x10\x00"}
 """C.EBREAK, EBREAK: a kprobe's has the size of the instruction that it replaces (arch_arm_kprobe)."""
 _POINTER_TOP: Final = b"\xff\xff\xff\xff"
@@ -127,9 +132,13 @@ def encoding_refusal(codes: Sequence[bytes], index: int) -> str:
     return "a barrier, which kprobes do not step over" if opcode == _FENCE else ""
 
 
-def ftrace_index(codes: Sequence[bytes]) -> int | None:  # noqa: ARG001 - kprobes share the place of ftrace's call
-    """Return None: kernels have kprobes on ftrace (HAVE_KPROBES_ON_FTRACE)."""
-    return None
+def ftrace_index(codes: Sequence[bytes]) -> int | None:
+    """Return the index of the second of the two instructions for ftrace; the first may be an AUIPC at all times."""
+    if len(codes) < 2 or len(codes[0]) < 4:
+        return None
+    first, second = (int.from_bytes(code, "little") for code in codes[:2])
+    is_first = first == _NOP or first & 0xFFF == _AUIPC_T0
+    return 1 if is_first and (second == _NOP or second & 0xFFFFF == _JALR_T0) else None
 
 
 def replaced(code: bytes, probe: InstalledKprobe) -> bytes:
