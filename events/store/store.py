@@ -26,7 +26,7 @@ from events.losses import RingLosses
 from events.record import Record
 from events.store.blocks import Blocks
 from events.store.cgroups import CGROUP_EVENTS, Cgroups
-from events.store.columns import PIECE, Columns, FormatTable
+from events.store.columns import PIECE, FormatTable, StoreColumns
 from events.store.inflow import Inflow
 from events.store.rates import Rates
 from events.store.row_columns import RowColumns
@@ -320,14 +320,14 @@ class Store:
         """Return the format ids (see `event`) of the retained rows from `start` to before `stop`; read-only."""
         return self._blocks.rows(max(start, self.first_seq), stop).ids
 
-    def columns(self, start: int, stop: int) -> Columns:
+    def columns(self, start: int, stop: int) -> StoreColumns:
         """Return the columns of the rows from `start` to before `stop` that are retained; up to `PIECE` rows per call
         are most efficient.
         """
         first = max(start, self.first_seq)
-        return Columns(first, self._blocks.rows(first, stop), self._blocks.slabs, self.decoder)
+        return StoreColumns(first, self._blocks.rows(first, stop), self._blocks.slabs, self.decoder)
 
-    def stacks(self, keys: NDArray[np.int64], paths: Container[str]) -> tuple[NDArray[np.int64], Columns]:
+    def stacks(self, keys: NDArray[np.int64], paths: Container[str]) -> tuple[NDArray[np.int64], StoreColumns]:
         """Return the places of the events that have a stack, and the first stack of each as columns in that order.
 
         Args:
@@ -336,7 +336,7 @@ class Store:
         """
         ids = [number for number, fmt in self.decoder.formats.items() if fmt.path in paths]
         places, run = self._blocks.stacks_of_events(keys, ids)
-        return places, Columns(0, run, self._blocks.slabs, self.decoder)
+        return places, StoreColumns(0, run, self._blocks.slabs, self.decoder)
 
     def row(self, seq: int) -> EventRow:
         """Return time, CPU and format id of a row, without decoding it.

@@ -26,7 +26,7 @@ from probes.code.body import CodePart, FunctionBody
 from probes.code.decode import NoCapstone, require_capstone
 from probes.code.decoded import InstalledKprobe
 from probes.code.make_body import CodeContext, PartCode, make_parts
-from probes.code.patched_sites import Site
+from probes.code.patched_sites import PatchedSite
 from probes.code.recover import recover
 from probes.probe import ProbeKind, ProbePlace
 
@@ -108,7 +108,7 @@ class BodyReader:
         self, entry: KallsymsEntry, about: Attachability, is_twin: bool, readers: tuple[Symbols, Kcore, KernelTables]
     ) -> FunctionBody:
         symbols, kcore, tables = readers
-        notes, sites = list[str](), list[Site]()
+        notes, sites = list[str](), list[PatchedSite]()
         with contextlib.suppress(FileRefused):
             sites = list(tables.sites(entry.module))
         if tables.unread or not sites:

@@ -21,7 +21,7 @@ from kernel.errors import FileRefused
 from kernel.target import Target
 from probes.code.architectures.architecture import Architecture
 from probes.code.decoded import InstalledKprobe
-from probes.code.patched_sites import EntryLayout, Site, SiteTable, table_sites
+from probes.code.patched_sites import EntryLayout, PatchedSite, SiteTable, table_sites
 
 _LARGEST_TABLE: Final = 8 << 20
 """Bytes of a table that are read; the largest, of BUG() and WARN(), has half a megabyte."""
@@ -61,15 +61,15 @@ class KernelTables:
         self._symbols = symbols
         self._btf = btf
         self._architecture = architecture
-        self._sites: dict[str, list[Site]] = {}
+        self._sites: dict[str, list[PatchedSite]] = {}
         """Places of the kernel (empty name), and of modules."""
         self.unread: tuple[str, ...] = ()
         """Reasons of the tables that could not be read."""
 
-    def sites(self, module: str) -> Sequence[Site]:
+    def sites(self, module: str) -> Sequence[PatchedSite]:
         """Return the places in the code of the kernel (empty name), or of a module, that take no kprobe."""
         if module not in self._sites:
-            unread, found = [], list[Site]()
+            unread, found = [], list[PatchedSite]()
             for table in self._architecture.SITE_TABLES:
                 if self._is_absent(table, module):
                     continue

@@ -31,7 +31,7 @@ from kernel.watch.recording_control import Entered, RecordingControl
 from kernel.watch.session_queue import Entry, NewGroup, SessionQueue
 from kernel.watch.storm_guard import StormWatcher
 from kernel.watch.tasks.cgroup_lookup import CgroupLookup
-from kernel.watch.tasks.task_names import TaskNames
+from kernel.watch.tasks.task_names import TaskNameReader
 
 if TYPE_CHECKING:
     from events.store.store import Store
@@ -71,7 +71,7 @@ class WatchIntake:
         """Number of task names that were dropped, and that the kernel has forgotten as well."""
         self.lacks_newest_task = False
         """Events were lost since the newest task was last asked for, as of the last tick."""
-        self.task_names = TaskNames(info.target)
+        self.task_names = TaskNameReader(info.target)
         """Names of tasks that the kernel's tracer does not know."""
         self.cgroups = cgroups
         """Cgroups of the tasks."""

@@ -9,7 +9,7 @@ from probes.code.architectures.table import ARCHITECTURES
 from probes.code.body import CodePart, Instruction, InstructionKind
 from probes.code.decode import decode, iter_padding
 from probes.code.decoded import UNDECODED, Decoded
-from probes.code.patched_sites import Site
+from probes.code.patched_sites import PatchedSite
 from probes.probe import ProbePlace
 
 _INSIDE_FTRACE: Final = "the place of ftrace's call, which this kernel lets no kprobe use"
@@ -31,7 +31,7 @@ class CodeContext(NamedTuple):
     machine: str
     name_of: Callable[[int], str]
     """Returns symbol and offset of an address; empty: no symbol is there."""
-    sites: Sequence[Site] = ()
+    sites: Sequence[PatchedSite] = ()
     """Places that the kernel patches itself."""
     kprobes_on_ftrace: bool = True
     """True if a kprobe may stand where ftrace's call does (CONFIG_KPROBES_ON_FTRACE)."""

@@ -80,7 +80,7 @@ class EntryLayout(NamedTuple):
     """Bytes of that member: 4 for a distance, 8 for a pointer."""
 
 
-class Site(NamedTuple):
+class PatchedSite(NamedTuple):
     """Stretch of code that takes no kprobe."""
 
     start: int
@@ -88,7 +88,7 @@ class Site(NamedTuple):
     reason: str
 
 
-def table_sites(data: bytes, address: int, layout: EntryLayout, table: SiteTable) -> Iterator[Site]:
+def table_sites(data: bytes, address: int, layout: EntryLayout, table: SiteTable) -> Iterator[PatchedSite]:
     """Yield the places of a table.
 
     Args:
@@ -100,4 +100,4 @@ def table_sites(data: bytes, address: int, layout: EntryLayout, table: SiteTable
     for at in range(layout.offset, len(data) - layout.size + layout.offset + 1, layout.size):
         value = int.from_bytes(data[at : at + layout.width], "little", signed=layout.width == 4)
         start = address + at + value if layout.width == 4 else value
-        yield Site(start, start + table.length, table.reason)
+        yield PatchedSite(start, start + table.length, table.reason)

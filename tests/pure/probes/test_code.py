@@ -17,7 +17,7 @@ from probes.code.architectures.table import ARCHITECTURES
 from probes.code.body import FunctionBody, InstructionKind
 from probes.code.decode import Decoded, NoCapstone, decode, require_capstone
 from probes.code.make_body import CodeContext, PartCode, make_parts
-from probes.code.patched_sites import PATCHED_EVERYWHERE, EntryLayout, Site, table_sites
+from probes.code.patched_sites import PATCHED_EVERYWHERE, EntryLayout, PatchedSite, table_sites
 from probes.code.recover import InstalledKprobe, recover
 from probes.code.rows import code_rows, summary_text
 from probes.code.ways_out import ways_out, ways_out_text
@@ -42,7 +42,12 @@ def arm(*words: int) -> bytes:
 
 
 def part(
-    code: bytes, machine: str = "x86_64", sites: tuple[Site, ...] = (), *, ftrace: bool = True, cold: bytes = b""
+    code: bytes,
+    machine: str = "x86_64",
+    sites: tuple[PatchedSite, ...] = (),
+    *,
+    ftrace: bool = True,
+    cold: bytes = b"",
 ):
     parts = [PartCode("f", ProbePlace("f"), START, code)]
     parts += [PartCode("f.cold", ProbePlace("f.cold"), START + 0x5000, cold)] if cold else []
@@ -68,7 +73,7 @@ def test_every_byte_is_in_one_instruction(code: bytes, machine: str) -> None:
 
 @given(st.binary(min_size=1, max_size=64), MACHINES)
 def test_any_bytes_make_a_body(code: bytes, machine: str) -> None:
-    made = part(code, machine, (Site(START + 1, START + 6, "a static call"),), ftrace=False)
+    made = part(code, machine, (PatchedSite(START + 1, START + 6, "a static call"),), ftrace=False)
     assert made.size <= len(code)
     body = FunctionBody("f", "", machine, (made,))
     assert len(code_rows(body)) == len(made.instructions)
@@ -358,7 +363,7 @@ def test_behind_a_load_acquire_some_kernels_refuse() -> None:
 
 
 def test_places_that_the_kernel_patches_take_none() -> None:
-    sites = (Site(START + 1, START + 2, "a static branch"), Site(START + 3, START + 8, "a static call"))
+    sites = (PatchedSite(START + 1, START + 2, "a static branch"), PatchedSite(START + 3, START + 8, "a static call"))
     refused = {one.offset: one.refusal for one in part(x86("90 6690 31c0 6690 c3 90 c3"), sites=sites).instructions}
     assert refused == {
         0: "",
@@ -378,6 +383,10 @@ FTRACE = [
     ("aarch64", arm(0xD503201F, 0xD503201F, 0xD65F03C0), 1),
     ("aarch64", arm(0xD503245F, 0xAA1E03E9, 0x94000400, 0xD65F03C0), 2),
     ("aarch64", arm(0xF9400020, 0xD503201F, 0xD65F03C0), None),
+    ("riscv64", bytes.fromhex("9702ba0f 13000000 8280"), 1),  # auipc t0; nop; ret
+    ("riscv64", bytes.fromhex("13000000 13000000 8280"), 1),
+    ("riscv64", bytes.fromhex("97020000 e7828200 8280"), 1),  # auipc t0; jalr t0, 8(t0); ret
+    ("riscv64", bytes.fromhex("0111 13000000 8280"), None),
 ]
 
 
