@@ -17,15 +17,16 @@ from kernel.guards.limits import UNLIMITED, Limits
 from kernel.guards.loss_counts import LossCounter
 from kernel.guards.rate_check import checked_rate
 from kernel.pump import Pump
-from kernel.session.arm_steps import ArmSteps, Mode, ProbeSteps
+from kernel.session.arm_steps import ArmSteps
 from kernel.session.armed import Armed
 from kernel.session.instance import exclude_own_processes
 from kernel.session.parked_events import EventRemoval
 from kernel.session.pause_tracing import TracingPause
+from kernel.session.probe_steps import Mode, ProbeSteps
 from kernel.session.shared_events import leave_shared_events, refuse_conflicts
-from kernel.session.stack_triggers import records_stacks
 from kernel.tracefs import Instance, Tracefs
 from kernel.tracers.tracer_steps import Released, TracerSteps
+from probes.hist.stack_triggers import records_stacks
 from probes.plans.plan import Plan, PlannedEvent
 
 
@@ -127,13 +128,13 @@ class ArmedProbes:
             try:
                 exclude_own_processes(self._target, self._instance, append=self.follows_forks)
                 if unparked:
-                    self._arming.change_filters(unparked.plan, plan, holding)
+                    self._arming.filters.change(unparked.plan, plan, holding)
                     filtered = plan
                 else:
                     self._removal.remove(self._removal.parked.unpark_named(plan))
                     self._arming.define(plan, holding.defined, progress)
                 formats = MappingProxyType(self._arming.read_formats(plan, stacks=plan.tracer is not None))
-                self._arming.set_filters(plan, holding.defined)
+                self._arming.filters.set(plan, holding.defined)
                 taken = {event.path for armed in self._armed for event in armed.plan.events}
                 rate = checked_rate(self._instance, plan, taken, holding.counted, holding.name, limits, progress)
                 armed = Armed(plan, formats, rate, key or object())
@@ -180,7 +181,7 @@ class ArmedProbes:
             if armed not in self._armed:
                 raise TargetUnusable("this probe is not armed any more")
             refuse_conflicts(plan, [one.plan for one in self._armed if one is not armed])
-            self._arming.change_filters(armed.plan, plan, self._armed[armed])
+            self._arming.filters.change(armed.plan, plan, self._armed[armed])
             changed = replace(armed, plan=plan)
             self._armed = {changed if one is armed else one: holding for one, holding in self._armed.items()}
             return changed

@@ -25,8 +25,8 @@ from kernel.errors import FileRefused, KernelError, TargetUnusable
 from kernel.guards.arm_progress import ArmProgress
 from kernel.guards.limits import UNLIMITED, Limits
 from kernel.guards.program_rates import measure_programs
-from kernel.session.arm_steps import Mode
 from kernel.session.armed import Armed
+from kernel.session.probe_steps import Mode
 from kernel.target import RecordForm, RingMap, Target
 from probes.bpf.program import ProgramMode
 from probes.plans.plan import Plan

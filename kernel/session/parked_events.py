@@ -13,8 +13,8 @@ from typing import NamedTuple
 from kernel.cleanup.undo import UndoFailure
 from kernel.errors import KernelError
 from kernel.guards.loss_counts import LossCounter
-from kernel.session.arm_steps import Mode, ProbeSteps
 from kernel.session.pause_tracing import TracingPause
+from kernel.session.probe_steps import Mode, ProbeSteps
 from kernel.tracefs import Tracefs
 from probes.plans.plan import Plan
 

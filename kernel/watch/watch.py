@@ -22,7 +22,7 @@ from kernel.errors import ConnectionGone, KernelError, TargetLost
 from kernel.guards.limits import Limits
 from kernel.guards.row_bounds import SCREEN, RowBounds
 from kernel.remote.answer_limit import CHECK_INTERVAL, ENDING_LIMIT
-from kernel.session.arm_steps import Mode
+from kernel.session.probe_steps import Mode
 from kernel.session.protocol import AnySession
 from kernel.watch.armed_set import ArmedSet
 from kernel.watch.clocks.time_of_day import TimeOfDay

@@ -27,7 +27,7 @@ from kernel.errors import ConnectionGone, FileRefused, PasswordNeeded, TargetLos
 from kernel.recording.target import RecordingTarget
 from kernel.remote.protocol.dialect import RemoteConnection
 from kernel.remote.target import RemoteTarget
-from kernel.session.arm_steps import Mode
+from kernel.session.probe_steps import Mode
 from kernel.target import Effect, Step
 from kernel.watch import reconnect
 from kernel.watch.reconnect import ReconnectAbandoned, ReconnectAttempt, Reconnected, can_reconnect
