@@ -133,19 +133,7 @@ class ArmedProbes:
                 else:
                     self._removal.remove(self._removal.parked.unpark_named(plan))
                     self._arming.define(plan, holding.defined, progress)
-                formats = MappingProxyType(self._arming.read_formats(plan, stacks=plan.tracer is not None))
-                self._arming.filters.set(plan, holding.defined)
-                taken = {event.path for armed in self._armed for event in armed.plan.events}
-                rate = checked_rate(self._instance, plan, taken, holding.counted, holding.name, limits, progress)
-                armed = Armed(plan, formats, rate, key or object())
-                triggers = [(event, text) for event in plan.events for text in event.triggers]
-                with self._pause.around(text for _, text in triggers):
-                    for event, text in triggers:
-                        self._arming.add_trigger(event, text, holding)
-                progress.begin("switching it on")
-                with self._until_stacks_come(holding, mode):
-                    self._arming.switch(plan, holding, mode)  # what of a count stays is tried again at the end
-                progress.check()
+                armed = self._switch_on(plan, holding, limits, mode, progress, key or object())
             except BaseException:
                 # The way every probe goes: removing an event empties the buffer, and others have events in it.
                 plans = [*(one.plan for one in self._armed), plan]
@@ -156,6 +144,24 @@ class ArmedProbes:
             self._armed[armed] = holding
             self._formats |= armed.formats
             return armed
+
+    def _switch_on(
+        self, plan: Plan, holding: ProbeSteps, limits: Limits, mode: Mode, progress: ArmProgress, key: object
+    ) -> Armed:
+        """Set filters and triggers of events that are defined, measure their rate, and switch them on; see `arm`."""
+        formats = MappingProxyType(self._arming.read_formats(plan, stacks=plan.tracer is not None))
+        self._arming.filters.set(plan, holding.defined)
+        taken = {event.path for armed in self._armed for event in armed.plan.events}
+        rate = checked_rate(self._instance, plan, taken, holding.counted, holding.name, limits, progress)
+        triggers = [(event, text) for event in plan.events for text in event.triggers]
+        with self._pause.around(text for _, text in triggers):
+            for event, text in triggers:
+                self._arming.add_trigger(event, text, holding)
+        progress.begin("switching it on")
+        with self._until_stacks_come(holding, mode):
+            self._arming.switch(plan, holding, mode)  # what of a count stays is tried again at the end
+        progress.check()
+        return Armed(plan, formats, rate, key)
 
     def _until_stacks_come(self, holding: ProbeSteps, mode: Mode) -> contextlib.AbstractContextManager[None]:
         """Record nothing while a probe is switched on whose events are to have stacks, so that the first has one.
