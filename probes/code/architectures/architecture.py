@@ -29,6 +29,10 @@ class Architecture(Protocol):
         """Bytes of an instruction that the kernel keeps in a kprobe (kprobe_opcode_t)."""
 
     @property
+    def INSIDE_ERROR(self) -> str:
+        """Code of the kernel's error for a kprobe within an instruction."""
+
+    @property
     def ENTRY_MARKS(self) -> Sequence[bytes]:
         """Instructions at the beginning of a function that direct calls may skip."""
 
@@ -86,6 +90,15 @@ class Architecture(Protocol):
         Args:
             codes: bytes of all instructions of the function.
             index: index of the instruction.
+        """
+
+    def is_inside(self, offset: int, *, has_mark: bool, has_ftrace_call: bool) -> bool:
+        """Return whether an offset is certainly within an instruction of a function whose code is not known.
+
+        Args:
+            offset: bytes from the beginning of the function.
+            has_mark: True if it begins with the first of the ENTRY_MARKS.
+            has_ftrace_call: True if ftrace's call is there, or its place.
         """
 
     def ftrace_index(self, codes: Sequence[bytes]) -> int | None:

@@ -14,6 +14,8 @@ from probes.code.patched_sites import EXCEPTION_TABLE, PATCHED_EVERYWHERE
 NAME: Final = "arm64"
 SITE_TABLES: Final = (*PATCHED_EVERYWHERE, EXCEPTION_TABLE)
 OPCODE_BYTES: Final = 4
+INSIDE_ERROR: Final = "FAIL_REG_PROBE"
+"""EINVAL of arch_prepare_kprobe, as of any other place that takes none."""
 ENTRY_MARKS: Final = ()
 STRETCH: Final = 1 << 18
 LONGEST_BRANCH: Final = 4
@@ -173,6 +175,11 @@ def _ends_in_load(words: Sequence[int], forms: tuple[int, int, int]) -> bool:
 
 def _is(word: int, form: tuple[int, int]) -> bool:
     return word & form[0] == form[1]
+
+
+def is_inside(offset: int, *, has_mark: bool, has_ftrace_call: bool) -> bool:  # noqa: ARG001 - all have four bytes
+    """Return whether no instruction can begin at an offset."""
+    return offset % 4 != 0
 
 
 def ftrace_index(codes: Sequence[bytes]) -> int | None:

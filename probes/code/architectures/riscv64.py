@@ -7,6 +7,20 @@ from collections.abc import Iterable, Iterator, Sequence
 from types import ModuleType
 from typing import Any, Final
 
+from probes.code.architectures.riscv_encoding import (
+    BRANCH,
+    FENCE,
+    JAL,
+    JALR,
+    SYSTEM,
+    distance_of,
+    is_call,
+    is_compressed_branch,
+    jump_register,
+    opcode_of,
+    pair_distance,
+    size_of,
+)
 from probes.code.body import InstructionKind
 from probes.code.decoded import UNDECODED, Branch, Decoded, InstalledKprobe, undecoded
 from probes.code.patched_sites import PATCHED_EVERYWHERE
@@ -14,20 +28,12 @@ from probes.code.patched_sites import PATCHED_EVERYWHERE
 NAME: Final = "riscv64"
 SITE_TABLES: Final = PATCHED_EVERYWHERE
 OPCODE_BYTES: Final = 4
+INSIDE_ERROR: Final = "BAD_INSN_BNDRY"
 ENTRY_MARKS: Final = ()
 STRETCH: Final = 1 << 18
 LONGEST_BRANCH: Final = 8
 """AUIPC and JALR, which are one call."""
 
-_LOAD: Final = 0x03
-_LOAD_FLOAT: Final = 0x07
-_FENCE: Final = 0x0F
-_ADD_IMMEDIATE: Final = 0x13
-_AUIPC: Final = 0x17
-_BRANCH: Final = 0x63
-_JALR: Final = 0x67
-_JAL: Final = 0x6F
-_SYSTEM: Final = 0x73
 _SRET_MRET: Final = (0x10200073, 0x30200073)
 _RA: Final = 1
 _FILLERS: Final = (b"\x01\x00", b"\x13\x00\x00\x00", b"\x00\x00")
@@ -53,7 +59,7 @@ def make_decoder(capstone: ModuleType) -> Any:  # noqa: ANN401 - capstone has no
 
 def whole(one: Decoded, code: bytes, address: int) -> Decoded:  # noqa: ARG001 - it begins with the instruction
     """Return an instruction with the address that it branches to, of which capstone writes the distance."""
-    distance = _distance(one.code)
+    distance = distance_of(one.code)
     if distance is None:
         return one
     before, comma, _ = one.operands.rpartition(", ")
@@ -62,7 +68,7 @@ def whole(one: Decoded, code: bytes, address: int) -> Decoded:  # noqa: ARG001 -
 
 def unknown(code: bytes, offset: int) -> Decoded:
     """Return an instruction of an extension that capstone does not know, as objdump writes it, or what is left."""
-    size = _size(code)
+    size = size_of(code)
     if len(code) < size:
         return undecoded(code[:size], offset)
     return Decoded(offset, code[:size], ".insn", f"{size}, 0x{code[:size][::-1].hex()}")
@@ -86,10 +92,10 @@ def target_of(decoded: Sequence[Decoded], index: int, start: int) -> int | None:
     one = decoded[index]
     if one.mnemonic == UNDECODED:
         return None
-    distance = _distance(one.code)
+    distance = distance_of(one.code)
     if distance is None and index:
         before = decoded[index - 1]
-        distance = _pair_distance(before.code, one.code)
+        distance = pair_distance(before.code, one.code)
         one = before
     return _address(start + one.offset + distance) if distance is not None else None
 
@@ -101,10 +107,10 @@ def kind_of(one: Decoded, target: int | None, name: str, ranges: Sequence[range]
         return InstructionKind.OTHER
     if word in _SRET_MRET:
         return InstructionKind.RETURN
-    if _is_call(word):
+    if is_call(word):
         return InstructionKind.CALL
-    if _distance(one.code) is None:
-        source = _jump_register(word)
+    if distance_of(one.code) is None:
+        source = jump_register(word)
         if source is None:
             return InstructionKind.OTHER
         if source == _RA and target is None:
@@ -121,15 +127,20 @@ def is_indirect(one: Decoded, target: int | None, name: str) -> bool:  # noqa: A
 def is_unconditional(one: Decoded) -> bool:
     """Return whether a return or jump is always taken."""
     word = int.from_bytes(one.code, "little")
-    return not (_opcode(word) == _BRANCH or _is_compressed_branch(word))
+    return not (opcode_of(word) == BRANCH or is_compressed_branch(word))
 
 
 def encoding_refusal(codes: Sequence[bytes], index: int) -> str:
     """Return why the kernel does not execute an instruction elsewhere (riscv_probe_decode_insn); empty: it does."""
-    opcode = _opcode(int.from_bytes(codes[index], "little"))
-    if opcode == _SYSTEM:
+    opcode = opcode_of(int.from_bytes(codes[index], "little"))
+    if opcode == SYSTEM:
         return "a system instruction, which kprobes do not step over"
-    return "a barrier, which kprobes do not step over" if opcode == _FENCE else ""
+    return "a barrier, which kprobes do not step over" if opcode == FENCE else ""
+
+
+def is_inside(offset: int, *, has_mark: bool, has_ftrace_call: bool) -> bool:  # noqa: ARG001 - it has two instructions
+    """Return whether no instruction can begin at an offset."""
+    return offset % 2 != 0
 
 
 def ftrace_index(codes: Sequence[bytes]) -> int | None:
@@ -143,7 +154,7 @@ def ftrace_index(codes: Sequence[bytes]) -> int | None:
 
 def replaced(code: bytes, probe: InstalledKprobe) -> bytes:
     """Return the instruction under a breakpoint of its size."""
-    size = _size(probe.opcode)
+    size = size_of(probe.opcode)
     return probe.opcode[:size] if code.startswith(_BREAKPOINTS[size]) else b""
 
 
@@ -166,9 +177,9 @@ def may_call_pointers(code: bytes, start: int) -> bool:  # noqa: ARG001 - the co
     """Return whether a JALR calls a register that no AUIPC was added to."""
     before = b""
     for at in _offsets(code):
-        one = code[at : at + _size(code[at:])]
-        is_jump = _distance(one) is not None
-        if not is_jump and _is_call(int.from_bytes(one, "little")) and _pair_distance(before, one) is None:
+        one = code[at : at + size_of(code[at:])]
+        is_jump = distance_of(one) is not None
+        if not is_jump and is_call(int.from_bytes(one, "little")) and pair_distance(before, one) is None:
             return True
         before = one
     return False
@@ -206,96 +217,20 @@ def _offsets(code: bytes) -> Iterator[int]:
     at = 0
     while at < len(code) - 1:
         yield at
-        at += _size(code[at:])
+        at += size_of(code[at:])
 
 
 def _branch_at(code: bytes, at: int) -> tuple[int, bool] | None:
     """Return the distance of a JAL, a C.J or a pair at an offset, and whether it is a call; None: there is none."""
-    one = code[at : at + _size(code[at:])]
+    one = code[at : at + size_of(code[at:])]
     word = int.from_bytes(one, "little")
-    if _opcode(word) == _JAL or (word & 0xE003 == 0xA001 and len(one) == 2):
-        distance = _distance(one)
-        return (distance, _is_call(word)) if distance is not None else None
+    if opcode_of(word) == JAL or (word & 0xE003 == 0xA001 and len(one) == 2):
+        distance = distance_of(one)
+        return (distance, is_call(word)) if distance is not None else None
     after = code[at + 4 : at + 8]
-    distance = _pair_distance(one, after)
+    distance = pair_distance(one, after)
     word = int.from_bytes(after, "little")
-    return (distance, _is_call(word)) if distance is not None and _opcode(word) == _JALR else None
-
-
-def _distance(code: bytes) -> int | None:
-    """Return the bytes from a relative branch to its target; None: another instruction."""
-    word = int.from_bytes(code, "little")
-    if len(code) == 4 and _opcode(word) == _JAL:
-        return _signed(_bits(word, 31, 1, 20) | _bits(word, 21, 10, 1) | _bits(word, 20, 1, 11) | word & 0xFF000, 21)
-    if len(code) == 4 and _opcode(word) == _BRANCH:
-        high, low = _bits(word, 31, 1, 12) | _bits(word, 7, 1, 11), _bits(word, 25, 6, 5) | _bits(word, 8, 4, 1)
-        return _signed(high | low, 13)
-    if len(code) == 2 and word & 0xE003 == 0xA001:  # c.j
-        high = _bits(word, 12, 1, 11) | _bits(word, 8, 1, 10) | _bits(word, 9, 2, 8) | _bits(word, 6, 1, 7)
-        low = _bits(word, 7, 1, 6) | _bits(word, 2, 1, 5) | _bits(word, 11, 1, 4) | _bits(word, 3, 3, 1)
-        return _signed(high | low, 12)
-    if len(code) == 2 and _is_compressed_branch(word):
-        high = _bits(word, 12, 1, 8) | _bits(word, 5, 2, 6) | _bits(word, 2, 1, 5)
-        return _signed(high | _bits(word, 10, 2, 3) | _bits(word, 3, 2, 1), 9)
-    return None
-
-
-def _pair_distance(first: bytes, second: bytes) -> int | None:
-    """Return the bytes from an AUIPC to the address that it makes with the next instruction; None: it makes none."""
-    if len(first) != 4 or len(second) != 4:
-        return None
-    word, after = int.from_bytes(first, "little"), int.from_bytes(second, "little")
-    if _opcode(word) != _AUIPC or _register(word, 7) != _register(after, 15):
-        return None
-    adds = _opcode(after) in (_LOAD, _LOAD_FLOAT) or (
-        _opcode(after) in (_JALR, _ADD_IMMEDIATE) and not after >> 12 & 7
-    )
-    return _signed(word & 0xFFFFF000, 32) + _signed(after >> 20, 12) if adds else None
-
-
-def _is_call(word: int) -> bool:
-    """Return whether an instruction jumps and keeps the address behind it: JAL, JALR, C.JALR."""
-    if word & 3 != 3:
-        return word & 0xF07F == 0x9002 and bool(_register(word, 7))
-    is_jump = _opcode(word) == _JAL or _jalr_source(word) is not None
-    return is_jump and bool(_register(word, 7))
-
-
-def _jump_register(word: int) -> int | None:
-    """Return the register that a JALR or C.JR jumps to; None: another instruction."""
-    if word & 3 != 3:
-        return _register(word, 7) or None if word & 0xF07F == 0x8002 else None
-    return _jalr_source(word)
-
-
-def _jalr_source(word: int) -> int | None:
-    return _register(word, 15) if _opcode(word) == _JALR and not word >> 12 & 7 else None
-
-
-def _is_compressed_branch(word: int) -> bool:
-    """Return whether an instruction is C.BEQZ or C.BNEZ."""
-    return word & 0xC003 == 0xC001
-
-
-def _size(code: bytes) -> int:
-    return 4 if code[0] & 3 == 3 else 2
-
-
-def _opcode(word: int) -> int:
-    return word & 0x7F
-
-
-def _register(word: int, at: int) -> int:
-    return word >> at & 31
-
-
-def _bits(word: int, at: int, count: int, to: int) -> int:
-    """Return some bits of an instruction, moved to those of a distance."""
-    return (word >> at & (1 << count) - 1) << to
-
-
-def _signed(value: int, bits: int) -> int:
-    return value - (1 << bits) if value >> bits - 1 else value
+    return (distance, is_call(word)) if distance is not None and opcode_of(word) == JALR else None
 
 
 def _address(value: int) -> int:

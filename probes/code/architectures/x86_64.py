@@ -14,6 +14,7 @@ from probes.code.patched_sites import PATCHED_EVERYWHERE
 NAME: Final = "x86-64"
 SITE_TABLES: Final = PATCHED_EVERYWHERE
 OPCODE_BYTES: Final = 1
+INSIDE_ERROR: Final = "BAD_INSN_BNDRY"
 ENTRY_MARKS: Final = (b"\xf3\x0f\x1e\xfa", b"\x0f\x1f\x40\xd6")
 """ENDBR64, and the bytes by which the kernel replaces it if not needed."""
 STRETCH: Final = 1 << 16
@@ -51,6 +52,8 @@ _MOVE_TO_SEGMENT: Final = 0x8E
 _GROUP_5: Final = 0xFF
 _STACK_SEGMENT: Final = 2
 _ADDRESS_SIZE: Final = 0x67
+_FTRACE_CALL: Final = 5
+"""Bytes of `call __fentry__`, which every traceable function has."""
 _BREAKPOINT: Final = b"\xcc"
 _JUMP: Final = 0xE9
 """First byte of the jump that an optimised kprobe has in place of a breakpoint."""
@@ -166,6 +169,12 @@ def encoding_refusal(codes: Sequence[bytes], index: int) -> str:
             return "a call or jump with addresses of 32 bits"
         return _INDIRECT.format("call" if extension == 2 else "jump") if mode != 3 else ""
     return ""
+
+
+def is_inside(offset: int, *, has_mark: bool, has_ftrace_call: bool) -> bool:
+    """Return whether an offset is within `call __fentry__`, at the start or behind ENDBR64."""
+    start = len(ENTRY_MARKS[0]) if has_mark else 0
+    return has_ftrace_call and 0 < offset < start + _FTRACE_CALL and offset != start
 
 
 def ftrace_index(codes: Sequence[bytes]) -> int | None:

@@ -476,3 +476,20 @@ def test_the_ways_out_of_a_function(code, cold, text) -> None:
         for part, one in body.instructions()
         if one.kind is InstructionKind.RETURN
     ]
+
+
+INSIDE = {
+    ("x86_64", False, True): [1, 2, 3, 4],
+    ("x86_64", True, True): [1, 2, 3, 5, 6, 7, 8],
+    ("x86_64", False, False): [],
+    ("aarch64", False, True): [1, 2, 3, 5, 6, 7, 9, 10, 11],
+    ("riscv64", False, True): [1, 3, 5, 7, 9, 11],
+}
+"""Offsets below 12 that are within an instruction, by machine, mark at the entry, and ftrace's call."""
+
+
+@pytest.mark.parametrize("case", INSIDE)
+def test_offsets_within_an_instruction_of_any_function(case: tuple[str, bool, bool]) -> None:
+    machine, mark, call = case
+    is_inside = ARCHITECTURES[machine].is_inside
+    assert [at for at in range(12) if is_inside(at, has_mark=mark, has_ftrace_call=call)] == INSIDE[case]
