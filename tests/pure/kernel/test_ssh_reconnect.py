@@ -319,7 +319,7 @@ def test_a_boot_in_a_recording_is_one_when_it_is_replayed(side: Side, watch: Wat
         for kind in line.kinds:
             counts.update({(exported_name(kind), at): count for at, count in enumerate(line.counts(kind)) if count})
         return (
-            store.boots.starts,
+            tuple(store.boots.starts),
             store.late_events,
             len(store),
             store.at_time(11 * second),
