@@ -19,7 +19,7 @@ ANON_STACK = 16
 """Limit BTF_ANON_STACK_MAX of kernel/trace/trace_btf.c."""
 
 
-class Field(NamedTuple):
+class StructField(NamedTuple):
     """Named field, relative to the outermost struct."""
 
     name: str
@@ -42,7 +42,7 @@ class Children(NamedTuple):
 
     op: str
     """C operator of the step: `->`, `.`, `[]`; empty if there is nothing below."""
-    fields: tuple[Field, ...]
+    fields: tuple[StructField, ...]
     """Fields, with offsets from the struct, or (for `[]`) from the first element; elements are named by their
     indices."""
 
@@ -89,8 +89,8 @@ def members(b: Btf, struct_id: int) -> tuple[Member, ...]:
     return found.members if isinstance(found, Struct) else ()
 
 
-@empty_on_error(tuple[Field, ...])
-def fields(b: Btf, struct_id: int) -> tuple[Field, ...]:
+@empty_on_error(tuple[StructField, ...])
+def fields(b: Btf, struct_id: int) -> tuple[StructField, ...]:
     """Return all fields that C code accesses by one name, in order, with those of anonymous structs and unions in
     place.
 
@@ -100,10 +100,10 @@ def fields(b: Btf, struct_id: int) -> tuple[Field, ...]:
         BtfError: the struct contains itself.
     """
     outer = stripped(b, struct_id)
-    found: list[Field] = []
+    found: list[StructField] = []
     if not isinstance(outer, Struct):
         return ()
-    open_structs = [_Open(iter(outer.members), 0, ())]
+    open_structs = [_OpenStruct(iter(outer.members), 0, ())]
     budget = MAX_FIELDS
     while open_structs:
         rest, base, enclosing = open_structs[-1]
@@ -114,15 +114,15 @@ def fields(b: Btf, struct_id: int) -> tuple[Field, ...]:
             at = base + member.bit_offset
             inner = None if member.name else stripped(b, member.type_id)
             if isinstance(inner, Struct):
-                open_structs.append(_Open(iter(inner.members), at, (*enclosing, inner.id)))
+                open_structs.append(_OpenStruct(iter(inner.members), at, (*enclosing, inner.id)))
                 break
-            found.append(Field(member.name, member.type_id, at, member.bit_size, enclosing))
+            found.append(StructField(member.name, member.type_id, at, member.bit_size, enclosing))
         else:
             open_structs.pop()
     return tuple(found)
 
 
-class _Open(NamedTuple):
+class _OpenStruct(NamedTuple):
     rest: Iterator[Member]
     base: int
     around: tuple[int, ...]
@@ -142,7 +142,7 @@ def children(b: Btf, type_id: int, limit: int = 256) -> Children:
     if isinstance(found, Array) and is_complete(b, found.type_id):
         bits = size_of(b, found.type_id) * 8
         indexes = range(min(found.nelems or 1, limit))
-        return Children("[]", tuple(Field(str(i), found.type_id, i * bits, 0) for i in indexes))
+        return Children("[]", tuple(StructField(str(i), found.type_id, i * bits, 0) for i in indexes))
     return Children("", ())
 
 

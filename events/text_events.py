@@ -30,7 +30,7 @@ class TextEvent(NamedTuple):
     """CPU and number of lost events; see `events.text.parse_lost`."""
 
 
-class _Open:
+class _OpenEvent:
     """Event that may continue on the next line."""
 
     __slots__ = ("_is_stack", "_is_whole", "end", "given", "head", "line", "lines", "losses", "size", "whole")
@@ -113,7 +113,7 @@ class TextEvents:
         """Names of events that were once complete according to their format."""
         self._partial = b""
         self._out: list[TextEvent] = []
-        self._open: _Open | None = None
+        self._open: _OpenEvent | None = None
         self._loose: list[bytes] = []
         """Lines that belong to no event, unless the next line shows that they begin a task name."""
         for fmt in formats.values():
@@ -169,7 +169,7 @@ class TextEvents:
             if (line := parse_line(text)) is not None:
                 if current is not None:
                     self._close(current)
-                self._open = _Open([raw], line, self._ends.get(line.event))
+                self._open = _OpenEvent([raw], line, self._ends.get(line.event))
                 return
         elif may_begin:
             before = self._loose if current is None else current.lines[-min(following, _LONGEST_NAME) :]
@@ -182,7 +182,7 @@ class TextEvents:
                 else:
                     del before[len(before) - name_lines :]
                     self._drop_loose()
-                self._open = _Open(lines, line, self._ends.get(line.event))
+                self._open = _OpenEvent(lines, line, self._ends.get(line.event))
                 return
         if current is not None and (not current.whole or parse_lost(text) is not None or current.goes_on(raw)):
             current.add(raw, text)
@@ -214,7 +214,7 @@ class TextEvents:
                     return number, line
         return 0, None if others else parse_line(text)
 
-    def _close(self, event: _Open, name_lines: int = 0) -> None:
+    def _close(self, event: _OpenEvent, name_lines: int = 0) -> None:
         """Output a complete event, and the losses after it; its last `name_lines` lines belong to another event."""
         self._open = None
         if event.end is not None and event.end.has_texts:
@@ -224,7 +224,7 @@ class TextEvents:
         for raw in event.lines[event.whole : len(event.lines) - name_lines]:
             self._out.append(TextEvent((raw,), loss=parse_lost(_decoded(raw))))
 
-    def _abandon(self, event: _Open, lines: deque[bytes]) -> None:
+    def _abandon(self, event: _OpenEvent, lines: deque[bytes]) -> None:
         """End an event that is longer than the kernel allows; the lines after it are processed again."""
         self._open = None
         if not event.whole and event.line.event not in self._by_format:

@@ -12,8 +12,7 @@ KernelError
 ├── ProbeRefused          the kernel rejected a probe; carries its verdict
 ├── TooFast               in kernel.guards.limits: a probe was not armed, as its events would exceed the limits
 ├── ArmingCancelled       the user stopped arming; nothing of the probe is left
-├── SettingChanged        a setting was not restored: somebody else has changed it since
-│   └── EventStays        an event of programs was released, and somebody else holds it
+├── SettingChanged        an effect was not undone: somebody else has changed a setting since, or holds an event
 └── FileRefused           one read or write failed; carries path and errno
 """
 
@@ -108,18 +107,10 @@ class ArmingCancelled(KernelError):
 
 
 class SettingChanged(KernelError):
-    """A setting was not restored: its value is no longer the one we wrote."""
+    """An effect was not undone: a setting has no longer the value we wrote, or somebody else holds an event, too."""
 
-    def __init__(self, path: str) -> None:
-        super().__init__(f"{path} was changed by someone else meanwhile, and stays as it is")
-        self.path = path
-
-
-class EventStays(SettingChanged):
-    """An event of programs was released by us, and is still there: somebody else holds it."""
-
-    def __init__(self, path: str, event: str) -> None:
-        KernelError.__init__(self, f"user_events/{event} stays as long as a program, or another tool, holds it")
+    def __init__(self, path: str, text: str = "") -> None:
+        super().__init__(text or f"{path} was changed by someone else meanwhile, and stays as it is")
         self.path = path
 
 

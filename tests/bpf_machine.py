@@ -20,8 +20,8 @@ from probes.bpf.instructions import (
     STX,
     AddressKind,
     AluOperation,
+    BpfInstruction,
     Helper,
-    Instruction,
     JumpCondition,
 )
 
@@ -60,7 +60,7 @@ def signed(number: int) -> int:
     return number - (1 << 64) if number >> 63 else number
 
 
-def _check_reachable(slots: Sequence[Instruction | None]) -> None:
+def _check_reachable(slots: Sequence[BpfInstruction | None]) -> None:
     """Look at each instruction once, as the verifier does first (check_cfg in kernel/bpf/verifier.c)."""
     seen, pending = set[int](), [0]
     while pending:
@@ -96,9 +96,9 @@ class BpfMachine:
     def write(self, address: int, data: bytes) -> None:
         self.memory |= {address + at: byte for at, byte in enumerate(data)}
 
-    def run(self, program: Sequence[Instruction]) -> int:
+    def run(self, program: Sequence[BpfInstruction]) -> int:
         """Run a program to its end; return its result."""
-        slots: list[Instruction | None] = []
+        slots: list[BpfInstruction | None] = []
         for instruction in program:
             slots += [instruction, *[None] * (instruction.slots - 1)]
         _check_reachable(slots)

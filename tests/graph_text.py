@@ -35,7 +35,7 @@ class Names:
 
     symbols: Symbols
     comm: Callable[[int], str]
-    """Name of a task by its thread id, as `Store.comm` gives it."""
+    """Name of a task by its thread id, as `TaskNames.name` gives it."""
     record: Callable[[int], Record]
     """The event of a row, as `Store.record` gives it: for arguments, and for comments."""
     types: ArgumentTypes | None = None

@@ -25,7 +25,7 @@ from kernel.bpf.ring_stream import ConvertedStream
 from kernel.local.stream import LocalStream
 from kernel.target import RingMap
 from probes.bpf.assembler import Assembler, JumpLabel
-from probes.bpf.instructions import AluOperation, Helper, Instruction, JumpCondition, MapRole, encode
+from probes.bpf.instructions import AluOperation, BpfInstruction, Helper, JumpCondition, MapRole, encode
 from probes.bpf.record import RecordLayout, stored_type
 
 _MAP_CREATE, _MAP_LOOKUP, _PROG_LOAD, _PROG_TEST_RUN = 0, 1, 5, 10
@@ -49,7 +49,7 @@ def layout() -> RecordLayout:
     return RecordLayout.of([("number", kind)])
 
 
-def _program() -> tuple[Instruction, ...]:
+def _program() -> tuple[BpfInstruction, ...]:
     """Return the program: count the run, and record its number or count it as lost, as programs of probes do."""
     out, full, done, record = Assembler(), JumpLabel(), JumpLabel(), layout()
     out.map_value(8, MapRole.COUNTERS)

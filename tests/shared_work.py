@@ -16,8 +16,8 @@ from events.names.kallsyms import Symbols
 from events.recording import chunks
 from kernel.connection import kernel_info
 from kernel.connection.shared_types import shared_btf
+from kernel.guards import trampoline_guard
 from kernel.pump import Pump
-from kernel.session import trampoline_guard
 
 LARGE = 1 << 16
 """Bytes: smaller chunks are unpacked in no time, and tests damage them in a thousand ways."""

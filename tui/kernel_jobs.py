@@ -15,8 +15,8 @@ from kernel.connection.text_note import text_note
 from kernel.errors import KernelError, ProbeRefused
 from kernel.guards.arm_progress import ArmProgress
 from kernel.guards.limits import TooFast
-from kernel.session.arm_steps import Mode
 from kernel.session.armed import Armed
+from kernel.session.probe_steps import Mode
 from kernel.session.rearm import ArmedState
 from kernel.watch.watch import Watch
 from probes.command import Armable, UserProbe, short_subject

@@ -140,7 +140,7 @@ class RefreshLoop:
         if time.monotonic() - self._counted < NAMES_SOON:
             return False
         watch.store.request_names()
-        return not watch.store.unnamed <= set(watch.intake.task_names.requested)
+        return not watch.store.task_names.unknown <= set(watch.intake.task_names.requested)
 
     def count(self) -> None:
         """Read losses and names now, and every second while a probe is armed and connected."""

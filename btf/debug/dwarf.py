@@ -72,7 +72,7 @@ class Unit(NamedTuple):
     """Offset in .debug_abbrev."""
 
 
-class Entry(NamedTuple):
+class DebugEntry(NamedTuple):
     """Debugging entry with its requested attributes."""
 
     offset: int
@@ -153,7 +153,7 @@ def abbreviations(data: bytes | memoryview, at: int) -> dict[int, Abbreviation]:
 
 def entries(
     info: bytes | memoryview, unit: Unit, table: dict[int, Abbreviation], tags: frozenset[int]
-) -> Iterator[Entry]:
+) -> Iterator[DebugEntry]:
     """Yield the entries of a unit that have one of `tags`, with attributes that are addresses, strings or references.
 
     Raises:
@@ -173,7 +173,7 @@ def entries(
             tag, forms, size = table[code]
             if tag in tags:
                 values, at = _values(info, at, forms, unit.start)
-                yield Entry(offset, tag, values)
+                yield DebugEntry(offset, tag, values)
             elif size is not None:
                 at += size
             else:

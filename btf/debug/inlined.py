@@ -26,7 +26,7 @@ from btf.debug.dwarf import (
     entries,
     units,
 )
-from btf.debug.parts import DAMAGE, LINE_SECTIONS, Part, Work, parts_of
+from btf.debug.parts import DAMAGE, LINE_SECTIONS, DebugSection, WorkBound, parts_of
 from btf.elf import section_headers
 from btf.errors import BtfError
 from foreign.files import opened_file
@@ -80,8 +80,8 @@ class DebugFile:
                 self._on_disk = min(size, os.fstat(file.fileno()).st_blocks * 512)
         except ValueError as error:  # an InputRefusal, or there is nothing to map
             raise DwarfError(str(error)) from error
-        self._parts: dict[str, Part] = {}
-        self._work = Work(_WORK_OF_BYTE * self._on_disk + _LEAST_WORK)
+        self._parts: dict[str, DebugSection] = {}
+        self._work = WorkBound(_WORK_OF_BYTE * self._on_disk + _LEAST_WORK)
         """Bytes that a search for a function looks at."""
         try:
             elf: Any = ELFFile(cast("IO[bytes]", self._map))
@@ -97,7 +97,7 @@ class DebugFile:
             self.close()
             raise DwarfError(f"{path}: {error}") from error
 
-    def _part(self, name: str) -> Part:
+    def _part(self, name: str) -> DebugSection:
         if name not in self._parts:
             raise DwarfError(f"no {name}")
         return self._parts[name]
@@ -130,7 +130,7 @@ class DebugFile:
         """Return the source line of each link-time address that has one. Raises DwarfError."""
         from btf.debug.source_lines import source_lines  # imports a reader of all of DWARF
 
-        return source_lines(self._parts, addresses, Work(_LEAST_READS + self._on_disk // _BYTES_OF_READ))
+        return source_lines(self._parts, addresses, WorkBound(_LEAST_READS + self._on_disk // _BYTES_OF_READ))
 
     def _units_with(self, strings: list[int]) -> list[Unit]:
         """Return the units that contain one of the string offsets, or by chance the same four bytes."""

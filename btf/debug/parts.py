@@ -30,7 +30,7 @@ _MOST_CONTINUED = 4096
 """Maximum single bytes in a row that each continue a LEB128."""
 
 
-class Work:
+class WorkBound:
     """Bound on the work for one question."""
 
     def __init__(self, most: int) -> None:
@@ -47,7 +47,7 @@ class Work:
             raise DwarfError("it takes more work than its size allows")
 
 
-class Part:
+class DebugSection:
     """Section that can be searched, viewed, and read as a stream."""
 
     def __init__(self, source: mmap.mmap | bytes, start: int, size: int) -> None:
@@ -63,10 +63,10 @@ class Part:
             at = self._source.find(wanted, at + 1, end)
 
 
-class PartStream:
+class DebugSectionStream:
     """A section as pyelftools reads it: in place, each read at the expense of some work."""
 
-    def __init__(self, part: Part, work: Work) -> None:
+    def __init__(self, part: DebugSection, work: WorkBound) -> None:
         self._view, self._work = part.view, work
         self._at = self._continued = 0
 
@@ -97,7 +97,7 @@ def parts_of(
     elf: Any,  # noqa: ANN401 - of pyelftools
     source: mmap.mmap,
     headers: Mapping[bytes, Container],
-) -> Iterator[tuple[str, Part]]:
+) -> Iterator[tuple[str, DebugSection]]:
     """Yield the sections with content, and their names. Raises DwarfError, and errors of pyelftools."""
     left = _MOST_UNPACKED
     for name, header in headers.items():
@@ -105,7 +105,7 @@ def parts_of(
         if section["sh_type"] == "SHT_NOBITS":
             continue
         if not section.compressed:
-            yield section.name, Part(source, int(section["sh_offset"]), int(section["sh_size"]))
+            yield section.name, DebugSection(source, int(section["sh_offset"]), int(section["sh_size"]))
             continue
         left -= section.data_size
         if left < 0:
@@ -114,4 +114,4 @@ def parts_of(
             data = section.data()
         except zlib.error as error:
             raise DwarfError(f"{section.name} can't be unpacked: {error}") from None
-        yield section.name, Part(data, 0, len(data))
+        yield section.name, DebugSection(data, 0, len(data))

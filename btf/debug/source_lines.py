@@ -16,7 +16,7 @@ from elftools.dwarf.dwarfinfo import DebugSectionDescriptor, DwarfConfig, DWARFI
 from elftools.dwarf.ranges import BaseAddressEntry
 
 from btf.debug.dwarf import DwarfError, SourceLine, unsigned_leb
-from btf.debug.parts import DAMAGE, LINE_SECTIONS, Part, PartStream, Work
+from btf.debug.parts import DAMAGE, LINE_SECTIONS, DebugSection, DebugSectionStream, WorkBound
 
 _SCOPES: Final = frozenset({"DW_TAG_inlined_subroutine", "DW_TAG_lexical_block"})
 """Entries in functions that inlined calls are, and lie in."""
@@ -37,7 +37,9 @@ class _Row(NamedTuple):
     line: int
 
 
-def source_lines(parts: Mapping[str, Part], addresses: Iterable[int], work: Work) -> dict[int, SourceLine]:
+def source_lines(
+    parts: Mapping[str, DebugSection], addresses: Iterable[int], work: WorkBound
+) -> dict[int, SourceLine]:
     """Return the source line of each link-time address that has one; `parts`: sections by name; `work`: reads.
 
     Raises:
@@ -53,12 +55,12 @@ def source_lines(parts: Mapping[str, Part], addresses: Iterable[int], work: Work
     return found
 
 
-def _sections(parts: Mapping[str, Part], work: Work) -> dict[str, Any]:
+def _sections(parts: Mapping[str, DebugSection], work: WorkBound) -> dict[str, Any]:
     """Return the arguments of pyelftools' DWARFInfo: sections that are read at the expense of some work."""
     found: dict[str, Any] = dict.fromkeys(name for name in signature(DWARFInfo).parameters if name.endswith("_sec"))
     for name in LINE_SECTIONS:
         if (part := parts.get(name)) is not None:
-            stream: Any = PartStream(part, work)
+            stream: Any = DebugSectionStream(part, work)
             section = DebugSectionDescriptor(stream, name, 0, len(part.view), 0)
             found[f"{name[1:]}_sec"] = section
     return found
@@ -79,7 +81,7 @@ def _lines_of_unit(
     dwarf: Any,  # noqa: ANN401
     unit: Any,  # noqa: ANN401
     addresses: Sequence[int],
-    parts: Mapping[str, Part],
+    parts: Mapping[str, DebugSection],
 ) -> dict[int, SourceLine]:
     program = dwarf.line_program_for_CU(unit)
     if program is None:

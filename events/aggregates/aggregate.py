@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from events.aggregates.event_columns import KeySource
-from events.aggregates.format_parts import FormatParts, Part
+from events.aggregates.format_parts import FormatParts, FormatRows
 from events.aggregates.groups import Groups, Mask, ValueColumn
 from events.aggregates.joined_parts import JoinedParts
 from events.aggregates.request import AggregateRequest
@@ -23,7 +23,7 @@ from events.calls.call_matching import CallMatching
 from events.calls.pairing import MOST_OPEN
 from events.decode import Value
 from events.stacks.stack import KERNEL_STACKS, USER_STACKS
-from events.store.columns import PIECE, Columns
+from events.store.columns import PIECE, StoreColumns
 from events.store.outage_mark import is_mark
 from events.summary.keys import value_keys
 
@@ -200,7 +200,7 @@ class Aggregate:
         self.at = stop
         return True
 
-    def _wanted(self, columns: Columns) -> Mask:
+    def _wanted(self, columns: StoreColumns) -> Mask:
         """Return a mask of the rows that are events of the requested paths."""
         found = np.zeros(len(columns), np.bool_)
         for table in columns.tables.values():
@@ -214,7 +214,7 @@ class Aggregate:
         is_wanted = path not in _STACKS if self._only is None else path in self._only
         return is_wanted and path not in self.left_out_ends
 
-    def _take_events(self, columns: Columns, passes: Mask) -> None:
+    def _take_events(self, columns: StoreColumns, passes: Mask) -> None:
         own = columns if passes.all() else columns.only(passes)
         for number, table in own.tables.items():
             for part in self._formats.parts(number, table):
@@ -222,7 +222,7 @@ class Aggregate:
         for place in np.flatnonzero(columns.is_text & passes).tolist():
             self._take_text(columns.first + place)
 
-    def _take_calls(self, columns: Columns) -> None:
+    def _take_calls(self, columns: StoreColumns) -> None:
         for finished in self._matching.take(columns):
             entries, exits, durations = finished.entries, finished.exits, finished.durations
             self.of += len(exits)
@@ -246,7 +246,7 @@ class Aggregate:
         if keys is None or (values and all(value is None for value in values)):
             return
         sources = self._formats.text_sources(record)
-        part = Part(
+        part = FormatRows(
             sources,
             tuple(value_keys([key]) for key in keys),
             tuple([] if value is None else [ValueColumn(_one(value))] for value in values),
@@ -254,7 +254,7 @@ class Aggregate:
         )
         self._add((record.event,), part)
 
-    def _add(self, place: tuple[Any, ...], part: Part) -> None:
+    def _add(self, place: tuple[Any, ...], part: FormatRows) -> None:
         """Add rows; `place`: their formats, which tell what the keys are."""
         number = self._source_numbers.get(place)
         if number is None or self._sources[number] != part.sources:

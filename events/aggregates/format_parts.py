@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from events.store.store import Store
 
 
-class Part(NamedTuple):
+class FormatRows(NamedTuple):
     """Keys and values of some rows."""
 
     sources: tuple[KeySource, ...]
@@ -81,7 +81,7 @@ class FormatParts:
             found.append(KeySource(kind, fmt if field is not None else None, field, path))
         return tuple(found)
 
-    def parts(self, number: int, table: FormatTable) -> Iterator[Part]:
+    def parts(self, number: int, table: FormatTable) -> Iterator[FormatRows]:
         """Yield the rows of a table that have all keys and one of the values."""
         found = self.sources(number)
         keys = tuple(source for source in found.keys if source is not None)
@@ -98,9 +98,9 @@ class FormatParts:
                 return
             columns = [(column.taken(rows), None) for column, _ in columns]
             values = [[_value_rows(one, rows) for one in several] for several in values]
-            yield Part(keys, tuple(column for column, _ in columns), tuple(values), len(rows))
+            yield FormatRows(keys, tuple(column for column, _ in columns), tuple(values), len(rows))
             return
-        yield Part(keys, tuple(column for column, _ in columns), tuple(values), len(table))
+        yield FormatRows(keys, tuple(column for column, _ in columns), tuple(values), len(table))
 
     def key(self, source: KeySource, table: FormatTable) -> tuple[KeyColumns, Mask | None]:
         """Return the key of each event of a table, and a mask of the events that have it; None: all do."""

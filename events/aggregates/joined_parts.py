@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from events.aggregates.event_columns import KeySource
-from events.aggregates.format_parts import FormatParts, Part
+from events.aggregates.format_parts import FormatParts, FormatRows
 from events.aggregates.groups import Ints, Keys, Mask, ValueColumn
 from events.aggregates.request import TIMED
 from events.store.columns import PIECE
@@ -22,7 +22,7 @@ _FORMAT_BITS = 32
 """Bits that hold the number of a format; the kernel's have 16."""
 
 
-class _Side(NamedTuple):
+class _CallEnds(NamedTuple):
     """Entries or exits of some calls."""
 
     formats: Ints
@@ -41,7 +41,7 @@ class JoinedParts:
         self._store = store
         self._formats = formats
 
-    def parts(self, entries: Ints, exits: Ints, durations: Ints) -> Iterator[tuple[tuple[int, int], Part]]:
+    def parts(self, entries: Ints, exits: Ints, durations: Ints) -> Iterator[tuple[tuple[int, int], FormatRows]]:
         """Yield the calls that have all keys and one of the values, with the formats of exit and entry.
 
         Args:
@@ -61,12 +61,12 @@ class JoinedParts:
                 yield (leave_format, enter_format), part
 
     def _part(
-        self, leave: _Side, enter: _Side, leave_format: int, enter_format: int, rows: Ints, durations: Ints
-    ) -> Part | None:
+        self, leave: _CallEnds, enter: _CallEnds, leave_format: int, enter_format: int, rows: Ints, durations: Ints
+    ) -> FormatRows | None:
         request = self._formats.request
         sides = [(leave, leave_format), (enter, enter_format)]
         sources: list[KeySource] = []
-        chosen: list[_Side] = []
+        chosen: list[_CallEnds] = []
         for n in range(len(request.keys)):
             found = next(
                 ((side, source) for side, number in sides if (source := self._key_source(number, n)) is not None),
@@ -100,7 +100,7 @@ class JoinedParts:
         if not len(rows):
             return None
         keys = tuple(KeyColumns(side.keys[n][rows], parts=side.texts[n]) for n, side in enumerate(chosen))
-        return Part(tuple(sources), keys, tuple(values), len(rows))
+        return FormatRows(tuple(sources), keys, tuple(values), len(rows))
 
     def _key_source(self, number: int, key: int) -> KeySource | None:
         return None if number == _NO_FORMAT else self._formats.sources(number).keys[key]
@@ -108,10 +108,10 @@ class JoinedParts:
     def _has_value(self, number: int, value: int) -> bool:
         return number != _NO_FORMAT and self._formats.sources(number).values[value] is not None
 
-    def _side(self, seqs: Ints) -> _Side:
+    def _side(self, seqs: Ints) -> _CallEnds:
         """Gather the columns of some rows, in their order."""
         size, request = len(seqs), self._formats.request
-        side = _Side(
+        side = _CallEnds(
             np.full(size, _NO_FORMAT, np.int64),
             [np.zeros(size, np.uint64) for _ in request.keys],
             [np.zeros(size, np.bool_) for _ in request.keys],
@@ -128,7 +128,7 @@ class JoinedParts:
             at = stop
         return side
 
-    def _gather(self, side: _Side, seqs: Ints, places: Ints) -> None:
+    def _gather(self, side: _CallEnds, seqs: Ints, places: Ints) -> None:
         """Gather the columns of rows within one piece; `seqs` is ascending, `places` are their indexes."""
         columns = self._store.columns(int(seqs[0]), int(seqs[-1]) + 1)
         wanted = np.zeros(len(columns), np.bool_)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from events.calls.call_values import PROBE_BITS, End, EndRole, function_key, idle_task
 from events.decode import Value
 from events.record import Record
-from events.store.columns import Columns, FormatTable, is_number
+from events.store.columns import FormatTable, StoreColumns, is_number
 
 if TYPE_CHECKING:
     from events.store.store import Store
@@ -52,7 +52,7 @@ class CallEnds(NamedTuple):
         return CallEnds._make(column[places] for column in self)
 
 
-def extract_ends(store: Store, columns: Columns, ends: Mapping[str, EndRole]) -> CallEnds:
+def extract_ends(store: Store, columns: StoreColumns, ends: Mapping[str, EndRole]) -> CallEnds:
     """Return the ends of calls among the rows of some columns, in order of time."""
     parts = [
         _ends_of_table(table, end)

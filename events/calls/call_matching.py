@@ -18,7 +18,7 @@ from events.calls.call_ends import CallEnds, extract_ends
 from events.calls.call_values import PROBE_MASK, Call, End, EndRole, UnpairedReason
 from events.calls.pairing import Pairing
 from events.calls.tail_calls import STACK_BITS
-from events.store.columns import Columns
+from events.store.columns import StoreColumns
 from events.store.gaps import LossReader
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ class CallMatching:
         self._missed = self._store.missed_calls
         self._pairing.judge(self._ends, self._missed)
 
-    def take(self, columns: Columns) -> list[FinishedCalls]:
+    def take(self, columns: StoreColumns) -> list[FinishedCalls]:
         """Return the calls that finished within the given rows, which follow those already processed. Unfinished
         calls of rows dropped unprocessed come first.
         """
@@ -122,13 +122,13 @@ class CallMatching:
             )
         return found
 
-    def _take_columns(self, columns: Columns) -> Iterator[FinishedCalls]:
+    def _take_columns(self, columns: StoreColumns) -> Iterator[FinishedCalls]:
         if self.at < columns.first:  # rows were dropped before they were processed
             self.skipped_events += columns.first - self.at
             yield self._abandon_open(columns.first)
         ends, begin = extract_ends(self._store, columns, self._ends), 0
         self.at = columns.first + len(columns)
-        for boot in self._store.clock_resets:
+        for boot in self._store.boots.starts:
             if columns.first <= boot < self.at:  # no call survives a reboot
                 until = int(np.searchsorted(ends.seqs, boot))
                 yield from self._match(ends.part(begin, until))

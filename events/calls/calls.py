@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from events.calls.call_matching import CallMatching, FinishedCalls
 from events.calls.call_values import Call, EndRole, UnpairedReason
 from events.losses import Loss
-from events.store.columns import Columns
+from events.store.columns import StoreColumns
 from events.store.outage_mark import OUTAGE_EVENT
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ class Calls:
         self.drop()
         return new
 
-    def take(self, columns: Columns) -> None:
+    def take(self, columns: StoreColumns) -> None:
         """Process rows given as columns, which follow those already processed."""
         marks = [NonCallRow(seq) for seq in _marks_among(self._store, columns)]
         marks = sorted([*marks, *self._losses_among(columns)], key=lambda mark: mark.seq)
@@ -156,7 +156,7 @@ class Calls:
             empty = np.empty(0, np.int64)
             self._add(FinishedCalls(empty, empty, empty, empty, empty, [], []), marks)
 
-    def _losses_among(self, columns: Columns) -> list[NonCallRow]:
+    def _losses_among(self, columns: StoreColumns) -> list[NonCallRow]:
         """Return the losses placed within some rows, each at the first row that is not older."""
         self._waiting += (loss for loss in self._store.losses.after(self._losses_read) if loss.seq >= self._first_seq)
         self._losses_read = self._store.losses.next
@@ -172,7 +172,7 @@ class Calls:
             if len(following):
                 found.append(NonCallRow(first + at + int(following[0]), loss))
             elif loss.seq < self._store.first_seq or any(
-                loss.seq < boot < first + len(stamps) for boot in self._store.clock_resets
+                loss.seq < boot < first + len(stamps) for boot in self._store.boots.starts
             ):
                 found.append(NonCallRow(first + at, loss))  # the next event has no row, or the trace clock was reset
             else:
@@ -274,7 +274,7 @@ def _row(call: Call) -> tuple[int, int, int]:
     )
 
 
-def _marks_among(store: Store, columns: Columns) -> list[int]:
+def _marks_among(store: Store, columns: StoreColumns) -> list[int]:
     """Return the sequence numbers of the marks of outages among some rows."""
     places = np.flatnonzero(columns.is_text)
     if not len(places):

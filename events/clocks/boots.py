@@ -24,27 +24,27 @@ class Boots:
     def __init__(self, first: int = 0) -> None:
         """Take the number of the boot that the first rows are of."""
         self._first = first
-        self._starts: list[int] = []
+        self.starts: list[int] = []
         """First row of each later boot."""
 
     @property
     def latest(self) -> int:
         """Number of the boot that rows to come are of."""
-        return self._first + len(self._starts)
+        return self._first + len(self.starts)
 
     def begin(self, row: int) -> None:
         """Start the next boot with a row."""
-        self._starts.append(row)
+        self.starts.append(row)
 
     def of(self, row: int) -> int:
         """Return the boot of a row."""
-        return self._first + bisect_right(self._starts, row)
+        return self._first + bisect_right(self.starts, row)
 
     def of_rows(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the boot of each of some rows."""
         import numpy as np
 
-        return self._first + np.searchsorted(self._starts, rows, side="right")
+        return self._first + np.searchsorted(self.starts, rows, side="right")
 
     def common(self, start: int, stop: int) -> int | None:
         """Return the boot of all rows from `start` to before `stop`; None: they are of several boots."""

@@ -29,7 +29,7 @@ from events.names.event_names import CGROUP
 from events.record import Record
 
 if TYPE_CHECKING:
-    from events.store.columns import Columns, FormatTable, Mask
+    from events.store.columns import FormatTable, Mask, StoreColumns
 
 COMMON_FIELDS: Final = {
     **dict.fromkeys(COMM, ValueKind.TEXT),
@@ -123,7 +123,7 @@ class Condition:
     def __call__(self, record: Record) -> bool:
         return self.term.of_record(record)
 
-    def candidates(self, columns: Columns) -> Mask:
+    def candidates(self, columns: StoreColumns) -> Mask:
         """Return a mask of the rows that satisfy the condition, plus the rows received as text."""
         found = columns.is_text.copy()
         for table in columns.tables.values():

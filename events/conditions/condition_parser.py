@@ -78,15 +78,15 @@ class FieldUnknown(ConditionError):
 
 
 @dataclass(frozen=True)
-class _Token:
+class _ConditionToken:
     kind: str
     text: str
     at: int
 
 
 @dataclass
-class _Reader:
-    tokens: list[_Token]
+class _TokenReader:
+    tokens: list[_ConditionToken]
     fields: Mapping[str, ValueKind]
     cgroups: Cgroups | None
     symbols: SymbolSource
@@ -99,7 +99,7 @@ class _Reader:
         token = self.tokens[self.place]
         return token.text if token.kind == "sign" else ""
 
-    def take(self) -> _Token:
+    def take(self) -> _ConditionToken:
         token = self.tokens[self.place]
         self.place += token.kind != "end"
         return token
@@ -136,7 +136,7 @@ class _Reader:
         finally:
             self.depth -= 1
 
-    def comparison(self, name: _Token) -> Term:
+    def comparison(self, name: _ConditionToken) -> Term:
         if name.kind != "word" or not _NAME.fullmatch(name.text):
             raise ConditionError("a field is missing here", name.at)
         sort = self.fields.get(name.text) or COMMON_FIELDS.get(name.text)
@@ -177,7 +177,7 @@ class _Reader:
         known = names_hint(field, names)
         return _errno_hint(value) or _similar_names_hint(value, names) or (f"; {known}" if known else "")
 
-    def numeric_comparison(self, field: str, sign: str, value: _Token, kind: ValueKind) -> Term | None:
+    def numeric_comparison(self, field: str, sign: str, value: _ConditionToken, kind: ValueKind) -> Term | None:
         """Return a comparison with a number, or with the name of one; None: the value is neither."""
         number = _number(value.text)
         if number is None:
@@ -187,7 +187,7 @@ class _Reader:
             raise ConditionError(f"{value.text} has more than 64 bits", value.at)
         return self.number_comparison(field, sign, number, value.text, kind)
 
-    def file_comparison(self, field: str, sign: str, value: _Token) -> Term:
+    def file_comparison(self, field: str, sign: str, value: _ConditionToken) -> Term:
         """Return a comparison with the file of a descriptor. Raises ValueRefused for another number."""
         lack = self.numbers.files_lack(field)
         compares_texts = sign in _TEXT_OPERATORS
@@ -218,7 +218,7 @@ class _Reader:
         return TextComparison(field, sign, text)
 
 
-def _time(name: _Token, sign: _Token, value: _Token) -> Term:
+def _time(name: _ConditionToken, sign: _ConditionToken, value: _ConditionToken) -> Term:
     if sign.text not in TIME_OPERATORS:
         raise ValueRefused(f"{name.text} is a time: {' '.join(TIME_OPERATORS)}", sign.at)
     found = time_comparison(name.text, sign.text, value.text) if value.kind == "word" else None
@@ -228,7 +228,7 @@ def _time(name: _Token, sign: _Token, value: _Token) -> Term:
     return found
 
 
-def _unquoted(value: _Token) -> str:
+def _unquoted(value: _ConditionToken) -> str:
     return value.text[1:-1] if value.kind == "quoted" else value.text
 
 
@@ -270,7 +270,7 @@ def parse_condition(
     Raises:
         ConditionError: the text is no condition; the error has the reason and the column.
     """
-    reader = _Reader(_tokens(text), fields, cgroups, symbols, function_of, numbers)
+    reader = _TokenReader(_tokens(text), fields, cgroups, symbols, function_of, numbers)
     term = reader.either()
     rest = reader.take()
     if rest.kind != "end":
@@ -322,18 +322,18 @@ def and_condition(existing: str, clause: str) -> str:
     return f"({existing}) && {clause}" if "||" in existing else f"{existing} && {clause}"
 
 
-def _tokens(text: str) -> list[_Token]:
-    tokens: list[_Token] = []
+def _tokens(text: str) -> list[_ConditionToken]:
+    tokens: list[_ConditionToken] = []
     at, end = 0, len(text.rstrip())
     while at < end:
         match = _TOKEN.match(text, at)
         if match is None or match.lastgroup is None:
             raise ConditionError("this can't be read", len(text) - len(text[at:].lstrip()))
-        tokens.append(_Token(match.lastgroup, match[match.lastgroup], match.start(match.lastgroup)))
+        tokens.append(_ConditionToken(match.lastgroup, match[match.lastgroup], match.start(match.lastgroup)))
         at = match.end()
         if len(tokens) > _MAX_TOKENS:
             raise ConditionError("this is too long", at)
-    return [*tokens, _Token("end", "", len(text))]
+    return [*tokens, _ConditionToken("end", "", len(text))]
 
 
 def _number(text: str) -> int | None:

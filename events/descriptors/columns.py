@@ -8,19 +8,19 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from events.descriptors.calls import PARAMETERS
-from events.descriptors.sources import Role, Source
+from events.descriptors.sources import DescriptorRole, DescriptorSource
 from events.format import Field, FieldKind
 from events.names.syscalls import call_name, call_number
-from events.store.columns import Columns, FormatTable, is_number, is_string
+from events.store.columns import FormatTable, StoreColumns, is_number, is_string
 
 
-class Step(NamedTuple):
+class DescriptorStep(NamedTuple):
     """Event that tells of descriptors."""
 
     row: int
     ts: int
     task: int
-    source: Source | None = None
+    source: DescriptorSource | None = None
     """Source; None: the event only shows that all needed probes are armed."""
     call: str = ""
     arguments: Mapping[str, int] = {}
@@ -31,17 +31,19 @@ class Step(NamedTuple):
 _NOTHING: Final[Mapping[str, int]] = {}
 
 
-def steps_of(columns: Columns, sources: Mapping[int, Source], machine: str) -> Iterator[Step]:
+def steps_of(
+    columns: StoreColumns, sources: Mapping[int, DescriptorSource], machine: str
+) -> Iterator[DescriptorStep]:
     """Yield the steps of some rows, format by format; `sources`: by format id."""
     for number, source in sources.items():
         if (table := columns.tables.get(number)) is not None:
-            if source.role in (Role.ANY_ENTER, Role.ANY_LEAVE):
+            if source.role in (DescriptorRole.ANY_ENTER, DescriptorRole.ANY_LEAVE):
                 yield from _steps_of_any(columns, table, source, machine)
             else:
                 yield from _steps_of_one(table, source)
 
 
-def _steps_of_one(table: FormatTable, source: Source) -> Iterator[Step]:
+def _steps_of_one(table: FormatTable, source: DescriptorSource) -> Iterator[DescriptorStep]:
     """Yield the steps of events of one call."""
     fields = {field.name: field for field in table.layout.format.fields}
     own = {name: fields[field] for name, field in source.fields.items() if field in fields}
@@ -50,10 +52,12 @@ def _steps_of_one(table: FormatTable, source: Source) -> Iterator[Step]:
     texts = table.values(path) if path is not None else [None] * len(table)
     rows = _rows(table, own)
     for (row, ts, task, arguments), text in zip(rows, texts, strict=True):
-        yield Step(row, ts, task, source, source.call, arguments, text if isinstance(text, str) else None)
+        yield DescriptorStep(row, ts, task, source, source.call, arguments, text if isinstance(text, str) else None)
 
 
-def _steps_of_any(columns: Columns, table: FormatTable, source: Source, machine: str) -> Iterator[Step]:
+def _steps_of_any(
+    columns: StoreColumns, table: FormatTable, source: DescriptorSource, machine: str
+) -> Iterator[DescriptorStep]:
     """Yield the steps of events of any call, of those calls that matter."""
     fields = {field.name: field for field in table.layout.format.fields}
     if "id" not in fields:
@@ -63,12 +67,12 @@ def _steps_of_any(columns: Columns, table: FormatTable, source: Source, machine:
     for number in np.intersect1d(ids, numbers).tolist():
         part = FormatTable(columns, table.layout, table.places[ids == number])
         call = call_name(machine, number) or ""
-        if source.role is Role.ANY_LEAVE:
+        if source.role is DescriptorRole.ANY_LEAVE:
             own = {"ret": fields["ret"]} if "ret" in fields else {}
         else:
             own = _arguments(fields.get("args"), PARAMETERS[call])
         for row, ts, task, arguments in _rows(part, own):
-            yield Step(row, ts, task, source, call, arguments)
+            yield DescriptorStep(row, ts, task, source, call, arguments)
 
 
 def _arguments(field: Field | None, names: tuple[str, ...]) -> dict[str, Field]:

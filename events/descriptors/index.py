@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from events.descriptors.calls import CLONE_FILES
-from events.descriptors.columns import Step, steps_of
-from events.descriptors.sources import Coverage, Role, Source, coverage
-from events.descriptors.tracker import Entry, Tracker
+from events.descriptors.columns import DescriptorStep, steps_of
+from events.descriptors.sources import Coverage, DescriptorRole, DescriptorSource, coverage
+from events.descriptors.tracker import CallEntry, Tracker
 from events.descriptors.wide_tasks import WideTasks
 from events.store.columns import PIECE
 
@@ -40,7 +40,7 @@ _MOST_FACTS: Final = 1 << 18
 class Known(NamedTuple):
     """Answer of where descriptors come from, in a watch."""
 
-    sources: Mapping[str, Source]
+    sources: Mapping[str, DescriptorSource]
     """Sources by the path of their event."""
     orders: Mapping[str, int]
     """Place among the armed probes of every event, by path."""
@@ -169,15 +169,15 @@ class DescriptorIndex:
         paths = {number: formats[number].path for number in ids if number in formats}
         sources = {number: known for number, path in paths.items() if (known := self._known.sources.get(path))}
         shows = [number for number, path in paths.items() if self._known.orders.get(path, -1) >= self.coverage.order]
-        if not (sources or (shows and self._lacks_proof) or len(paths) < len(ids) or store.clock_resets):
+        if not (sources or (shows and self._lacks_proof) or len(paths) < len(ids) or store.boots.starts):
             return
         columns = store.columns(start, stop)
-        breaks = [one for one in store.clock_resets if start <= one < stop]
+        breaks = [one for one in store.boots.starts if start <= one < stop]
         breaks += (np.flatnonzero(columns.is_text)[:1] + columns.first).tolist()
         steps = list(steps_of(columns, sources, self._machine))
         if self._lacks_proof:
             tables = [columns.tables[number] for number in shows if number in columns.tables]
-            steps += [Step(int(one.seqs[0]), int(one.stamps[0]), -1) for one in tables]
+            steps += [DescriptorStep(int(one.seqs[0]), int(one.stamps[0]), -1) for one in tables]
         for step in sorted(steps, key=_ROW):
             if breaks and step.row >= min(breaks):
                 break
@@ -201,7 +201,7 @@ class DescriptorIndex:
         self._wide_tasks.reset(row)
         self._settles = ts + _SETTLING
 
-    def _take(self, step: Step) -> None:
+    def _take(self, step: DescriptorStep) -> None:
         """Take an event that tells something."""
         row, ts, spans, tracker = step.row, step.ts, self._store.loss_spans_at(step.row), self._tracker
         before = self._stamps[-1] if len(self._stamps) else ts
@@ -221,54 +221,54 @@ class DescriptorIndex:
             _TELL[source.role](tracker, step)
             self._see_program(step, source.role)
 
-    def _see_program(self, step: Step, role: Role) -> None:
+    def _see_program(self, step: DescriptorStep, role: DescriptorRole) -> None:
         """Note which program a task runs after an event that tells something."""
-        if role in (Role.ENTER, Role.LEAVE):
+        if role in (DescriptorRole.ENTER, DescriptorRole.LEAVE):
             self._wide_tasks.see(step.row, step.task)
-        elif role is Role.EXEC:
+        elif role is DescriptorRole.EXEC:
             self._wide_tasks.execute(step.row, step.task)
-        elif role is Role.NEW_TASK and "pid" in step.arguments:
+        elif role is DescriptorRole.NEW_TASK and "pid" in step.arguments:
             self._wide_tasks.copy(step.row, step.task, step.arguments["pid"])
 
 
-def _enter(tracker: Tracker, step: Step) -> None:
+def _enter(tracker: Tracker, step: DescriptorStep) -> None:
     known_by = frozenset((step.source.order if step.source is not None else -1,))
-    tracker.enter(step.row, step.task, Entry(step.row, step.call, step.arguments, step.path, known_by))
+    tracker.enter(step.row, step.task, CallEntry(step.row, step.call, step.arguments, step.path, known_by))
 
 
-def _leave(tracker: Tracker, step: Step) -> None:
+def _leave(tracker: Tracker, step: DescriptorStep) -> None:
     tracker.leave(step.row, step.task, step.call, step.arguments.get("ret", -1))
 
 
-def _enter_open(tracker: Tracker, step: Step) -> None:
-    tracker.enter_open(step.row, step.task, Entry(step.row, step.call, step.arguments, step.path))
+def _enter_open(tracker: Tracker, step: DescriptorStep) -> None:
+    tracker.enter_open(step.row, step.task, CallEntry(step.row, step.call, step.arguments, step.path))
 
 
-def _leave_open(tracker: Tracker, step: Step) -> None:
-    own = Entry(step.row, step.call, step.arguments, step.path) if step.path is not None else None
+def _leave_open(tracker: Tracker, step: DescriptorStep) -> None:
+    own = CallEntry(step.row, step.call, step.arguments, step.path) if step.path is not None else None
     tracker.leave_open(step.row, step.task, step.arguments.get("ret", -1), own)
 
 
-def _new_task(tracker: Tracker, step: Step) -> None:
+def _new_task(tracker: Tracker, step: DescriptorStep) -> None:
     if "pid" in step.arguments:
         tracker.new_task(step.row, step.task, step.arguments["pid"], step.arguments.get("clone_flags", CLONE_FILES))
 
 
-def _execute(tracker: Tracker, step: Step) -> None:
+def _execute(tracker: Tracker, step: DescriptorStep) -> None:
     tracker.execute(step.row, step.task, step.arguments.get("old_pid", step.task))
 
 
-_TELL: Final[Mapping[Role, Callable[[Tracker, Step], None]]] = {
-    Role.ENTER: _enter,
-    Role.ANY_ENTER: _enter,
-    Role.LEAVE: _leave,
-    Role.ANY_LEAVE: _leave,
-    Role.OPEN_ENTER: _enter_open,
-    Role.OPEN_LEAVE: _leave_open,
-    Role.NEW_TASK: _new_task,
-    Role.EXEC: _execute,
+_TELL: Final[Mapping[DescriptorRole, Callable[[Tracker, DescriptorStep], None]]] = {
+    DescriptorRole.ENTER: _enter,
+    DescriptorRole.ANY_ENTER: _enter,
+    DescriptorRole.LEAVE: _leave,
+    DescriptorRole.ANY_LEAVE: _leave,
+    DescriptorRole.OPEN_ENTER: _enter_open,
+    DescriptorRole.OPEN_LEAVE: _leave_open,
+    DescriptorRole.NEW_TASK: _new_task,
+    DescriptorRole.EXEC: _execute,
 }
 _SINGLE_CALLS: Final = "syscalls/"
 """Beginning of the paths of events that 64-bit programs alone have."""
-_BY_FUNCTION: Final = (Role.OPEN_ENTER, Role.OPEN_LEAVE)
+_BY_FUNCTION: Final = (DescriptorRole.OPEN_ENTER, DescriptorRole.OPEN_LEAVE)
 _ROW: Final = attrgetter("row")

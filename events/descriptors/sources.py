@@ -10,7 +10,7 @@ from events.descriptors.calls import CHANGING_EXEC, CLOSING, EXEC, NEW_TASK
 from events.names.syscalls import call_names, call_number
 
 
-class Role(enum.Enum):
+class DescriptorRole(enum.Enum):
     """Part of an event."""
 
     ENTER = "entry of a system call"
@@ -23,10 +23,10 @@ class Role(enum.Enum):
     EXEC = "start of a program"
 
 
-class Source(NamedTuple):
+class DescriptorSource(NamedTuple):
     """Event that tells of descriptors."""
 
-    role: Role
+    role: DescriptorRole
     order: int
     """Place among the armed probes: an event shows that those before its own were armed."""
     call: str = ""
@@ -50,7 +50,7 @@ class Coverage(NamedTuple):
     """True if all calls are recorded that change whether a descriptor stays when a program is started."""
 
 
-def coverage(sources: Mapping[str, Source], machine: str) -> Coverage:
+def coverage(sources: Mapping[str, DescriptorSource], machine: str) -> Coverage:
     """Return how much some sources, by the path of their event, tell on an architecture (`uname -m`)."""
     orders: dict[str, int] = {}
     for one in sources.values():
@@ -69,13 +69,13 @@ def coverage(sources: Mapping[str, Source], machine: str) -> Coverage:
     )
 
 
-def _told(source: Source) -> Iterator[str]:
+def _told(source: DescriptorSource) -> Iterator[str]:
     """Yield the call that a source tells of, the event; empty: all calls."""
-    if source.role is Role.ENTER:
+    if source.role is DescriptorRole.ENTER:
         yield source.call
-    elif source.role is Role.ANY_ENTER:
+    elif source.role is DescriptorRole.ANY_ENTER:
         yield ""
-    elif source.role is Role.NEW_TASK:
+    elif source.role is DescriptorRole.NEW_TASK:
         yield NEW_TASK
-    elif source.role is Role.EXEC:
+    elif source.role is DescriptorRole.EXEC:
         yield EXEC

@@ -24,7 +24,7 @@ class OpenFile(NamedTuple):
     opener, whose other system calls have no events."""
 
 
-class _Slot:
+class _NumberFiles:
     """Files of one number over time."""
 
     __slots__ = ("files", "rows")
@@ -61,11 +61,11 @@ class Table:
         """True if several tasks have used it."""
         self.blind_from = NEVER
         """Row from which on nothing is known: descriptors change without events."""
-        self.slots: dict[int, _Slot] = {}
+        self.slots: dict[int, _NumberFiles] = {}
 
-    def slot(self, fd: int) -> _Slot:
+    def slot(self, fd: int) -> _NumberFiles:
         """Return the slot of a number, made where there is none."""
-        return self.slots.setdefault(fd, _Slot())
+        return self.slots.setdefault(fd, _NumberFiles())
 
 
 class _Removals:

@@ -38,7 +38,7 @@ _SOURCES: Final = {"dup": "fildes", "dup2": "oldfd", "dup3": "oldfd", "fcntl": "
 """Parameter with the descriptor that is copied."""
 
 
-class Entry(NamedTuple):
+class CallEntry(NamedTuple):
     """Entry of a call."""
 
     row: int
@@ -49,7 +49,7 @@ class Entry(NamedTuple):
     sources: frozenset[int] = frozenset()
     """Numbers of the events that told of it."""
 
-    def with_other(self, other: Entry) -> Entry:
+    def with_other(self, other: CallEntry) -> CallEntry:
         """Return the entry with what another event of the same entry tells."""
         path = self.path if self.path is not None else other.path
         known = {**self.arguments, **other.arguments}
@@ -73,9 +73,9 @@ class Tracker:
         self.follows_exec = follows_exec
         self.names: set[str] = set()
         """Names of all files so far."""
-        self._entries: dict[int, Entry] = {}
+        self._entries: dict[int, CallEntry] = {}
         """Call that each task is in."""
-        self._inner: dict[int, Entry] = {}
+        self._inner: dict[int, CallEntry] = {}
         """Function that opens a file, within a call or without one that is recorded, by task."""
         self._last: dict[int, int] = {}
         """Latest row of each task."""
@@ -89,7 +89,7 @@ class Tracker:
         self._inner.clear()
         self._last.clear()
 
-    def enter(self, row: int, task: int, entry: Entry) -> None:
+    def enter(self, row: int, task: int, entry: CallEntry) -> None:
         """Take the entry of a call."""
         self._seen(row, task)
         arguments = {name: as_int(value) for name, value in entry.arguments.items()}
@@ -126,7 +126,7 @@ class Tracker:
         elif call in _COPIES:
             self._copy(row, task, entry, result)
 
-    def enter_open(self, row: int, task: int, entry: Entry) -> None:
+    def enter_open(self, row: int, task: int, entry: CallEntry) -> None:
         """Take the entry of a function that opens a file."""
         self._seen(row, task)
         entry = entry._replace(arguments={name: as_int(value) for name, value in entry.arguments.items()})
@@ -135,7 +135,7 @@ class Tracker:
         if outer is not None and outer.call in PATHS and outer.path is None:
             self._entries[task] = outer._replace(path=entry.path)
 
-    def leave_open(self, row: int, task: int, result: int, own: Entry | None = None) -> None:
+    def leave_open(self, row: int, task: int, result: int, own: CallEntry | None = None) -> None:
         """Take the exit of a function that opens a file; `own`: its arguments, where the exit has them."""
         since = self._seen(row, task)
         entry = self._inner.pop(task, None)
@@ -222,7 +222,7 @@ class Tracker:
             if file is not None:
                 self.tables.install(row, task, fd, file._replace(closes=None), row, replaces=True)
 
-    def _open(self, row: int, task: int, fd: int, entry: Entry, *, by_function: bool) -> None:
+    def _open(self, row: int, task: int, fd: int, entry: CallEntry, *, by_function: bool) -> None:
         path = self._path(row, task, entry)
         if path is not None:
             rows, paths = self._opened.setdefault((task, fd), ([], []))
@@ -236,7 +236,7 @@ class Tracker:
             self.names.add(file.name)
         self.tables.install(row, task, fd, file, since, replaces=False)
 
-    def _path(self, row: int, task: int, entry: Entry) -> str | None:
+    def _path(self, row: int, task: int, entry: CallEntry) -> str | None:
         """Return the path of a file as it was opened, behind that of a folder where it is one in that; or None."""
         path, folder = entry.path, entry.arguments.get("dfd", AT_FDCWD)
         if not path or path.endswith(_CUT) or entry.arguments.get("flags", 0) & O_TMPFILE:
@@ -246,12 +246,12 @@ class Tracker:
         parent = self.tables.current(row, task, folder, entry.row)
         return f"{parent.name.rstrip('/')}/{path}" if parent is not None and not parent.by_function else None
 
-    def _closes(self, entry: Entry) -> bool | None:
+    def _closes(self, entry: CallEntry) -> bool | None:
         """Return whether a new descriptor is closed when a program is started; None: not known."""
         flags = entry.arguments.get(CLOSE_ON_EXEC.get(entry.call, ""))
         return bool(flags & O_CLOEXEC) if flags is not None else False if entry.call in ALWAYS_KEPT else None
 
-    def _copy(self, row: int, task: int, entry: Entry, fd: int) -> None:
+    def _copy(self, row: int, task: int, entry: CallEntry, fd: int) -> None:
         arguments = entry.arguments
         source = arguments.get(_SOURCES[entry.call], -1)
         command = arguments.get("cmd")

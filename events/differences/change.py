@@ -24,7 +24,7 @@ _MOST_LOG: Final = 64.0
 """Logarithm of the greatest factor that is looked for."""
 
 
-class Verdict(enum.StrEnum):
+class ChangeVerdict(enum.StrEnum):
     """Result of one comparison."""
 
     CHANGED = "changed"
@@ -34,14 +34,14 @@ class Verdict(enum.StrEnum):
     UNRECORDED = "not recorded in both"
 
 
-class Change(NamedTuple):
+class CountChange(NamedTuple):
     """Result of comparing a number of recording A with that of recording B."""
 
     factor: float
     """B divided by A: 2.0 if B has twice as much; infinite if A has none, 0.0 if B has none."""
     least: float
     """Least factor, at least 1.0, by which they differ with near certainty, whichever is the greater."""
-    verdict: Verdict
+    verdict: ChangeVerdict
 
     @property
     def size(self) -> float:
@@ -67,7 +67,7 @@ def evidence(comparisons: int) -> float:
     return math.log(4 * max(1, comparisons) / RISK)
 
 
-def compare_portions(a: Portion, b: Portion, need: float, most: tuple[float, float] | None = None) -> Change:
+def compare_portions(a: Portion, b: Portion, need: float, most: tuple[float, float] | None = None) -> CountChange:
     """Compare two numbers, each divided by its measure.
 
     Args:
@@ -78,7 +78,7 @@ def compare_portions(a: Portion, b: Portion, need: float, most: tuple[float, flo
             change, there are too few to tell. None: both numbers together.
     """
     if a.of <= 0 or b.of <= 0:
-        return Change(1.0, 1.0, Verdict.TOO_FEW)
+        return CountChange(1.0, 1.0, ChangeVerdict.TOO_FEW)
     rates = a.number / a.of, b.number / b.of
     factor = (1.0 if rates == (0, 0) else math.inf) if not rates[0] else rates[1] / rates[0]
     least = _least_factor(a, b, need)
@@ -89,17 +89,17 @@ def compare_portions(a: Portion, b: Portion, need: float, most: tuple[float, flo
             for one, rate in ((a, rates[0]), (b, rates[1]))
         )
         is_certain = _least_factor(filled_a, filled_b, need) >= FLOOR
-        return Change(factor, least, Verdict.CHANGED if is_certain else Verdict.LOSSES)
+        return CountChange(factor, least, ChangeVerdict.CHANGED if is_certain else ChangeVerdict.LOSSES)
     most_a, most_b = most or (a.number + b.number, a.number + b.number)
     can_tell = all(
         _least_factor(a._replace(number=one), b._replace(number=other), need) >= FLOOR
         for one, other in ((most_a, 0.0), (0.0, most_b))
     )
-    found = Change(factor, least, Verdict.SAME)
-    return found._replace(verdict=Verdict.SAME if can_tell and found.size < FLOOR else Verdict.TOO_FEW)
+    found = CountChange(factor, least, ChangeVerdict.SAME)
+    return found._replace(verdict=ChangeVerdict.SAME if can_tell and found.size < FLOOR else ChangeVerdict.TOO_FEW)
 
 
-def compare_shares(a: Portion, b: Portion, need: float) -> Change:
+def compare_shares(a: Portion, b: Portion, need: float) -> CountChange:
     """Compare two shares of events; of more than half the rest is compared, as it is what changes by a factor.
 
     The factor is that of the shares themselves.
@@ -115,19 +115,19 @@ def compare_shares(a: Portion, b: Portion, need: float) -> Change:
     return found._replace(factor=shares[1] / shares[0] if shares[0] else math.inf)
 
 
-def compare_quantiles(a: Distribution, b: Distribution, hundredths: int, need: float) -> Change:
+def compare_quantiles(a: Distribution, b: Distribution, hundredths: int, need: float) -> CountChange:
     """Compare a quantile of two distributions by the ranges in which the quantiles lie."""
     if not (a.count and b.count):
-        return Change(1.0, 1.0, Verdict.TOO_FEW)
+        return CountChange(1.0, 1.0, ChangeVerdict.TOO_FEW)
     factor = b.quantile(hundredths) / max(1, a.quantile(hundredths))
     ranges = quantile_range(a, hundredths, need), quantile_range(b, hundredths, need)
     (a_low, a_high), (b_low, b_high) = ranges
     least = max(1.0, b_low / max(1.0, a_high), a_low / max(1.0, b_high))
-    found = Change(factor, least, Verdict.CHANGED)
+    found = CountChange(factor, least, ChangeVerdict.CHANGED)
     if least >= FLOOR:
         return found
     is_bounded = all(low and math.isfinite(high) for low, high in ranges)
-    return found._replace(verdict=Verdict.SAME if is_bounded and found.size < FLOOR else Verdict.TOO_FEW)
+    return found._replace(verdict=ChangeVerdict.SAME if is_bounded and found.size < FLOOR else ChangeVerdict.TOO_FEW)
 
 
 def quantile_range(found: Distribution, hundredths: int, need: float) -> tuple[float, float]:

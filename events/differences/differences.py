@@ -9,9 +9,9 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from events.differences.change import (
-    Change,
+    ChangeVerdict,
+    CountChange,
     Portion,
-    Verdict,
     compare_portions,
     compare_quantiles,
     compare_shares,
@@ -84,16 +84,16 @@ class Difference(NamedTuple):
     a: float
     """Number in recording A: events per second, nanoseconds, percentile, or share from 0 to 1."""
     b: float
-    change: Change
+    change: CountChange
 
     @property
     def is_unrecorded(self) -> tuple[bool, bool]:
         """True for A, and for B, where the event was not recorded: the number there is no count."""
-        is_alone = self.change.verdict is Verdict.UNRECORDED
+        is_alone = self.change.verdict is ChangeVerdict.UNRECORDED
         return is_alone and self.change.factor > 1, is_alone and self.change.factor < 1
 
 
-class Comparison(NamedTuple):
+class RecordingComparison(NamedTuple):
     """Comparison of two recordings."""
 
     a: RecordingFacts
@@ -106,9 +106,9 @@ class Comparison(NamedTuple):
     @property
     def changes(self) -> tuple[Difference, ...]:
         """Comparisons that found a change."""
-        return tuple(one for one in self.differences if one.change.verdict is Verdict.CHANGED)
+        return tuple(one for one in self.differences if one.change.verdict is ChangeVerdict.CHANGED)
 
-    def number_of(self, verdict: Verdict) -> int:
+    def number_of(self, verdict: ChangeVerdict) -> int:
         """Return the number of comparisons with a verdict."""
         return sum(one.change.verdict is verdict for one in self.differences)
 
@@ -124,12 +124,18 @@ class Comparison(NamedTuple):
 
 _Judge = Callable[[float], Difference]
 """Comparison that awaits the evidence it needs, which depends on the number of all."""
-_RANKS: Final = (Verdict.CHANGED, Verdict.LOSSES, Verdict.UNRECORDED, Verdict.TOO_FEW, Verdict.SAME)
+_RANKS: Final = (
+    ChangeVerdict.CHANGED,
+    ChangeVerdict.LOSSES,
+    ChangeVerdict.UNRECORDED,
+    ChangeVerdict.TOO_FEW,
+    ChangeVerdict.SAME,
+)
 _NONE: Final = GroupFacts(0)
 _NO_CHANGE: Final = 1.0
 
 
-def compare(a: RecordingFacts, b: RecordingFacts) -> Comparison:
+def compare(a: RecordingFacts, b: RecordingFacts) -> RecordingComparison:
     """Compare two recordings; the groups of both are matched by their labels."""
     judges = [one for group in dict.fromkeys((*a.groups, *b.groups)) for one in _of_group(group, a, b)]
     need = evidence(len(judges))
@@ -140,7 +146,7 @@ def compare(a: RecordingFacts, b: RecordingFacts) -> Comparison:
         for event in sorted(shared)
         if a.fields[event] != b.fields[event]
     }
-    return Comparison(a, b, tuple(found), other_fields)
+    return RecordingComparison(a, b, tuple(found), other_fields)
 
 
 def _order(one: Difference) -> tuple[object, ...]:
@@ -178,7 +184,7 @@ def _rate(
     portions = [Portion(one.events, facts.seconds, facts.lost) for one, facts in ((own, a), (other, b))]
     change = compare_portions(portions[0], portions[1], need)
     if not all(is_recorded):
-        change = Change(0.0 if is_recorded[0] else math.inf, _NO_CHANGE, Verdict.UNRECORDED)
+        change = CountChange(0.0 if is_recorded[0] else math.inf, _NO_CHANGE, ChangeVerdict.UNRECORDED)
     return Difference(group, Aspect.RATE, "", "", rates[0], rates[1], change)
 
 
@@ -228,7 +234,7 @@ def _share(
     counts = [own.get(name, NamedCount(0, one.uncounted)) for own, one in zip(shares, values, strict=True)]
     portions = [Portion(one.hits, value.number, one.error) for one, value in zip(counts, values, strict=True)]
     change = compare_shares(portions[0], portions[1], need)
-    if change.verdict is Verdict.LOSSES:  # the counts of texts are no more exact than that
-        change = change._replace(verdict=Verdict.TOO_FEW)
+    if change.verdict is ChangeVerdict.LOSSES:  # the counts of texts are no more exact than that
+        change = change._replace(verdict=ChangeVerdict.TOO_FEW)
     a, b = (one.number / one.of if one.of else 0.0 for one in portions)
     return Difference(group, Aspect.SHARE, field, name, a, b, change)

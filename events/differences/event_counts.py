@@ -28,7 +28,7 @@ from events.differences.recorded_time import RecordedTime
 from events.differences.row_groups import RowGroups
 from events.format import PROBE_FIELDS, EventFormat, Field
 from events.stacks.stack import KERNEL_STACKS, USER_STACKS
-from events.store.columns import PIECE, Columns, FormatTable, Ints, Mask, is_number, is_string
+from events.store.columns import PIECE, FormatTable, Ints, Mask, StoreColumns, is_number, is_string
 from events.store.outage_mark import is_mark
 from events.summary.keys import field_keys, value_keys
 
@@ -51,7 +51,7 @@ _IDENTITIES: Final = re.compile(r"(?:.*_)?(?:pid|tgid|tid|ppid|ino|inode)")
 """Names of numbers that only tell things of one boot apart."""
 
 
-class _Meaning(NamedTuple):
+class _CountedColumns(NamedTuple):
     """Keys and values in the events of one format."""
 
     keys: tuple[KeySource, ...] | None
@@ -112,7 +112,7 @@ class EventCounts:
         self._parts = FormatParts(store, AggregateRequest(), columns_of)
         self._calls = CallMatching(store, most_open)
         self._calls.use(ends)
-        self._meanings: dict[int, _Meaning] = {}
+        self._meanings: dict[int, _CountedColumns] = {}
         self._labels: dict[_Place, GroupCounts] = {}
         """Groups by format and keys."""
         self._rows = RowGroups[GroupCounts]()
@@ -136,12 +136,12 @@ class EventCounts:
         if self.at < store.first_seq:
             self.skipped += store.first_seq - self.at
             self.at = store.first_seq
-        resets = [row for row in store.clock_resets if row > self.at]
+        resets = [row for row in store.boots.starts if row > self.at]
         end = store.next_seq if self._passing is None else min(store.next_seq, self._passing.looked)
         stop = min(self.at + self._piece, end, *resets)
         if self.at >= stop:
             return False
-        if self.at in store.clock_resets:
+        if self.at in store.boots.starts:
             self.time.begin_anew()
         columns = store.columns(self.at, stop)
         self.time.take(columns.run.stamps)
@@ -204,7 +204,7 @@ class EventCounts:
             self.groups[whole] = GroupCounts(path, self.room)
         return self.groups[whole]
 
-    def _meaning(self, number: int, fmt: EventFormat) -> _Meaning:
+    def _meaning(self, number: int, fmt: EventFormat) -> _CountedColumns:
         if number not in self._meanings:
             columns = self._columns_of(fmt.path)
             names = self._keys or ((FUNC,) if key_source(FUNC, fmt, columns) is not None else ())
@@ -212,7 +212,7 @@ class EventCounts:
             keys = tuple(one for one in sources if one is not None)
             skipped = {one.field.name for one in keys if one.field is not None} | {FUNC, *PROBE_FIELDS}
             fields = [one for one in fmt.arguments if one.name not in columns.hidden | skipped]
-            self._meanings[number] = _Meaning(
+            self._meanings[number] = _CountedColumns(
                 keys if len(keys) == len(sources) else None,
                 tuple(
                     (one, value_source(one.name, fmt, columns) if is_number(one) else None)
@@ -223,7 +223,7 @@ class EventCounts:
             )
         return self._meanings[number]
 
-    def _add_values(self, group: GroupCounts, meaning: _Meaning, table: FormatTable, rows: Ints) -> None:
+    def _add_values(self, group: GroupCounts, meaning: _CountedColumns, table: FormatTable, rows: Ints) -> None:
         if not len(rows):
             return
         for field, source in meaning.fields:
@@ -263,7 +263,7 @@ class EventCounts:
                 column = np.array([number], np.int64 if number < 1 << 63 else np.uint64)
                 group.add_numbers(fields[name], record.boot, column)
 
-    def _take_calls(self, columns: Columns) -> None:
+    def _take_calls(self, columns: StoreColumns) -> None:
         for finished in self._calls.take(columns):
             passes = np.ones(len(finished.exits), np.bool_)
             if self._passing is not None:

@@ -65,7 +65,7 @@ def _no_symbols(boot: int) -> Symbols | None:  # noqa: ARG001 - as `KernelInfo.s
     return None
 
 
-def _no_comm(key: int) -> str:  # noqa: ARG001 - as `Store.comm` is called
+def _no_comm(key: int) -> str:  # noqa: ARG001 - as `TaskNames.name` is called
     return UNNAMED
 
 

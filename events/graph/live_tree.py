@@ -55,10 +55,10 @@ class LiveTree:
         deadline = time.monotonic() + budget
         piece = PIECE if self.backlog > _MUCH else _LEAST
         while self._at < store.next_seq:
-            if self._at in store.clock_resets:  # no call survives a reboot
+            if self._at in store.boots.starts:  # no call survives a reboot
                 self.tree.gap()
                 self._last = -1
-            stop = min(self._at + piece, store.next_seq, *(boot for boot in store.clock_resets if boot > self._at))
+            stop = min(self._at + piece, store.next_seq, *(boot for boot in store.boots.starts if boot > self._at))
             self._take(self._read(self._at, stop))
             self._at = stop
             if time.monotonic() >= deadline:

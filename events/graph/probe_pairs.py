@@ -20,7 +20,7 @@ from events.graph.begin_end_columns import BeginEndColumns, Edge, Ints, Mask, Ro
 from events.graph.open_calls import MOST_OPEN
 
 if TYPE_CHECKING:
-    from events.store.columns import Columns
+    from events.store.columns import StoreColumns
     from events.store.store import Store
 
 
@@ -46,7 +46,7 @@ class PairedEnds:
         self._waiting: CallEnds | None = None
         """Exits that may be those of several calls."""
 
-    def take(self, columns: Columns, begins: BeginEndColumns | None) -> PlacedEvents:
+    def take(self, columns: StoreColumns, begins: BeginEndColumns | None) -> PlacedEvents:
         """Return the begins and ends that more rows determine.
 
         Args:

@@ -38,7 +38,7 @@ class _Event(NamedTuple):
         return self.kind, function, self.place if call else 0, self.pair_key
 
 
-class _Open(NamedTuple):
+class _OpenCall(NamedTuple):
     event: _Event
     place: int
     """Place of the innermost enclosing call, this one included."""
@@ -48,7 +48,7 @@ class _Stack:
     """Open calls of one task."""
 
     def __init__(self, deeper: Deeper, found: Nesting) -> None:
-        self.open: list[_Open] = []
+        self.open: list[_OpenCall] = []
         self._deeper = deeper
         self._found = found
 
@@ -70,7 +70,7 @@ class _Stack:
 
     def _push(self, begin: _Event) -> None:
         enclosing_place = self.open[-1].place if self.open else NOWHERE
-        self.open.append(_Open(begin, begin.place if begin.kind == RowKind.CALL else enclosing_place))
+        self.open.append(_OpenCall(begin, begin.place if begin.kind == RowKind.CALL else enclosing_place))
 
     def _close_outside(self, event: _Event, by: int) -> None:
         """Close the innermost calls that cannot enclose `event`; event `by` proves that they are over."""

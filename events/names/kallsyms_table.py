@@ -8,6 +8,7 @@ import operator
 import sys
 from array import array
 from collections.abc import Sequence
+from itertools import compress
 from typing import NamedTuple
 
 HIGHEST = 1 << 64
@@ -18,6 +19,7 @@ _PIECE = 1 << 18
 """Approximate bytes read in one step: the lines, split up, take several times as much memory."""
 _HEAD = 19
 """Characters before a name: the address, a letter, and a space after each."""
+_LABEL = b" .L"
 _ADDRESS_ZERO = f"{0:016x} "
 _OTHER_SPACES = b"\v\f\r\x1c\x1d\x1e\x1f"
 """Bytes that str.split or bytes.split treats as spaces, besides those in the kernel's lines."""
@@ -70,8 +72,18 @@ EMPTY_TABLE = KallsymsTable((), (), (), ())
 
 
 def parse_table(data: bytes) -> KallsymsTable:
-    """Return the lines of /proc/kallsyms in their order; malformed lines are skipped."""
-    return _kernels_table(data) or _any_table(data)
+    """Return the lines of /proc/kallsyms in their order, without malformed lines and labels of the assembler."""
+    table = _kernels_table(data) or _any_table(data)
+    return _without_labels(table) if _LABEL in data else table
+
+
+def _without_labels(table: KallsymsTable) -> KallsymsTable:
+    """Return a table without labels within the functions of modules, as the kernel looks for a symbol
+    (is_mapping_symbol in include/linux/module_symbol.h); modules of riscv64 have a hundred in a function.
+    """
+    kept = [not (module and name.startswith(".L")) for name, module in zip(table.names, table.modules, strict=True)]
+    addresses = array("Q", compress(table.addresses, kept))
+    return KallsymsTable(addresses, *(list(compress(column, kept)) for column in table[1:]))
 
 
 def _kernels_table(data: bytes) -> KallsymsTable | None:

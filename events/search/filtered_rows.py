@@ -15,7 +15,7 @@ import numpy as np
 
 from events.search.joined_ends import JoinedEnds
 from events.search.row_numbers import RowNumbers
-from events.store.columns import PIECE, Columns, Ints, Mask
+from events.store.columns import PIECE, Ints, Mask, StoreColumns
 from events.store.outage_mark import is_mark
 
 if TYPE_CHECKING:
@@ -39,14 +39,14 @@ class FilteredRows:
         self.store = store
         self._joined_ends = JoinedEnds(store, condition, ends) if ends and condition.of_calls else None
         self._kept = RowNumbers()
-        self._matching_tasks = condition.tasks(store.cmdlines)
+        self._matching_tasks = condition.tasks(store.task_names.known)
         self.looked = store.first_seq
         """Sequence number before which all events have been tested."""
 
     @property
     def is_current(self) -> bool:
         """True until names of tasks, cgroups or symbols become known by which events tested before may pass, too."""
-        return self._matching_tasks == self.condition.tasks(self.store.cmdlines)
+        return self._matching_tasks == self.condition.tasks(self.store.task_names.known)
 
     @property
     def first(self) -> int:
@@ -81,7 +81,7 @@ class FilteredRows:
         columns = self.store.columns(start, stop)
         self._kept.add(np.flatnonzero(self._mask(columns)) + columns.first)
 
-    def _mask(self, columns: Columns) -> Mask:
+    def _mask(self, columns: StoreColumns) -> Mask:
         found = self.condition.candidates(columns)
         for place in np.flatnonzero(columns.is_text).tolist():
             record = self.store.record(columns.first + place)
@@ -91,7 +91,7 @@ class FilteredRows:
             found[exits - columns.first] = True
         return found
 
-    def _holds_separately(self, columns: Columns, found: Mask, seqs: Ints) -> Mask:
+    def _holds_separately(self, columns: StoreColumns, found: Mask, seqs: Ints) -> Mask:
         """Return a mask of the events that satisfy the condition separately; some belong to the columns under
         test.
         """

@@ -32,5 +32,9 @@ def find(
         events: format ids; rows of other formats are skipped without decoding.
         style: format of the line that is searched for a text.
     """
-    predicate = TextMatch(match, style, store.comm, store.comms) if isinstance(match, str) else match
+    predicate = (
+        TextMatch(match, style, store.task_names.name, store.task_names.all_names)
+        if isinstance(match, str)
+        else match
+    )
     return step(store, predicate, start, 1 if direction >= 0 else -1, budget, events)

@@ -15,7 +15,7 @@ from events.calls.call_matching import CallMatching
 from events.conditions.comparison import LATENCY, Comparison, NumberComparison
 from events.conditions.condition import COMMON_FIELDS
 from events.conditions.function_comparison import FunctionComparison
-from events.store.columns import PIECE, Columns, Ints, Mask
+from events.store.columns import PIECE, Ints, Mask, StoreColumns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterator, Mapping
@@ -37,7 +37,7 @@ class JoinedEnds:
         self._ends = ends
         self._matching = CallMatching(store)
 
-    def exits(self, columns: Columns, alone: Callable[[Ints], Mask]) -> Ints:
+    def exits(self, columns: StoreColumns, alone: Callable[[Ints], Mask]) -> Ints:
         """Return the sequence numbers of exits that pass on behalf of their calls.
 
         Args:

@@ -19,7 +19,7 @@ from events.store.outage_mark import task_text
 from events.text import show
 
 if TYPE_CHECKING:
-    from events.store.columns import Columns, Mask
+    from events.store.columns import Mask, StoreColumns
     from events.store.store import Store
 from events.names.number_names import NumberFormat
 
@@ -98,7 +98,7 @@ class Sieve(Protocol):
     def __call__(self, record: Record) -> bool:
         """Return whether the record matches."""
 
-    def candidates(self, columns: Columns) -> Mask:
+    def candidates(self, columns: StoreColumns) -> Mask:
         """Return a mask of the rows that may match, including all rows that do."""
 
 

@@ -63,7 +63,9 @@ def _keys(store: Store, wanted: Ints, field: str, property_name: str) -> Iterato
                 yield columns.first + place, value
         for table in columns.tables.values():
             inside = np.flatnonzero(np.isin(table.seqs, in_piece))
-            keys = _property_keys(table, property_name, store.comm, inside) or _values(table, field, inside)
+            keys = _property_keys(table, property_name, store.task_names.name, inside) or _values(
+                table, field, inside
+            )
             seqs = table.seqs[inside].tolist()
             yield from ((seq, key) for seq, key in zip(seqs, keys, strict=bool(keys)) if key is not None)
         at = int(np.searchsorted(wanted, start + PIECE))

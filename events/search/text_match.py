@@ -21,7 +21,7 @@ from events.names.number_names import NumberFormat
 from events.record import Record
 from events.search.number_match import DECIMAL, HEX, NumberPattern, decimal, hexadecimal
 from events.search.search import LineStyle
-from events.store.columns import Columns, FormatTable, Mask, StringBytes, is_number, is_string
+from events.store.columns import FormatTable, Mask, StoreColumns, StringBytes, is_number, is_string
 from events.text import FAULT, UNNAMED
 
 _MOST_ERRORS = 4095
@@ -64,7 +64,7 @@ class TextMatch:
     def __call__(self, record: Record) -> bool:
         return self._text in self._fold(self._style.text(record))
 
-    def candidates(self, columns: Columns) -> Mask:
+    def candidates(self, columns: StoreColumns) -> Mask:
         """Return a mask of the rows that may match; see `events.search.search.Sieve`."""
         found = columns.is_text.copy()
         self._searched_bytes = _without_case_bit(columns.data) if self._folded else columns.data

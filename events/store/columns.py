@@ -1,6 +1,6 @@
 """Extract columns of events: the values of one field as a numpy array, gathered from the slabs of a range of rows.
 
-`Store.columns(start, stop)` covers rows of all formats; `Columns.tables` has one `FormatTable` per format, with
+`Store.columns(start, stop)` covers rows of all formats; `StoreColumns.tables` has one `FormatTable` per format, with
 sequence numbers, time stamps, CPUs, thread ids and, on demand, each field that is a single number (10 ns per event).
 Strings and arrays are not gathered: `FormatTable.values` decodes them, `FormatTable.string_bytes` returns their
 bytes. Rows received as text are in no table.
@@ -82,10 +82,10 @@ def record_places(data: bytes, at: Ints, byteorder: ByteOrder) -> tuple[Ints, In
 class FormatTable:
     """Events of one format; every array has one element per event, in the order of the store."""
 
-    def __init__(self, columns: Columns, layout: Layout, places: Ints) -> None:
+    def __init__(self, columns: StoreColumns, layout: Layout, places: Ints) -> None:
         self.layout = layout
         self.places = places
-        """Positions of the events in the range of rows of the `Columns`."""
+        """Positions of the events in the range of rows of the `StoreColumns`."""
         self.data = columns.data
         self._columns = columns
 
@@ -221,7 +221,7 @@ class FormatTable:
         return FieldColumn(values, missing if some_missing else None)
 
 
-class Columns:
+class StoreColumns:
     """Events of a range of rows, with one `FormatTable` per format."""
 
     def __init__(self, first: int, run: RowColumns, slabs: Mapping[int, Slab], decoder: Decoder) -> None:
@@ -262,7 +262,7 @@ class Columns:
     def __len__(self) -> int:
         return len(self.run.ids)
 
-    def only(self, rows: Mask) -> Columns:
+    def only(self, rows: Mask) -> StoreColumns:
         """Return a copy whose `tables` hold only the rows of a mask; the range of rows stays unchanged."""
         part = copy.copy(self)
         places = {number: table.places[rows[table.places]] for number, table in self.tables.items()}

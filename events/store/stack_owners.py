@@ -17,7 +17,7 @@ import numpy as np
 
 from events.stacks.stack import KERNEL_STACKS, USER_STACKS
 from events.store.blocks import Blocks, SlabStacks
-from events.store.columns import Columns, Ints, Mask, record_places
+from events.store.columns import Ints, Mask, StoreColumns, record_places
 from events.store.row_columns import RowColumns, concatenate_rows
 from events.subbuffer import WORD_BITS, WORD_MASK
 from events.text import parse_line
@@ -158,7 +158,7 @@ class StackOwners:
         number = int(run.keys[0]) >> WORD_BITS
         if self._blocks.slabs[number].text:
             return np.array([self._context_of_line(key) for key in run.keys.tolist()], np.int64)
-        columns = Columns(0, run, self._blocks.slabs, self._decoder)
+        columns = StoreColumns(0, run, self._blocks.slabs, self._decoder)
         order = self._decoder.header.byteorder
         starts, _ = record_places(columns.data, columns.at, order)
         flags = np.frombuffer(columns.data, np.uint8).take(starts + 2, mode="clip") & _IN_INTERRUPT

@@ -18,25 +18,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from events.batch import Batch
-from events.clocks.boots import ID_BITS, ID_MASK, Boots, task_key
+from events.clocks.boots import Boots, task_key
+from events.clocks.task_names import TaskNames
 from events.decode import Decoder, Value
 from events.format import EventFormat, Field
 from events.losses import RingLosses
 from events.record import Record
 from events.store.blocks import Blocks
 from events.store.cgroups import CGROUP_EVENTS, Cgroups
-from events.store.columns import PIECE, Columns, FormatTable
+from events.store.columns import PIECE, FormatTable, StoreColumns
 from events.store.gaps import LossSpans
 from events.store.inflow import Inflow
 from events.store.rates import Rates
 from events.store.row_columns import RowColumns
 from events.subbuffer import WORD_BITS, WORD_MASK, payload
-from events.text import UNNAMED, parse_line
+from events.text import parse_line
 
 _Number = TypeVar("_Number", int, float)
-_MOST_UNNAMED = 1 << 12
-"""Thread ids whose names are requested at a time."""
-
 
 FileSource = Callable[[FormatTable, Field], "list[Value] | None"]
 """Function that returns for a field of events the file of each descriptor, or its number; None: it has no files."""
@@ -86,10 +84,6 @@ class Store:
         """
         self.decoder = decoder
         self.limit_bytes = limit_bytes
-        self.cmdlines: Mapping[int, str] = {}
-        """Task names by `events.clocks.boots.task_key` (saved_cmdlines)."""
-        self.unnamed: set[int] = set()
-        """Thread ids of the latest boot whose name was requested but is unknown."""
         self._tasks_until = 0
         """Row before which `request_names` has looked."""
         self.cgroups = Cgroups()
@@ -98,10 +92,10 @@ class Store:
         """Source of the files of descriptors."""
         self.missed_calls: Mapping[str, int | None] = {}
         """Calls missed by each probe, by `group/event`, as last read; None: the kernel does not count them."""
-        self.clock_resets: tuple[int, ...] = ()
-        """Sequence numbers of the rows at which the trace clock was reset."""
         self.boots = Boots(boot)
-        """Boot of the machine by row."""
+        """Boot of the machine by row; the trace clock was reset at each."""
+        self.task_names = TaskNames(self.boots)
+        """Names of the tasks, also of views of this store."""
         self._clock = clock
         self._blocks = Blocks()
         self._inflow = Inflow(decoder, self._blocks, boot)
@@ -123,10 +117,6 @@ class Store:
             Counter(self._rates.totals), Counter(intake.overrun), Counter(intake.overrun_unknown), intake.undecodable
         )
         return later
-
-    def go_on_from(self, later: Store) -> None:
-        """Copy task names and clock resets from a store made by `from_now_on`."""
-        self.cmdlines, self.clock_resets = later.cmdlines, later.clock_resets
 
     def __len__(self) -> int:
         return self.next_seq - self.first_seq
@@ -195,12 +185,10 @@ class Store:
         have the names of another boot.
         """
         self.flush()
-        if self.next_seq not in self.clock_resets:
+        if self.next_seq not in self.boots.starts:
             self.boots.begin(self.next_seq)
-            self.unnamed.clear()
-            oldest = self._blocks.first_seq
-            self.clock_resets = (*(seq for seq in self.clock_resets if seq > oldest), self.next_seq)
-            self.cgroups.begin_anew(self.next_seq, oldest)
+            self.task_names.unknown.clear()
+            self.cgroups.begin_anew(self.next_seq, self._blocks.first_seq)
         self._inflow.begin_anew(self.boots.latest)
 
     @property
@@ -324,7 +312,7 @@ class Store:
         If the trace clock was reset, the latest such row is returned.
         """
         after = self.next_seq
-        for start in reversed((self.first_seq, *(seq for seq in self.clock_resets if seq > self.first_seq))):
+        for start in reversed((self.first_seq, *(seq for seq in self.boots.starts if seq > self.first_seq))):
             if start < after and ts <= self._blocks.row(after - 1)[0]:
                 return bisect_left(range(after), ts, start, key=lambda seq: self._blocks.row(seq)[0])
             after = start
@@ -341,14 +329,14 @@ class Store:
         """Return the format ids (see `event`) of the retained rows from `start` to before `stop`; read-only."""
         return self._blocks.rows(max(start, self.first_seq), stop).ids
 
-    def columns(self, start: int, stop: int) -> Columns:
+    def columns(self, start: int, stop: int) -> StoreColumns:
         """Return the columns of the rows from `start` to before `stop` that are retained; up to `PIECE` rows per call
         are most efficient.
         """
         first = max(start, self.first_seq)
-        return Columns(first, self._blocks.rows(first, stop), self._blocks.slabs, self.decoder)
+        return StoreColumns(first, self._blocks.rows(first, stop), self._blocks.slabs, self.decoder)
 
-    def stacks(self, keys: NDArray[np.int64], paths: Container[str]) -> tuple[NDArray[np.int64], Columns]:
+    def stacks(self, keys: NDArray[np.int64], paths: Container[str]) -> tuple[NDArray[np.int64], StoreColumns]:
         """Return the places of the events that have a stack, and the first stack of each as columns in that order.
 
         Args:
@@ -357,7 +345,7 @@ class Store:
         """
         ids = [number for number, fmt in self.decoder.formats.items() if fmt.path in paths]
         places, run = self._blocks.stacks_of_events(keys, ids)
-        return places, Columns(0, run, self._blocks.slabs, self.decoder)
+        return places, StoreColumns(0, run, self._blocks.slabs, self.decoder)
 
     def row(self, seq: int) -> EventRow:
         """Return time, CPU and format id of a row, without decoding it.
@@ -394,28 +382,13 @@ class Store:
         raw = slab.data[start : start + length]
         pid = self.decoder.pid(raw)
         layout = self.decoder.layout(number)
-        comm = self.comm(task_key(pid, layout.format.boot))
+        comm = self.task_names.name(task_key(pid, layout.format.boot))
         return Record(seq, ts, slab.cpu, pid, comm, layout.format.path, layout.format, raw, "", layout)
-
-    @property
-    def comms(self) -> set[str]:
-        """Task names that `comm` may return."""
-        return {*self.cmdlines.values(), "<idle>", UNNAMED}
-
-    def comm(self, key: int) -> str:
-        """Return the name of a task by its `events.clocks.boots.task_key`: in boot 0 its thread id."""
-        name = self.cmdlines.get(key)
-        if name:
-            return name
-        boot, pid = key >> ID_BITS, key & ID_MASK
-        if pid and boot == self.boots.latest and len(self.unnamed) < _MOST_UNNAMED:
-            self.unnamed.add(pid)
-        return UNNAMED if pid else "<idle>"
 
     def request_names(self) -> None:
         """Request the names of the tasks of new rows; of many rows the latest."""
         columns = self.columns(max(self._tasks_until, self.next_seq - PIECE), self.next_seq)
         for table in columns.tables.values():
             for key in np.unique(table.task_keys).tolist():
-                self.comm(key)
+                self.task_names.name(key)
         self._tasks_until = self.next_seq

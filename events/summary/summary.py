@@ -17,7 +17,7 @@ from events.calls.call_matching import CallMatching
 from events.calls.call_values import EndRole, probe_and_address
 from events.calls.pairing import MOST_OPEN
 from events.record import Record
-from events.store.columns import PIECE, Columns
+from events.store.columns import PIECE, StoreColumns
 from events.store.outage_mark import is_mark
 from events.summary.distribution import Distribution
 from events.summary.frequent import FrequentValues, Keys, ValueCount
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 _MOST_FUNCTIONS = 2000
 """Functions whose durations are counted each by itself; each takes 16 KB."""
-Take = Callable[[Columns, list[Record]], None]
+Take = Callable[[StoreColumns, list[Record]], None]
 """Function that takes rows as columns, and the rows received as text as records."""
 
 
@@ -49,7 +49,7 @@ class StoreScan:
             self.skipped_events += first_seq - self.at
             self.at = first_seq
 
-    def take(self, columns: Columns, texts: list[Record]) -> None:
+    def take(self, columns: StoreColumns, texts: list[Record]) -> None:
         """Process rows that start at `at`."""
         self._take(columns, texts)
         self.at += len(columns)
@@ -193,7 +193,7 @@ class Summary:
         for scan in scans:
             scan.skip_to(self._store.first_seq)
         at = min(scan.at for scan in scans)
-        resets = self._store.clock_resets
+        resets = self._store.boots.starts
         end_row = self._end_row if self._chosen is None else min(self._end_row, self._chosen.looked)
         stop = min([at + self._piece, end_row, *(row for row in (*resets, *(s.at for s in scans)) if row > at)])
         if at >= stop:
@@ -225,7 +225,7 @@ class Summary:
                 scan.take(all_columns if scan is self._pairs else columns, texts)
         return True
 
-    def _requested_mask(self, columns: Columns) -> NDArray[np.bool_]:
+    def _requested_mask(self, columns: StoreColumns) -> NDArray[np.bool_]:
         """Return a mask of the rows that are events of the requested paths, whether they pass the filter or not."""
         found = np.full(len(columns), self._only is None)
         for table in columns.tables.values() if self._only is not None else ():
@@ -238,7 +238,7 @@ class Summary:
     def _is_requested(self, event: str) -> bool:
         return self._only is None or event in self._only
 
-    def _count(self, columns: Columns, texts: list[Record]) -> None:
+    def _count(self, columns: StoreColumns, texts: list[Record]) -> None:
         tables = [table for table in columns.tables.values() if self._is_requested(table.layout.format.path)]
         if tables:
             stamps = [table.stamps for table in tables]
@@ -258,7 +258,7 @@ class Summary:
             self.tasks.add(_keys(np.array([record.pid for record in wanted], np.int32)))
             self.counted += len(wanted)
 
-    def _time_calls(self, columns: Columns, _: list[Record]) -> None:
+    def _time_calls(self, columns: StoreColumns, _: list[Record]) -> None:
         for finished in self.calls.take(columns):
             functions, took = finished.functions, finished.durations
             if self._chosen is not None:

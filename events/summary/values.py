@@ -8,7 +8,7 @@ from typing import NamedTuple
 from events.decode import Value
 from events.format import Field
 from events.record import Record
-from events.store.columns import Columns, is_number
+from events.store.columns import StoreColumns, is_number
 from events.summary.frequent import FrequentValues
 from events.summary.keys import KeyColumns, field_keys, number_from_key, value_keys
 
@@ -49,7 +49,7 @@ class FieldValues:
         field = self._field
         return field if field is not None and is_number(field) and not self._mixed else None
 
-    def take(self, columns: Columns, texts: Iterable[Record]) -> None:
+    def take(self, columns: StoreColumns, texts: Iterable[Record]) -> None:
         """Count the values in a range of events, and in those of them received as text."""
         for table in columns.tables.values():
             field = next((field for field in table.layout.format.fields if field.name == self.field), None)

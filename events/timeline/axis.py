@@ -34,7 +34,7 @@ class TimeAxis:
         self._store = store
         self.parts: list[AxisPart] = []
         """Rows of each clock in order; none: the store is empty."""
-        begins = [store.first_seq, *(seq for seq in store.clock_resets if store.first_seq < seq < store.next_seq)]
+        begins = [store.first_seq, *(seq for seq in store.boots.starts if store.first_seq < seq < store.next_seq)]
         for first, stop in zip(begins, [*begins[1:], store.next_seq], strict=True):
             if first < stop:
                 self._add(first, stop)

@@ -14,7 +14,7 @@ import numpy as np
 
 from events.clocks.boots import task_key
 from events.format import EventFormat, Field
-from events.store.columns import PIECE, Columns, Ints, Mask, is_number
+from events.store.columns import PIECE, Ints, Mask, StoreColumns, is_number
 from events.store.outage_mark import is_mark
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ class LaneIndex:
             self.lanes.setdefault(key, RisingNumbers()).add(places[own] + columns.first)
         return True
 
-    def _keys(self, columns: Columns, wanted: Mask) -> Ints:
+    def _keys(self, columns: StoreColumns, wanted: Mask) -> Ints:
         """Return the key of each row; marks of outages are taken out of `wanted`."""
         if self.kind is LaneKind.TASK:
             keys = np.full(len(columns), -1, np.int64)
@@ -167,7 +167,7 @@ class LaneIndex:
                 self.text_names[int(keys[place])] = record.comm
         return keys
 
-    def _set_functions(self, columns: Columns, keys: Ints) -> None:
+    def _set_functions(self, columns: StoreColumns, keys: Ints) -> None:
         """Replace the format ids of rows that have the address of a function by its key."""
         for table in columns.tables.values():
             if (field := _function_field(table.layout.format)) is None:

@@ -12,7 +12,7 @@ from kernel.attach.kcore import Kcore
 from kernel.errors import FileRefused
 from kernel.target import Target
 from probes.attaching.attach import COLD
-from probes.attaching.branches import branch_targets, may_call_pointers
+from probes.code.architectures.table import ARCHITECTURES
 
 _LARGEST: Final = 1 << 16
 """Bytes of code that are read of a function."""
@@ -44,7 +44,8 @@ class CalleeSearch:
     def __init__(self, target: Target, machine: str, symbols: Symbols) -> None:
         """Begin to read the kernel's code. Raises FileRefused, TargetLost."""
         self._kcore = Kcore(target)
-        self._machine = machine
+        self._architecture = ARCHITECTURES.get(machine)
+        """None: its code is not read, nothing is found."""
         self._symbols = symbols
         self._callers_of_pointers: set[str] = set()
         self._blocks: dict[int, bytes] = {}
@@ -110,15 +111,16 @@ class CalleeSearch:
 
     def _calls(self, name: str) -> Iterator[str]:
         """Yield the functions that a function calls or jumps to, each perhaps more than once."""
+        architecture = self._architecture
         parts = [*self._symbols.named(name), *self._symbols.beginning(f"{name}{COLD}")]
         for part in parts:
             place = self._symbols.find(part.address)
-            if place is None or not part.code:
+            if place is None or not part.code or architecture is None:
                 continue
             code = self._code(part.address, min(place.size, _LARGEST))
-            if may_call_pointers(code, part.address, self._machine):
+            if architecture.may_call_pointers(code, part.address):
                 self._callers_of_pointers.add(name)
-            for target in sorted(branch_targets(code, part.address, self._machine)):
+            for target in sorted(architecture.branch_targets(code, part.address)):
                 yield from self._function_at(target)
 
     def _function_at(self, address: int) -> Iterator[str]:

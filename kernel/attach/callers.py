@@ -11,15 +11,13 @@ from kernel.attach.debug_info import DebugInfo
 from kernel.attach.machine_code import KernelCode, Progress, SearchStopped
 from kernel.errors import FileRefused
 from kernel.target import Target
-from probes.attaching import branches
 from probes.attaching.attach import COLD, PADDING
 from probes.attaching.callers import Callers, CallSite, direct_callers, split_from, with_inlined
 from probes.attaching.catalog import Catalog
 from probes.attaching.values import ReasonKind, Relation
+from probes.code.architectures.table import ARCHITECTURES
+from probes.code.decoded import Branch
 from probes.probe import ProbePlace
-
-_ENTRIES = (b"\xf3\x0f\x1e\xfa", b"\x0f\x1f\x40\xd6")
-"""ENDBR64 on x86-64, and the bytes by which the kernel replaces it if not needed: calls may skip either."""
 
 
 class CallerSearch:
@@ -50,7 +48,7 @@ class CallerSearch:
         starts = [entry.address for entry in entries if entry.code and COLD not in entry.name]
         if not starts:
             return Callers(name, error="it has no code of its own that could be called")
-        if not branches.can_read(self._machine):
+        if self._machine not in ARCHITECTURES:
             return Callers(name, error=f"code of {self._machine} can't be read here")
         try:
             if self._code is None:
@@ -132,7 +130,7 @@ class _CodeSearch:
         entries = {entry for start in starts for entry in self._entries(start)}
         return direct_callers(name, entries, self._scan, self._spots.around, self._entries, "the kernel's code")
 
-    def _scan(self, targets: Collection[int]) -> Sequence[branches.Branch]:
+    def _scan(self, targets: Collection[int]) -> Sequence[Branch]:
         return self._code.branches_to(targets, self._machine)
 
     def _entries(self, start: int) -> Collection[int]:
@@ -140,8 +138,9 @@ class _CodeSearch:
         padding.
         """
         entries = {start}
-        if self._code.bytes_at(start, 4) in _ENTRIES:
-            entries.add(start + 4)
+        for mark in ARCHITECTURES[self._machine].ENTRY_MARKS:
+            if self._code.bytes_at(start, len(mark)) == mark:
+                entries.add(start + len(mark))
         names = {f"{PADDING}{name}" for name in self._symbols.names_at(start)}
         entries |= {
             pad.address for name in names for pad in self._symbols.named(name) if 0 < start - pad.address < 64

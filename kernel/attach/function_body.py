@@ -20,11 +20,14 @@ from kernel.symbols.symbol_addresses import base_of
 from kernel.target import TargetKind
 from probes.attaching.attach import COLD
 from probes.attaching.values import Attachability, ReasonKind
+from probes.code.architectures.architecture import Architecture
+from probes.code.architectures.table import ARCHITECTURES, names_text
 from probes.code.body import CodePart, FunctionBody
-from probes.code.decode import MACHINES, NoCapstone, require_capstone
+from probes.code.decode import NoCapstone, require_capstone
+from probes.code.decoded import InstalledKprobe
 from probes.code.make_body import CodeContext, PartCode, make_parts
-from probes.code.patched_sites import Site
-from probes.code.recover import InstalledKprobe, recover
+from probes.code.patched_sites import PatchedSite
+from probes.code.recover import recover
 from probes.probe import ProbeKind, ProbePlace
 
 _LARGEST: Final = 1 << 18
@@ -81,8 +84,9 @@ class BodyReader:
     def _readers(self) -> tuple[Symbols, Kcore, KernelTables]:
         """Return the readers of this boot. Raises InputRefusal, FileRefused, TargetLost."""
         info, machine = self._info, self._info.facts.machine
-        if machine not in MACHINES:
-            raise InputRefusal("", f"the code of functions is decoded for x86-64 and arm64, not for {machine}")
+        architecture = ARCHITECTURES.get(machine)
+        if architecture is None:
+            raise InputRefusal("", f"the code of functions is decoded for {names_text()}, not for {machine}")
         if self._info.target.recording is not None:
             raise InputRefusal("", _NOT_RECORDED)
         symbols = info.symbols.current
@@ -96,7 +100,7 @@ class BodyReader:
                 info.symbols.boot,
                 symbols,
                 kcore,
-                KernelTables(info.target, kcore, symbols, info.btf, machine),
+                KernelTables(info.target, kcore, symbols, info.btf, architecture),
             )
         return self._kept[1:]
 
@@ -104,7 +108,7 @@ class BodyReader:
         self, entry: KallsymsEntry, about: Attachability, is_twin: bool, readers: tuple[Symbols, Kcore, KernelTables]
     ) -> FunctionBody:
         symbols, kcore, tables = readers
-        notes, sites = list[str](), list[Site]()
+        notes, sites = list[str](), list[PatchedSite]()
         with contextlib.suppress(FileRefused):
             sites = list(tables.sites(entry.module))
         if tables.unread or not sites:
@@ -116,7 +120,7 @@ class BodyReader:
         codes = [code for code in codes if code.code]
         if not codes:
             raise InputRefusal(entry.name, "its code is not in the kernel's memory as it is shown (/proc/kcore)")
-        codes = _without_kprobes(codes, (earlier, _kprobes(tables)), notes)
+        codes = _without_kprobes(codes, (earlier, _kprobes(tables)), ARCHITECTURES[self._info.facts.machine], notes)
         context = CodeContext(
             self._info.facts.machine,
             lambda address: _name_at(symbols, address),
@@ -182,7 +186,10 @@ def _kprobes(tables: KernelTables) -> list[InstalledKprobe] | None:
 
 
 def _without_kprobes(
-    codes: list[PartCode], probes: Sequence[list[InstalledKprobe] | None], notes: list[str]
+    codes: list[PartCode],
+    probes: Sequence[list[InstalledKprobe] | None],
+    architecture: Architecture,
+    notes: list[str],
 ) -> list[PartCode]:
     """Return code without the breakpoints and jumps of kprobes, which hide what they stand on.
 
@@ -191,7 +198,7 @@ def _without_kprobes(
     known = [probe for found in probes for probe in found or ()]
     if None in probes:
         notes.append("kprobes that are armed in it now are shown as breakpoints")
-    return [code._replace(code=recover(code.code, code.address, known)) for code in codes]
+    return [code._replace(code=recover(code.code, code.address, known, architecture)) for code in codes]
 
 
 def _refusal(about: Attachability, address: int) -> str:

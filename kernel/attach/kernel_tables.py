@@ -19,8 +19,9 @@ from events.names.kallsyms import Symbols
 from kernel.attach.kcore import Kcore
 from kernel.errors import FileRefused
 from kernel.target import Target
-from probes.code.patched_sites import TABLES, EntryLayout, Site, SiteTable, table_sites
-from probes.code.recover import InstalledKprobe
+from probes.code.architectures.architecture import Architecture
+from probes.code.decoded import InstalledKprobe
+from probes.code.patched_sites import EntryLayout, PatchedSite, SiteTable, table_sites
 
 _LARGEST_TABLE: Final = 8 << 20
 """Bytes of a table that are read; the largest, of BUG() and WARN(), has half a megabyte."""
@@ -52,23 +53,25 @@ class _KprobeLayout(NamedTuple):
 class KernelTables:
     """Tables of one boot of a kernel; every call may raise FileRefused, TargetLost."""
 
-    def __init__(self, target: Target, kcore: Kcore, symbols: Symbols, btf: Btf | None, machine: str) -> None:
+    def __init__(
+        self, target: Target, kcore: Kcore, symbols: Symbols, btf: Btf | None, architecture: Architecture
+    ) -> None:
         self._target = target
         self._kcore = kcore
         self._symbols = symbols
         self._btf = btf
-        self._machine = machine
-        self._sites: dict[str, list[Site]] = {}
+        self._architecture = architecture
+        self._sites: dict[str, list[PatchedSite]] = {}
         """Places of the kernel (empty name), and of modules."""
         self.unread: tuple[str, ...] = ()
         """Reasons of the tables that could not be read."""
 
-    def sites(self, module: str) -> Sequence[Site]:
+    def sites(self, module: str) -> Sequence[PatchedSite]:
         """Return the places in the code of the kernel (empty name), or of a module, that take no kprobe."""
         if module not in self._sites:
-            unread, found = [], list[Site]()
-            for table in TABLES:
-                if self._machine not in table.machines or self._is_absent(table, module):
+            unread, found = [], list[PatchedSite]()
+            for table in self._architecture.SITE_TABLES:
+                if self._is_absent(table, module):
                     continue
                 bounds, layout = self._bounds(table, module), self._layout(table)
                 if bounds is None or layout is None:
@@ -91,10 +94,9 @@ class KernelTables:
             data = self._kcore.read(node - layout.node, layout.size)
             if len(data) < layout.least or _number(data, layout.flags, 4) & _FTRACE_FLAG:
                 continue
-            width = 1 if self._machine == "x86_64" else 4
             behind = data[layout.behind : layout.behind + _JUMP_OPERAND]
             detour = _number(data, layout.behind + _POINTER, _POINTER)
-            opcode = data[layout.opcode : layout.opcode + width]
+            opcode = data[layout.opcode : layout.opcode + self._architecture.OPCODE_BYTES]
             found.append(InstalledKprobe(_number(data, layout.address, _POINTER), opcode, behind, detour))
         return found
 

@@ -10,7 +10,8 @@ from events.names.kallsyms import Symbols
 from kernel.attach.kcore import PATH, Kcore
 from kernel.errors import FileRefused
 from kernel.target import Target
-from probes.attaching import branches
+from probes.attaching.branches import branches_to
+from probes.code.decoded import Branch
 
 Progress = Callable[[float], bool]
 """Callback that takes the completed share; returns False to stop."""
@@ -50,10 +51,10 @@ class KernelCode:
         if not any(self._parts):
             raise FileRefused(PATH, errno.EFAULT)
 
-    def branches_to(self, targets: Collection[int], machine: str) -> list[branches.Branch]:
+    def branches_to(self, targets: Collection[int], machine: str) -> list[Branch]:
         """Return the branches to any of some addresses (half a second for 20 MB)."""
         pairs = zip(self._starts, self._parts, strict=True)
-        return [branch for start, part in pairs for branch in branches.branches_to(targets, part, start, machine)]
+        return [branch for start, part in pairs for branch in branches_to(targets, part, start, machine)]
 
     def bytes_at(self, address: int, size: int) -> bytes:
         """Return some bytes of the code; empty if there are none."""

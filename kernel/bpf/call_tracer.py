@@ -11,7 +11,7 @@ from kernel.bpf.loaded import COUNTERS, ProgramCounts, control_value
 from kernel.bpf.rings import Cpus, make_rings
 from kernel.bpf.task_set import TaskSet
 from kernel.target import RingMap, Target
-from probes.bpf.instructions import Instruction, MapRole, encode
+from probes.bpf.instructions import BpfInstruction, MapRole, encode
 from probes.bpf.program import CONTROL_BYTES, AttachPoint, ProgramMode
 from probes.bpf.registers import SavedRegisters
 from probes.bpf.tracing.call_tracer import SIZE, SessionFunctions, trace_calls
@@ -148,7 +148,9 @@ class LoadedTracer:
                 else:
                     self.refused += names
 
-    def _program(self, code: tuple[Instruction, ...], maps: dict[MapRole, int], name: str, point: AttachPoint) -> int:
+    def _program(
+        self, code: tuple[BpfInstruction, ...], maps: dict[MapRole, int], name: str, point: AttachPoint
+    ) -> int:
         fd = calls.load_program(self._target, encode(code, maps), name, point)
         self._files.append(fd)
         return fd

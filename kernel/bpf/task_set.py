@@ -14,7 +14,7 @@ from kernel.bpf import calls
 from kernel.bpf.calls import BpfRefused, MapType
 from kernel.errors import TargetUnusable
 from kernel.target import Target
-from probes.bpf.instructions import Instruction, MapRole, encode
+from probes.bpf.instructions import BpfInstruction, MapRole, encode
 from probes.bpf.program import NO_FUNCTION, AttachPoint, TargetFunction
 from probes.bpf.registers import SavedRegisters
 from probes.bpf.tracing.call_tracer import follow_exits, follow_forks
@@ -22,7 +22,7 @@ from probes.bpf.tracing.call_tracer import follow_exits, follow_forks
 _MOST_TASKS: Final = 1 << 15
 _FORK: Final = "wake_up_new_task"
 _RELEASE: Final = "release_task"
-_Program = Callable[[SavedRegisters], tuple[Instruction, ...]]
+_Program = Callable[[SavedRegisters], tuple[BpfInstruction, ...]]
 
 
 class TaskFunctions(NamedTuple):
@@ -100,7 +100,7 @@ class TaskSet:
             self._load(made(registers._replace(arguments=(0,))), AttachPoint.FENTRY, function)
             self._files.append(calls.attach_to_function(self._target, self._files[-1]))
 
-    def _load(self, program: tuple[Instruction, ...], point: AttachPoint, function: TargetFunction) -> None:
+    def _load(self, program: tuple[BpfInstruction, ...], point: AttachPoint, function: TargetFunction) -> None:
         code = encode(program, {MapRole.TASKS: self.file})
         self._files.append(calls.load_program(self._target, code, "pw_tasks", point, function))
 

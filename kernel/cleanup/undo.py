@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from kernel.agent.journal import is_untouched
-from kernel.errors import EventStays, FileRefused, KernelError, SettingChanged, TargetLost
+from kernel.errors import FileRefused, KernelError, SettingChanged, TargetLost
 from kernel.target import Effect, Step, Target
 
 _BUSY_TRIES = 5
@@ -135,7 +135,7 @@ def undo_step(target: Target, step: Step) -> SettingChanged | None:
     return None
 
 
-def _event_left(target: Target, step: Step) -> EventStays | None:
+def _event_left(target: Target, step: Step) -> SettingChanged | None:
     """Return that an event of programs stays after its release; None: it is gone, as the kernel removes it a little
     later (delayed_destroy_user_event in kernel/trace/trace_events_user.c). Raises FileRefused, TargetLost.
     """
@@ -146,7 +146,8 @@ def _event_left(target: Target, step: Step) -> EventStays | None:
             return None
         if tries_left:
             time.sleep(_BUSY_PAUSE)
-    return EventStays(step.path, name.decode("utf-8", "surrogateescape"))
+    event = name.decode("utf-8", "surrogateescape")
+    return SettingChanged(step.path, f"user_events/{event} stays as long as a program, or another tool, holds it")
 
 
 def _is_undone(step: Step, content: bytes) -> bool:

@@ -11,7 +11,7 @@ from foreign.refusal import InputRefusal
 from kernel.attach.callees import CalleeSearch
 from kernel.connection.kernel_info import KernelInfo
 from kernel.errors import FileRefused
-from probes.attaching.branches import can_read
+from probes.code.architectures.table import ARCHITECTURES, names_text
 from probes.facts.lookups import CalledFunctions
 from probes.functions.function_index import index_of
 
@@ -50,8 +50,8 @@ class CalledFunctionSearch:
         symbols, facts = self._info.symbols.current, self._info.facts
         if symbols is None:
             raise InputRefusal(_CODE, "the addresses of its functions are hidden, or not known here")
-        if not can_read(facts.machine):
-            raise InputRefusal(_CODE, f"calls are found in that of x86-64 and arm64, not of {facts.machine}")
+        if facts.machine not in ARCHITECTURES:
+            raise InputRefusal(_CODE, f"calls are found in that of {names_text()}, not of {facts.machine}")
         for name in callers:
             if not symbols.named(name):
                 raise InputRefusal(name, "no function of this kernel has this name")

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from kernel.connection.environment import HostEnvironment
     from kernel.target import Target
     from probes.attaching.catalog import Catalog, Function
-    from probes.attaching.places import Places
+    from probes.attaching.places import TargetPlaces
     from probes.facts.facts import TargetFacts
     from probes.facts.program_support import ProgramSupport
     from probes.functions.capture_tree import CaptureNode, CaptureTree
@@ -52,7 +52,7 @@ class KernelInfo:
         """Why there is no BTF; empty where there is."""
         self._modules: dict[str, Btf | None] = {}
         self._reading_module = threading.Lock()
-        self._places: Places | None = None
+        self._places: TargetPlaces | None = None
         self.symbols = KernelSymbols(target)
 
     @cached_property
@@ -80,7 +80,7 @@ class KernelInfo:
         return Catalog(self.btf, self.facts)
 
     @property
-    def places(self) -> Places:
+    def places(self) -> TargetPlaces:
         """Functions, tracepoints and events that a probe can be on; `renew_places` reads those that came since."""
         if self._places is None:
             self.renew_places()
@@ -91,14 +91,14 @@ class KernelInfo:
         """Read the events that there are now, for a worker; return whether they are others than before."""
         from kernel.cleanup.owner import GROUP_PREFIX
         from kernel.connection import name_cache
-        from probes.attaching.places import Places
+        from probes.attaching.places import TargetPlaces
 
         known = self.environment.read_events()
         events = tuple(event for event in known if not event.startswith(GROUP_PREFIX))  # ours are shown armed
         events = tuple(sorted({*events, *self.recorded_events}))
         if self._places is not None and self._places.events == events:
             return False
-        self._places = Places.of(self.catalog.names, self.facts, events)
+        self._places = TargetPlaces.of(self.catalog.names, self.facts, events)
         name_cache.save(name for name in self._places.names if not name.startswith(GROUP_PREFIX))
         return True
 

@@ -18,10 +18,10 @@ from events.format import EventFormat, FormatError, parse_format
 from kernel.cleanup.undo import UndoFailure, UndoList
 from kernel.errors import FileRefused, KernelError, TargetUnusable
 from kernel.graph.shared_settings import GlobalSettings, TracerOptions
+from kernel.guards.trampoline_guard import note_start, refuse_second_start
 from kernel.session.instance import exclude_own_processes, require_usable
 from kernel.session.session import Session
 from kernel.session.start import new_instance
-from kernel.session.trampoline_guard import note_start, refuse_second_start
 from kernel.target import Target
 from kernel.tracefs import Instance, Tracefs
 from probes.facts.facts import TargetFacts

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from kernel.connection.planner import Planner
 from kernel.connection.text_note import text_note
 from kernel.errors import KernelError, ProbeRefused, TargetUnusable
-from kernel.session.arm_steps import Mode
+from kernel.session.probe_steps import Mode
 from kernel.watch.watch import Watch
 from probes.command import Armable, parse_armable
 from probes.hist.unfiltered import trigger_notes

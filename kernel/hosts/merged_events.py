@@ -54,7 +54,7 @@ class MergedEvent(NamedTuple):
         return self.record.event
 
 
-class _Source:
+class _HostEvents:
     """Session of a host, a source of events: a host that is opened again has another store."""
 
     def __init__(self, host: Host, watch: Watch, timeline: ClockTimeline) -> None:
@@ -76,7 +76,7 @@ class MergedEvents:
         """Take the nanoseconds that an event waits for older ones, and the bytes allowed for the rows of the list."""
         self.merger = HostMerger(window)
         self._rows = MergedRows(rows_bytes)
-        self._sources: list[_Source | None] = []
+        self._sources: list[_HostEvents | None] = []
         """Sessions by the number stored in rows; None: no row is of that session any more."""
 
     @property
@@ -136,7 +136,7 @@ class MergedEvents:
         source.has_events = True
 
     def _local_times(
-        self, source: _Source, stamps: NDArray[np.int64], cuts: Sequence[int], offset: int, now: int
+        self, source: _HostEvents, stamps: NDArray[np.int64], cuts: Sequence[int], offset: int, now: int
     ) -> NDArray[np.int64]:
         """Return times on the local clock; each disconnect mark gets the time at which events go on after it."""
         pieces: list[NDArray[np.int64]] = []
@@ -229,17 +229,17 @@ class MergedEvents:
                 return SearchStep(None, seq, False)
         return SearchStep(None, seq, True)
 
-    def _require_source(self, number: int) -> _Source:
+    def _require_source(self, number: int) -> _HostEvents:
         source = self._sources[number]
         if source is None:
             raise IndexError(number)
         return source
 
-    def _source_of(self, host: Host, watch: Watch) -> tuple[int, _Source]:
+    def _source_of(self, host: Host, watch: Watch) -> tuple[int, _HostEvents]:
         for number, source in enumerate(self._sources):
             if source is not None and source.watch is watch:
                 return number, source
-        source = _Source(host, watch, ClockTimeline())
+        source = _HostEvents(host, watch, ClockTimeline())
         self._sources.append(source)
         return len(self._sources) - 1, source
 

@@ -58,7 +58,7 @@ mount -t tracefs tracefs /sys/kernel/tracing
 hostname -F /etc/hostname
 for module in /lib/modules/lab/*.ko; do [ -e "$module" ] && insmod "$module"; done
 if ! grep -q . /proc/modules && echo f:lab/keep vfs_rmdir%return >>/sys/kernel/tracing/dynamic_events; then
-  # A kernel without modules must not free its last trampoline (kernel.session.trampoline_guard).
+  # A kernel without modules must not free its last trampoline (kernel.guards.trampoline_guard).
   keep=/sys/kernel/tracing/instances/lab
   mkdir $keep && echo 4 >$keep/buffer_size_kb && echo 1 >$keep/events/lab/keep/enable
 fi

@@ -17,8 +17,8 @@ from kernel.errors import KernelError, ProbeRefused, TargetUnusable
 from kernel.guards.arm_progress import ArmProgress
 from kernel.guards.limits import UNLIMITED, Limits
 from kernel.recording.plans import readable_plans, recorded_plans
-from kernel.session.arm_steps import Mode
 from kernel.session.armed import Armed
+from kernel.session.probe_steps import Mode
 from probes.plans.plan import Plan, PlannedEvent
 from probes.probe import Probe
 from probes.verdict import Refusal, Verdict

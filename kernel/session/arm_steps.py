@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import contextlib
-import enum
 import errno
 import itertools
-from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 from events.format import EventFormat, FormatError, parse_format
 from kernel.agent.journal import needs_journal
 from kernel.cleanup.owner import GROUP_PREFIX, INSTANCE_PREFIX
 from kernel.cleanup.undo import UndoFailure, UndoList
-from kernel.errors import FileRefused, KernelError, ProbeRefused
+from kernel.errors import FileRefused, ProbeRefused
 from kernel.guards.arm_progress import ArmProgress
-from kernel.guards.rate_meter import RateMeter
-from kernel.session.rejection import rejection_error
-from kernel.session.stack_triggers import REMOVAL, records_stacks, within_filter
-from kernel.session.trampoline_guard import note_start, refuse_second_start
+from kernel.guards.trampoline_guard import note_start, refuse_second_start
+from kernel.session.filter_steps import FilterSteps, count_hits
+from kernel.session.probe_steps import Mode, ProbeSteps
+from kernel.session.rejection import read_log, rejection_error
 from kernel.target import Step, Target
-from kernel.tracefs import Instance, LogEntry, Tracefs
+from kernel.tracefs import Instance, Tracefs
 from kernel.tracers.tracer_steps import TracerSteps
+from probes.hist.stack_triggers import REMOVAL, records_stacks, within_filter
 from probes.hist.trigger import changes_existing_histogram
 from probes.plans.plan import Plan, PlannedEvent
 from probes.user_events.kernel_reading import PREFIX
@@ -31,59 +29,6 @@ _STACK_EVENTS = ("ftrace/kernel_stack", "ftrace/user_stack")
 """Events that triggers such as `stacktrace` write to the buffer beside their own event."""
 _TRACER_NOTES = ("ftrace/print",)
 """Events with which a tracer says that it stopped."""
-
-
-class Mode(enum.Enum):
-    """Effect of an armed probe."""
-
-    RECORD = "record"
-    COUNT = "count only"
-    """Hits are counted by the kernel; no event is recorded."""
-    OFF = "stopped"
-    """Defined, but without effect."""
-
-
-@dataclass(slots=True, eq=False)
-class ProbeSteps:
-    """Effects of one armed probe, and their undo steps."""
-
-    defined: UndoList
-    counted: UndoList
-    """Our own triggers that count hits: they keep an event in use."""
-    enabled: UndoList
-    name: str = ""
-    """Prefix of the names of its own histograms; unique among the probes of all sessions."""
-    mode: Mode = Mode.OFF
-    triggers: list[tuple[PlannedEvent, str]] = field(default_factory=list)
-    """Triggers of its events, the oldest first."""
-    by_hand: list[tuple[PlannedEvent, str]] = field(default_factory=list)
-    """User-added triggers, not the plan's own: they are restored whenever the probe is armed again."""
-    made: list[PlannedEvent] = field(default_factory=list)
-    """Additional events, created by its triggers."""
-
-    @property
-    def stuck(self) -> bool:
-        """True if an undo step has failed."""
-        return bool(self.enabled or self.counted or self.defined)
-
-    def stack_triggers(self, event: PlannedEvent) -> list[str]:
-        """Return the triggers that record stacks of an event."""
-        return [text for other, text in self.triggers if other.path == event.path and records_stacks(text)]
-
-    def know(self, events: Sequence[PlannedEvent]) -> None:
-        """Take the present events, with changed filters."""
-        current = {event.path: event for event in events}
-        for triggers in (self.triggers, self.by_hand):
-            triggers[:] = [(current.get(event.path, event), text) for event, text in triggers]
-
-    def switch_off(self) -> list[UndoFailure]:
-        """Disable events and counts; definitions stay."""
-        return self.enabled.run() + self.counted.run()
-
-    def only(self, mode: Mode) -> list[UndoFailure]:
-        """Undo the steps that a mode does not need; all steps but the definitions for OFF."""
-        failures = self.enabled.run() if mode is not Mode.RECORD else []
-        return failures + (self.counted.run() if mode is not Mode.COUNT else [])
 
 
 class ArmSteps:
@@ -99,6 +44,8 @@ class ArmSteps:
         self._tracers = tracers
         self._group = GROUP_PREFIX + instance.path.rpartition(INSTANCE_PREFIX)[2]
         self._numbers = itertools.count()
+        self.filters = FilterSteps(target, instance)
+        """Filters of the events."""
 
     def holding(self, plan: Plan) -> ProbeSteps:
         """Return the steps of a new probe, all still empty."""
@@ -131,7 +78,7 @@ class ArmSteps:
                     self._target.perform(self._tracefs.define(line))
                 written += 1
             except FileRefused as error:
-                raise rejection_error(line, error, _log(self._tracefs)) from None
+                raise rejection_error(line, error, read_log(self._tracefs)) from None
 
     def _register(self, line: str, undo: UndoList) -> None:
         """Register an event of programs, joining those that have registered it. Raises ProbeRefused, TargetLost."""
@@ -177,91 +124,12 @@ class ArmSteps:
         if line := self._listed_line(event):
             undo.amend(remove, remove._replace(expects=line.encode()))
 
-    def set_filters(self, plan: Plan, undo: UndoList) -> None:
-        """Set the events' filters: on our events without undo, on those of the kernel and of
-        programs with one, as those stay. Raises
-        ProbeRefused, TargetLost.
-        """
-        for event in plan.events:
-            if not event.filter:
-                continue
-            effect = self._instance.filter(event.path, event.filter)
-            try:
-                if event.line and not event.is_of_programs:
-                    self._target.perform(effect)
-                else:
-                    undo.do(effect, self._instance.filter(event.path, "0"))
-            except FileRefused as error:
-                raise rejection_error(event.filter, error, _log(self._instance)) from None
-
-    def change_filters(self, before: Plan, after: Plan, steps: ProbeSteps) -> None:
-        """Change the filters of enabled events, one after the other; if one is rejected, all are restored.
-
-        Triggers that record stacks get the filters too. Counts of count-only probes restart at 0.
-
-        Raises ProbeRefused, TargetLost.
-        """
-        changed: list[PlannedEvent] = []
-        for old, new in zip(before.events, after.events, strict=True):
-            if old.filter == new.filter:
-                continue
-            # Includes the rejected one: a kernel that can't parse a filter has dropped the previous one
-            # (apply_event_filter).
-            changed.append(old)
-            try:
-                self._change_filter(new, steps)
-            except FileRefused as error:
-                rejection = rejection_error(new.filter, error, _log(self._instance))
-                for event in reversed(changed):
-                    # Report the rejection of the filter, not errors of restoring.
-                    with contextlib.suppress(KernelError):
-                        self._change_filter(event, steps)
-                raise rejection from None
-        if changed and steps.counted:  # a trigger keeps the filter with which it was written
-            self._restart_counts(before.events, after.events, steps)
-        steps.know(after.events)
-
-    def _restart_counts(
-        self, before: Sequence[PlannedEvent], after: Sequence[PlannedEvent], steps: ProbeSteps
-    ) -> None:
-        """Restart counting with the new filters; if rejected, the previous state is restored. Raises ProbeRefused,
-        TargetLost.
-        """
-        steps.counted.run()
-        try:
-            self._count(after, steps)
-        except FileRefused as error:
-            rejection = rejection_error(
-                next(event.filter for event in after if event.filter), error, _log(self._instance)
-            )
-            for event in before:
-                with contextlib.suppress(KernelError):
-                    self._change_filter(event, steps)
-            with contextlib.suppress(KernelError):
-                steps.counted.run()
-                self._count(before, steps)
-            raise rejection from None
-
-    def _change_filter(self, event: PlannedEvent, steps: ProbeSteps) -> None:
-        texts = steps.stack_triggers(event) if steps.mode is Mode.RECORD else []
-        for _ in texts:  # the undo step stays in its list
-            with contextlib.suppress(FileRefused):  # it was removed when the other filter was rejected
-                self._target.perform(self._instance.trigger(event.path, REMOVAL))
-        try:
-            self._target.perform(self._instance.filter(event.path, event.filter or "0"))
-        except FileRefused:
-            texts.clear()  # restoring the previous filter restores them
-            raise
-        finally:
-            for text in texts:
-                self._target.perform(self._instance.trigger(event.path, within_filter(text, event.filter)))
-
     def add_trigger(self, event: PlannedEvent, text: str, steps: ProbeSteps) -> None:
         """Write a trigger with its undo step: triggers keep their event in use. A trigger that clears another needs
         none.
 
         A trigger that records stacks is written only while its event is recorded, see
-        `kernel.session.stack_triggers`. Raises ProbeRefused, TargetLost.
+        `probes.hist.stack_triggers`. Raises ProbeRefused, TargetLost.
         """
         if records_stacks(text):
             if steps.mode is Mode.RECORD:
@@ -276,7 +144,7 @@ class ArmSteps:
             else:
                 steps.defined.do(effect, undo)
         except FileRefused as error:
-            raise rejection_error(text, error, _log(self._instance)) from None
+            raise rejection_error(text, error, read_log(self._instance)) from None
         if not clears_other:
             steps.triggers.append((event, text))
 
@@ -286,7 +154,7 @@ class ArmSteps:
             effect = self._instance.trigger(event.path, filtered_text)
             steps.enabled.do(effect, self._instance.trigger(event.path, REMOVAL))
         except FileRefused as error:
-            raise rejection_error(filtered_text, error, _log(self._instance)) from None
+            raise rejection_error(filtered_text, error, read_log(self._instance)) from None
 
     def remove_trigger(self, event: PlannedEvent, text: str, steps: ProbeSteps) -> None:
         """Remove a trigger; a missing one is no error. Raises FileRefused, TargetLost."""
@@ -323,7 +191,7 @@ class ArmSteps:
             try:
                 self._tracers.start(plan.tracer, undo)
             except FileRefused as error:
-                raise rejection_error(str(plan.probe), error, _log(self._instance)) from None
+                raise rejection_error(str(plan.probe), error, read_log(self._instance)) from None
 
     def switch(self, plan: Plan, steps: ProbeSteps, mode: Mode) -> list[UndoFailure]:
         """Switch a probe from any mode to another; definitions stay, so that no data in the buffer is lost.
@@ -333,7 +201,7 @@ class ArmSteps:
         Raises:
             ProbeRefused: it could not be enabled.
             FileRefused: this kernel can't count.
-            TargetUnusable: the kernel might crash (`kernel.session.trampoline_guard`).
+            TargetUnusable: the kernel might crash (`kernel.guards.trampoline_guard`).
             TargetLost: the connection is lost.
         """
         # Start the new mode before ending the old one: an event in use throughout is not patched out and in again.
@@ -348,15 +216,10 @@ class ArmSteps:
             refusal = Refusal("not_counted", "A tracer records its events, and counts nothing", 0, plan.probe.subject)
             raise ProbeRefused(Verdict(str(plan.probe), refusal))
         if mode is Mode.COUNT and not steps.counted:
-            self._count(plan.events, steps)
+            count_hits(self._instance, plan.events, steps)
         failures = steps.only(mode)
         steps.mode = mode
         return failures
-
-    def _count(self, events: Sequence[PlannedEvent], steps: ProbeSteps) -> None:
-        """Make the kernel count hits, and those that pass a filter. Raises FileRefused, TargetLost."""
-        meter = RateMeter(self._instance, steps.counted, steps.name)
-        meter.start([event for event in events if event.recorded])
 
     def _format_text(self, event: PlannedEvent) -> str:
         # Events of tracers have a format at the top alone.
@@ -379,10 +242,3 @@ class ArmSteps:
                 parsed = parse_format(text, path.split("/")[0], self._long_size)
                 formats[parsed.id] = parsed.with_function(functions[path]) if path in functions else parsed
         return formats
-
-
-def _log(instance: Instance) -> list[LogEntry]:
-    try:
-        return instance.error_log()
-    except FileRefused:
-        return []

@@ -12,20 +12,21 @@ from events.format import EventFormat
 from events.loss_counts import LossCounts
 from kernel.cleanup.undo import UndoFailure
 from kernel.errors import KernelError, TargetUnusable
-from kernel.guards.arm_progress import MEASURING, ArmProgress
-from kernel.guards.limits import UNLIMITED, Limits, MeasuredRate, asks_before, too_fast_error
+from kernel.guards.arm_progress import ArmProgress
+from kernel.guards.limits import UNLIMITED, Limits
 from kernel.guards.loss_counts import LossCounter
-from kernel.guards.rate_meter import measured
+from kernel.guards.rate_check import checked_rate
 from kernel.pump import Pump
-from kernel.session.arm_steps import ArmSteps, Mode, ProbeSteps
+from kernel.session.arm_steps import ArmSteps
 from kernel.session.armed import Armed
 from kernel.session.instance import exclude_own_processes
-from kernel.session.parked_events import Parked, ParkedEvents
+from kernel.session.parked_events import EventRemoval
 from kernel.session.pause_tracing import TracingPause
+from kernel.session.probe_steps import Mode, ProbeSteps
 from kernel.session.shared_events import leave_shared_events, refuse_conflicts
-from kernel.session.stack_triggers import records_stacks
 from kernel.tracefs import Instance, Tracefs
 from kernel.tracers.tracer_steps import Released, TracerSteps
+from probes.hist.stack_triggers import records_stacks
 from probes.plans.plan import Plan, PlannedEvent
 
 
@@ -54,15 +55,19 @@ class ArmedProbes:
         tracers = TracerSteps(instance.target, tracefs, instance, self._unread(released))
         self._arming = ArmSteps(instance.target, tracefs, instance, long_size, tracers)
         self._armed: dict[Armed, ProbeSteps] = {}
-        self._stuck: list[ProbeSteps] = []
         self._formats: dict[int, EventFormat] = {}
-        self._parked = ParkedEvents(tracefs)
+        self._removal = EventRemoval(tracefs, pause, losses)
         self._closed = False
 
     @property
     def armed(self) -> tuple[Armed, ...]:
         """Oldest first."""
         return tuple(self._armed)
+
+    @property
+    def _records(self) -> bool:
+        """True if a probe records."""
+        return any(holding.mode is Mode.RECORD for holding in self._armed.values())
 
     @property
     def closed(self) -> bool:
@@ -117,44 +122,53 @@ class ArmedProbes:
             if self._closed:
                 raise TargetUnusable("the session is closed")
             refuse_conflicts(plan, [armed.plan for armed in self._armed])
-            unparked = self._parked.unpark_equal(plan)
+            unparked = self._removal.parked.unpark_equal(plan)
             holding = unparked.holding if unparked else self._arming.holding(plan)
             filtered = unparked.plan if unparked else plan
             try:
                 exclude_own_processes(self._target, self._instance, append=self.follows_forks)
                 if unparked:
-                    self._arming.change_filters(unparked.plan, plan, holding)
+                    self._arming.filters.change(unparked.plan, plan, holding)
                     filtered = plan
                 else:
-                    self._remove_parked(self._parked.unpark_named(plan))
+                    self._removal.remove(self._removal.parked.unpark_named(plan))
                     self._arming.define(plan, holding.defined, progress)
-                formats = MappingProxyType(self._arming.read_formats(plan, stacks=plan.tracer is not None))
-                self._arming.set_filters(plan, holding.defined)
-                armed = Armed(plan, formats, self._measure(plan, holding, limits, progress), key or object())
-                triggers = [(event, text) for event in plan.events for text in event.triggers]
-                with self._pause.around(text for _, text in triggers):
-                    for event, text in triggers:
-                        self._arming.add_trigger(event, text, holding)
-                progress.begin("switching it on")
-                with self._until_stacks_come(holding, mode):
-                    self._arming.switch(plan, holding, mode)  # what of a count stays is tried again at the end
-                progress.check()
+                armed = self._switch_on(plan, holding, limits, mode, progress, key or object())
             except BaseException:
                 # The way every probe goes: removing an event empties the buffer, and others have events in it.
                 plans = [*(one.plan for one in self._armed), plan]
                 leave_shared_events(self._tracefs, self._instance, plans, len(self._armed), holding)
-                self._park(filtered, holding)  # by the plan whose filters the kernel has
+                # By the plan whose filters the kernel has.
+                self._removal.park(filtered, holding, others_record=self._records)
                 raise
             self._armed[armed] = holding
             self._formats |= armed.formats
             return armed
+
+    def _switch_on(
+        self, plan: Plan, holding: ProbeSteps, limits: Limits, mode: Mode, progress: ArmProgress, key: object
+    ) -> Armed:
+        """Set filters and triggers of events that are defined, measure their rate, and switch them on; see `arm`."""
+        formats = MappingProxyType(self._arming.read_formats(plan, stacks=plan.tracer is not None))
+        self._arming.filters.set(plan, holding.defined)
+        taken = {event.path for armed in self._armed for event in armed.plan.events}
+        rate = checked_rate(self._instance, plan, taken, holding.counted, holding.name, limits, progress)
+        triggers = [(event, text) for event in plan.events for text in event.triggers]
+        with self._pause.around(text for _, text in triggers):
+            for event, text in triggers:
+                self._arming.add_trigger(event, text, holding)
+        progress.begin("switching it on")
+        with self._until_stacks_come(holding, mode):
+            self._arming.switch(plan, holding, mode)  # what of a count stays is tried again at the end
+        progress.check()
+        return Armed(plan, formats, rate, key)
 
     def _until_stacks_come(self, holding: ProbeSteps, mode: Mode) -> contextlib.AbstractContextManager[None]:
         """Record nothing while a probe is switched on whose events are to have stacks, so that the first has one.
 
         Where other probes record they go on, and the first events have none.
         """
-        alone = mode is Mode.RECORD and all(other.mode is not Mode.RECORD for other in self._armed.values())
+        alone = mode is Mode.RECORD and not self._records
         stacks = any(records_stacks(text) for _, text in holding.triggers)
         return self._pause.hold() if alone and stacks else contextlib.nullcontext()
 
@@ -173,7 +187,7 @@ class ArmedProbes:
             if armed not in self._armed:
                 raise TargetUnusable("this probe is not armed any more")
             refuse_conflicts(plan, [one.plan for one in self._armed if one is not armed])
-            self._arming.change_filters(armed.plan, plan, self._armed[armed])
+            self._arming.filters.change(armed.plan, plan, self._armed[armed])
             changed = replace(armed, plan=plan)
             self._armed = {changed if one is armed else one: holding for one, holding in self._armed.items()}
             return changed
@@ -270,59 +284,14 @@ class ArmedProbes:
             )
             with contextlib.suppress(KernelError):
                 self._losses.remember(armed.plan.events, missed)
-            return failures + self._park(armed.plan, self._armed.pop(armed))
-
-    def _park(self, plan: Plan, holding: ProbeSteps) -> list[UndoFailure]:
-        """Disable a probe's events, and remove those whose removal loses no event; see
-        `kernel.session.parked_events`.
-        """
-        failures = self._parked.park(plan, holding)
-        if any(other.mode is Mode.RECORD for other in self._armed.values()):
-            self._pause.read_all()
-            return failures
-        return failures + self._remove_parked(self._parked.unpark_all())
-
-    def _remove_parked(self, these: list[Parked]) -> list[UndoFailure]:
-        events = [event for one in these for event in one.plan.events]
-        missed: dict[str, int | None] = {}
-        with contextlib.suppress(KernelError):
-            missed = self._losses.read_nmissed(events)
-        failures = self._remove([one.holding for one in these])
-        with contextlib.suppress(KernelError):
-            self._losses.remember(events, missed)
-        return failures
-
-    def _measure(self, plan: Plan, holding: ProbeSteps, limits: Limits, progress: ArmProgress) -> MeasuredRate | None:
-        """Measure the rate of the events of a plan, if limits ask for it.
-
-        Raises TooFast, ArmingCancelled, TargetLost.
-        """
-        taken = {event.path for armed in self._armed for event in armed.plan.events}
-        # A synthetic event does not happen until its triggers are there.
-        events = [event for event in plan.events if event.recorded and not event.line.startswith("s:")]
-        # An event that another probe has too would count both.
-        if (
-            not limits.max_rate
-            or not events
-            or plan.tracer is not None
-            or any(event.path in taken for event in events)
-        ):
-            return None
-        patient = limits.asks_about_several and any(event.function_field for event in events)
-        progress.begin(MEASURING)
-        found = measured(self._instance, events, holding.counted, holding.name, patient=patient, wait=progress.wait)
-        if found is not None:
-            reader, slowdown = getattr(self._target, "reader", None), getattr(self._target, "slowdown", 1)
-            found = found._replace(reader=reader, slowdown=slowdown)
-        if found is not None and asks_before(plan, found, limits):
-            raise too_fast_error(plan, found, limits)
-        return found
+            holding = self._armed.pop(armed)
+            return failures + self._removal.park(armed.plan, holding, others_record=self._records)
 
     def counts(self, pump: Pump) -> LossCounts:
         """Return the losses since the session began, with those of its pump. Raises TargetLost."""
         with self.lock:
             events = [event for armed in self._armed for event in armed.plan.events]
-            parked = [event for plan in self._parked.plans for event in plan.events]
+            parked = [event for plan in self._removal.parked.plans for event in plan.events]
             counting = [armed for armed, holding in self._armed.items() if holding.mode is Mode.COUNT]
             return self._losses.counts(
                 events, pump, [event for armed in counting for event in armed.plan.events], parked
@@ -332,22 +301,6 @@ class ArmedProbes:
         """Disarm everything, for good; every step is tried. A second call tries what failed in the first."""
         with self.lock:
             self._closed = True
-            holdings = [one.holding for one in self._parked.unpark_all()] + list(self._armed.values()) + self._stuck
+            holdings = list(self._armed.values())
             self._armed.clear()
-            self._stuck.clear()
-            return self._remove(holdings)
-
-    def _remove(self, holdings: list[ProbeSteps]) -> list[UndoFailure]:
-        """Switch off first, all of them; then let the pump read on, for removing an event empties our buffer."""
-        if not holdings:
-            return []
-        failures = [failure for holding in reversed(holdings) for failure in holding.switch_off()]
-        self._pause.read_all()
-        # An event that several probes share goes when the triggers of all of them are gone.
-        path = self._tracefs.define("").path
-        for holding in reversed(holdings):
-            failures += holding.defined.run(down_to=holding.defined.first(path))
-        failures += [failure for holding in reversed(holdings) for failure in holding.defined.run()]
-        self._pause.look()
-        self._stuck += [holding for holding in holdings if holding.stuck]
-        return failures
+            return self._removal.remove_all(holdings)

@@ -25,8 +25,8 @@ from kernel.errors import FileRefused, KernelError, TargetUnusable
 from kernel.guards.arm_progress import ArmProgress
 from kernel.guards.limits import UNLIMITED, Limits
 from kernel.guards.program_rates import measure_programs
-from kernel.session.arm_steps import Mode
 from kernel.session.armed import Armed
+from kernel.session.probe_steps import Mode
 from kernel.target import RecordForm, RingMap, Target
 from probes.bpf.program import ProgramMode
 from probes.plans.plan import Plan
@@ -99,19 +99,7 @@ class ArmedPrograms:
         ids = [next(self._ids) for _ in plan.events]
         has_stacks = any(program.has_stack for program in plan.programs)
         stacks = next(self._ids) if has_stacks else 0
-        cpus, measured = self._present_cpus(), None
-        loaded: LoadedPrograms | LoadedObject | LoadedMonitor
-        try:
-            if plan.sampled is not None:
-                loaded = LoadedMonitor(self._stream, plan, ids[0], self._rings)
-            elif plan.object is None:
-                loaded = LoadedPrograms(self._target, plan, ids, cpus, progress.begin, self._task_file())
-            else:
-                loaded = LoadedObject(self._target, plan, ids, cpus)
-        except BpfRefused as error:
-            raise refusal_of(plan, error) from None
-        except FileRefused as error:
-            raise TargetUnusable(f"{self._target.name}: {error}", _NO_PYTHON) from None
+        loaded, measured = self._load(plan, ids, progress), None
         rings = list(loaded.rings) if isinstance(loaded, LoadedMonitor) else []
         try:
             for form, maps in _buffers(loaded):
@@ -134,6 +122,22 @@ class ArmedPrograms:
         armed = Armed(plan, MappingProxyType(formats_of(plan, ids, stacks)), measured, key or object())
         self._entries[armed] = _Entry(loaded, tuple(rings), mode)
         return armed
+
+    def _load(
+        self, plan: Plan, ids: list[int], progress: ArmProgress
+    ) -> LoadedPrograms | LoadedObject | LoadedMonitor:
+        """Load what records a plan, whose events have some ids. Raises ProbeRefused, TargetUnusable, TargetLost."""
+        cpus = self._present_cpus()
+        try:
+            if plan.sampled is not None:
+                return LoadedMonitor(self._stream, plan, ids[0], self._rings)
+            if plan.object is not None:
+                return LoadedObject(self._target, plan, ids, cpus)
+            return LoadedPrograms(self._target, plan, ids, cpus, progress.begin, self._task_file())
+        except BpfRefused as error:
+            raise refusal_of(plan, error) from None
+        except FileRefused as error:
+            raise TargetUnusable(f"{self._target.name}: {error}", _NO_PYTHON) from None
 
     def limit_tasks(self, make: Callable[[], TaskSet] | None) -> None:
         """Record of all probes a set of tasks alone, which is made when it is needed; None: all tasks.

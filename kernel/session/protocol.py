@@ -12,8 +12,8 @@ from kernel.cleanup.undo import UndoFailure
 from kernel.errors import KernelError
 from kernel.guards.arm_progress import ArmProgress
 from kernel.guards.limits import Limits
-from kernel.session.arm_steps import Mode
 from kernel.session.armed import Armed
+from kernel.session.probe_steps import Mode
 from probes.plans.plan import Plan, PlannedEvent
 
 

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from kernel.errors import KernelError, TargetLost
 from kernel.guards.limits import UNLIMITED
-from kernel.session.arm_steps import Mode
 from kernel.session.armed import Armed
+from kernel.session.probe_steps import Mode
 from kernel.session.protocol import AnySession
 from probes.plans.plan import Plan
 

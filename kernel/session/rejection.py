@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 
 from kernel.errors import FileRefused, ProbeRefused
-from kernel.tracefs import LogEntry
+from kernel.tracefs import Instance, LogEntry
 from probes.facts.errors_table import code_of
 from probes.rules.messages.hints import hint_for
 from probes.verdict import Refusal, Verdict
@@ -76,3 +76,11 @@ def _token(command: str, column: int, *, behind: bool) -> str:
     previous = _LAST_WORD.search(command[:column]) if behind else None
     match = previous or _TOKEN.match(command, column)
     return match[0].strip() if match else ""
+
+
+def read_log(instance: Instance) -> list[LogEntry]:
+    """Return the kernel's log of rejected commands; empty where it has none. Raises TargetLost."""
+    try:
+        return instance.error_log()
+    except FileRefused:
+        return []

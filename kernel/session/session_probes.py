@@ -14,10 +14,10 @@ from kernel.errors import TargetUnusable
 from kernel.guards.arm_progress import ArmProgress
 from kernel.guards.limits import UNLIMITED, Limits
 from kernel.pump import Pump
-from kernel.session.arm_steps import Mode
 from kernel.session.armed import Armed
 from kernel.session.armed_probes import ArmedProbes
 from kernel.session.armed_programs import ArmedPrograms
+from kernel.session.probe_steps import Mode
 from probes.bpf.lower import NO_TRIGGERS
 from probes.plans.plan import Plan, PlannedEvent
 from probes.remedies import BY_TRACEFS

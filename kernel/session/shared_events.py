@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from kernel.cleanup.undo import UndoFailure
 from kernel.errors import KernelError, ProbeRefused
-from kernel.session.arm_steps import ProbeSteps
+from kernel.session.probe_steps import ProbeSteps
 from kernel.target import Step
 from kernel.tracefs import Instance, Tracefs
 from probes.command import UserProbe

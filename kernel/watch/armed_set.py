@@ -16,9 +16,9 @@ from kernel.connection.planner import Planner
 from kernel.errors import KernelError, ProbeRefused, TargetLost, TargetUnusable
 from kernel.guards.arm_progress import ArmProgress
 from kernel.guards.limits import Limits
-from kernel.session.arm_steps import Mode
 from kernel.session.armed import Armed
 from kernel.session.pause_tracing import have_timestamps
+from kernel.session.probe_steps import Mode
 from kernel.session.protocol import AnySession
 from kernel.session.rearm import ArmedState, Rearmed, arm_again, armed_state
 from kernel.session.session import Session

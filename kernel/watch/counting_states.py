@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from kernel.session.arm_steps import Mode
+from kernel.session.probe_steps import Mode
 from probes.plans.plan import Plan
 
 

@@ -17,8 +17,8 @@ from events.stacks.stack import NO_EVENT, is_stack
 from events.store.outage_mark import task_text
 from events.text import join_values
 from kernel.errors import TargetLost
-from kernel.session.stack_triggers import records_stacks
 from kernel.watch.tasks.descriptor_names import DescriptorNames
+from probes.hist.stack_triggers import records_stacks
 from probes.plans.instance_groups import with_group
 from probes.plans.plan import Plan, PlanColumn, PlannedEvent
 

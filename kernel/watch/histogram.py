@@ -44,7 +44,7 @@ class HistogramReading(NamedTuple):
     histogram: Histogram
 
 
-class _Field(NamedTuple):
+class _CountedField(NamedTuple):
     """A field whose values are counted, under whatever name its event has."""
 
     key: object
@@ -66,7 +66,7 @@ class Histograms:
         """Replaced as a whole; any thread may look at it."""
         self._keeping: dict[object, HistogramTriggers] = {}
         """Triggers written for each `Armed.key`; a probe may get another filter, or another session."""
-        self._fields: tuple[_Field, ...] = ()
+        self._fields: tuple[_CountedField, ...] = ()
         self._last: tuple[HistogramReading, ...] = ()
         self._failed: KernelError | None = None
         """Why they could not go on after the connection was back."""
@@ -107,7 +107,7 @@ class Histograms:
             session = self._session()
             self._last, self._failed = (), None
             self._fields = tuple(
-                _Field(armed.key, number, name)
+                _CountedField(armed.key, number, name)
                 for armed in probes
                 for number, event in enumerate(armed.plan.events)
                 for path, name in fields

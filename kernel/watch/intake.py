@@ -31,7 +31,7 @@ from kernel.watch.recording_control import Entered, RecordingControl
 from kernel.watch.session_queue import Entry, NewGroup, SessionQueue
 from kernel.watch.storm_guard import StormWatcher
 from kernel.watch.tasks.cgroup_lookup import CgroupLookup
-from kernel.watch.tasks.task_names import TaskNames
+from kernel.watch.tasks.task_names import TaskNameReader
 
 if TYPE_CHECKING:
     from events.store.store import Store
@@ -71,7 +71,7 @@ class WatchIntake:
         """Number of task names that were dropped, and that the kernel has forgotten as well."""
         self.lacks_newest_task = False
         """Events were lost since the newest task was last asked for, as of the last tick."""
-        self.task_names = TaskNames(info.target)
+        self.task_names = TaskNameReader(info.target)
         """Names of tasks that the kernel's tracer does not know."""
         self.cgroups = cgroups
         """Cgroups of the tasks."""
@@ -106,7 +106,7 @@ class WatchIntake:
         formats = self._queue.source.formats
         self.formats |= formats
         store = Store(Decoder(formats, session.header), self._bounds.rows, boot=self._info.symbols.boot)
-        store.cmdlines = self._keyed(session.cmdlines(), store)
+        store.task_names.known = self._keyed(session.cmdlines(), store)
         store.expect_stacks(self._known.with_stacks)
         store.cgroups = Cgroups(self.cgroups.recorded, self._bounds.tasks, self._bounds.moves)
         self.store = store
@@ -228,25 +228,23 @@ class WatchIntake:
     def recall(self) -> None:
         """Show again what was there before the last `forget`, as far as memory was not wanted for what came since."""
         if self.store is not None and self._forgotten:
-            earlier = self._forgotten.pop()
-            earlier.go_on_from(self.store)
-            self.store = earlier
+            self.store = self._forgotten.pop()
             self._guard.restart()
 
     def know_names(self, names: Mapping[int, str]) -> None:
         """Show these names of tasks from now on; belongs to the thread of `tick`."""
         if self.store is not None and (self._replayed or self._info.symbols.boot == self.store.boots.latest):
             names = self._keyed(names, self.store)
-            known = {pid: name for pid, name in self.store.cmdlines.items() if pid not in names}
+            known = {pid: name for pid, name in self.store.task_names.known.items() if pid not in names}
             gone = list(islice(known, max(0, len(known) + len(names) - max(self._bounds.tasks, len(names)))))
             for pid in gone:
                 del known[pid]
             self.forgotten_names += len(gone)
-            self.store.cmdlines = {**known, **names}
-            self._recording.names(self.store.cmdlines)
-            self.store.unnamed.clear()
+            self.store.task_names.known = {**known, **names}
+            self._recording.names(self.store.task_names.known)
+            self.store.task_names.unknown.clear()
             self.store.request_names()
-            self.task_names.requested = frozenset(self.store.unnamed)
+            self.task_names.requested = frozenset(self.store.task_names.unknown)
             self.store.cgroups.know(self.cgroups.take(), max(self.store.latest, 0))
             self.cgroups.requested_tasks = frozenset(self.store.cgroups.unknown)
 

@@ -20,8 +20,8 @@ from kernel.cleanup.abandoned_processes import UNDOING, take_away_predecessors
 from kernel.connection.plan_of_boot import plan_of_boot
 from kernel.errors import ConnectionGone, FileRefused, HostUnreachable, KernelError, PasswordNeeded, TargetLost
 from kernel.remote.silence import words
-from kernel.session.arm_steps import Mode
 from kernel.session.armed import Armed
+from kernel.session.probe_steps import Mode
 from kernel.session.protocol import AnySession
 from kernel.session.rearm import arm_again, armed_state
 from kernel.session.session import Session

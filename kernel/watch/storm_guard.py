@@ -13,8 +13,8 @@ from events.loss_counts import LossCounts
 from kernel.cleanup.undo import UndoFailure
 from kernel.errors import KernelError
 from kernel.guards.storm_rates import StormGuard, WatchedProbe, sample_rates
-from kernel.session.arm_steps import Mode
 from kernel.session.armed import Armed
+from kernel.session.probe_steps import Mode
 from probes.command import short_subject
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from kernel.errors import ConnectionGone, KernelError, TargetLost
 from kernel.guards.limits import Limits
 from kernel.guards.row_bounds import SCREEN, RowBounds
 from kernel.remote.answer_limit import CHECK_INTERVAL, ENDING_LIMIT
-from kernel.session.arm_steps import Mode
+from kernel.session.probe_steps import Mode
 from kernel.session.protocol import AnySession
 from kernel.watch.armed_set import ArmedSet
 from kernel.watch.clocks.time_of_day import TimeOfDay
@@ -282,7 +282,7 @@ class Watch:
         """Read the names of tasks by id; with `cgroups`, look up the cgroup of each as well, for a bounded time."""
         names = self.session.cmdlines() if self.session else {}
         if self.store is not None:
-            names = {**self.intake.task_names.look(tuple(self.store.unnamed), names), **names}
+            names = {**self.intake.task_names.look(tuple(self.store.task_names.unknown), names), **names}
         if cgroups:
             self.intake.cgroups.look(names)
         return names

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from foreign.count_text import counted
 from probes.attaching.attach import COLD
-from probes.attaching.branches import Branch
 from probes.attaching.values import Alternative, Attachability, Reason, ReasonKind, Relation
+from probes.code.decoded import Branch
 from probes.probe import ProbeKind, ProbePlace
 
 _DEPTH = 3

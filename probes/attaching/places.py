@@ -86,7 +86,7 @@ def with_values(probe: UserProbe) -> Probe | None:
     return found if kind_of_place(probe.subject) in IN_PROGRAMS and as_armed(found) == probe else None
 
 
-class Places:
+class TargetPlaces:
     """All places of a target, and the search among them."""
 
     def __init__(self, functions: Sequence[str], tracepoints: Sequence[str] = (), events: Sequence[str] = ()) -> None:
@@ -109,7 +109,7 @@ class Places:
         self._others = dict.fromkeys(others)
 
     @classmethod
-    def of(cls, functions: Sequence[str], facts: TargetFacts, events: Sequence[str]) -> Places:
+    def of(cls, functions: Sequence[str], facts: TargetFacts, events: Sequence[str]) -> TargetPlaces:
         """Return the places of a kernel; tracepoints where it has probes on them."""
         has_tracepoints = facts.has(Feature.TPROBE_EVENTS)
         return cls(functions, sorted(set(index_of(facts).tracepoints)) if has_tracepoints else (), events)

@@ -21,8 +21,8 @@ from probes.bpf.instructions import (
     STX,
     AddressKind,
     AluOperation,
+    BpfInstruction,
     Helper,
-    Instruction,
     JumpCondition,
     MapRole,
 )
@@ -38,11 +38,11 @@ class Assembler:
     """
 
     def __init__(self) -> None:
-        self._program: list[Instruction] = []
+        self._program: list[BpfInstruction] = []
         self._jumps: list[tuple[int, JumpLabel]] = []
         self._places: dict[JumpLabel, int] = {}
 
-    def program(self) -> tuple[Instruction, ...]:
+    def program(self) -> tuple[BpfInstruction, ...]:
         """Return the program, with the distance of each jump. Raises KeyError for a label that was not placed."""
         slots = [0]
         for instruction in self._program:
@@ -149,4 +149,4 @@ class Assembler:
         self._add(JMP | condition | FROM_REGISTER, register, other)
 
     def _add(self, code: int, target: int = 0, source: int = 0, offset: int = 0, immediate: int = 0) -> None:
-        self._program.append(Instruction(code, target, source, offset, immediate))
+        self._program.append(BpfInstruction(code, target, source, offset, immediate))

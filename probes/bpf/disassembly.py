@@ -21,8 +21,8 @@ from probes.bpf.instructions import (
     STX,
     AddressKind,
     AluOperation,
+    BpfInstruction,
     Helper,
-    Instruction,
     JumpCondition,
     MapRole,
 )
@@ -69,7 +69,7 @@ def listing(program: BpfProgram) -> list[str]:
     ]
 
 
-def disassembled(program: Sequence[Instruction]) -> list[str]:
+def disassembled(program: Sequence[BpfInstruction]) -> list[str]:
     """Return a line for each instruction: its slot and its text; jumps name the slot they go to."""
     lines, slot = [], 0
     for instruction in program:
@@ -78,7 +78,7 @@ def disassembled(program: Sequence[Instruction]) -> list[str]:
     return lines
 
 
-def _text(instruction: Instruction, following: int) -> str:
+def _text(instruction: BpfInstruction, following: int) -> str:
     code, target, source, offset, immediate = instruction
     if code == LOAD_IMMEDIATE:
         return f"r{target} = {_address(AddressKind(source), immediate)}"

@@ -120,7 +120,7 @@ class AddressKind(enum.IntEnum):
     """Immediate of a call that is the BTF type of a kfunc (BPF_PSEUDO_KFUNC_CALL)."""
 
 
-class Instruction(NamedTuple):
+class BpfInstruction(NamedTuple):
     """Instruction as the kernel reads it, but with a `MapRole` in place of a map's file descriptor."""
 
     code: int
@@ -141,7 +141,7 @@ class Instruction(NamedTuple):
 _SLOT = struct.Struct("<BBhi")
 
 
-def encode(program: Sequence[Instruction], maps: Mapping[MapRole, int]) -> bytes:
+def encode(program: Sequence[BpfInstruction], maps: Mapping[MapRole, int]) -> bytes:
     """Return a program as the kernel of a little-endian machine takes it.
 
     Args:
@@ -151,7 +151,7 @@ def encode(program: Sequence[Instruction], maps: Mapping[MapRole, int]) -> bytes
     return b"".join(_encoded(instruction, maps) for instruction in program)
 
 
-def _encoded(instruction: Instruction, maps: Mapping[MapRole, int]) -> bytes:
+def _encoded(instruction: BpfInstruction, maps: Mapping[MapRole, int]) -> bytes:
     code, target, source, offset, immediate = instruction
     if code == LOAD_IMMEDIATE and source != AddressKind.NUMBER:
         immediate = maps[MapRole(immediate)]

@@ -11,7 +11,7 @@ from probes.bpf.filters.compared_values import ComparedValues
 from probes.bpf.filters.filter import FilterCompiler, compared_fields
 from probes.bpf.groups.call_begins import FrameWriter
 from probes.bpf.groups.group_writer import GroupWriter
-from probes.bpf.instructions import FRAME_POINTER, Helper, Instruction, JumpCondition, MapRole
+from probes.bpf.instructions import FRAME_POINTER, BpfInstruction, Helper, JumpCondition, MapRole
 from probes.bpf.program import BpfProgram, ObjectRole, ProgramMode
 from probes.bpf.record_writer import PID_PLACE, RecordWriter
 from probes.bpf.watchpoints.watch_writer import exchange_value
@@ -22,7 +22,7 @@ _LARGEST_ERRNO = 4095
 
 def assembled(
     program: BpfProgram, own_processes: Sequence[int], cpus: int, stride: int, *, limited: bool = False
-) -> tuple[Instruction, ...]:
+) -> tuple[BpfInstruction, ...]:
     """Return the instructions of a program.
 
     Args:
@@ -50,7 +50,7 @@ class _ProgramWriter:
         self._counters = CounterWriter(self._out, program.number)
         self._compared = ComparedValues(self._out, self._fetch, program.values)
 
-    def write(self, cpus: int, stride: int) -> tuple[Instruction, ...]:
+    def write(self, cpus: int, stride: int) -> tuple[BpfInstruction, ...]:
         out, done, full = self._out, JumpLabel(), JumpLabel()
         condition, tracked = self._program.condition, self._program.object_field
         out.move(CONTEXT, 1)

@@ -42,6 +42,10 @@ class Instruction(NamedTuple):
     """Reason why the kernel takes no kprobe there, in a line; empty: it takes one."""
     source: SourceLine | None = None
     """Line of source code that it was made from; None: not known."""
+    is_indirect: bool = False
+    """True for a call or jump to an address that is in a register or in memory."""
+    is_conditional: bool = False
+    """True for a jump that is not always taken."""
 
     @property
     def text(self) -> str:

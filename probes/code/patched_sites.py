@@ -26,10 +26,9 @@ class SiteTable(NamedTuple):
     length: int
     """Bytes of code from the place on that take no kprobe."""
     reason: str
-    machines: tuple[str, ...] = ("x86_64", "aarch64")
 
 
-TABLES: Final = (
+PATCHED_EVERYWHERE: Final = (
     SiteTable(
         ("__start___jump_table", "__stop___jump_table"),
         ("jump_entries", "num_jump_entries"),
@@ -57,16 +56,16 @@ TABLES: Final = (
         1,
         "the trap of a BUG() or WARN()",
     ),
-    SiteTable(
-        ("__start___ex_table", "__stop___ex_table"),
-        ("extable", "num_exentries"),
-        "exception_table_entry",
-        ("insn",),
-        12,
-        1,
-        "an access that may fault (exception table)",
-        ("aarch64",),
-    ),
+)
+"""Tables of places that every architecture patches, where it has them."""
+EXCEPTION_TABLE: Final = SiteTable(
+    ("__start___ex_table", "__stop___ex_table"),
+    ("extable", "num_exentries"),
+    "exception_table_entry",
+    ("insn",),
+    12,
+    1,
+    "an access that may fault (exception table)",
 )
 
 
@@ -81,7 +80,7 @@ class EntryLayout(NamedTuple):
     """Bytes of that member: 4 for a distance, 8 for a pointer."""
 
 
-class Site(NamedTuple):
+class PatchedSite(NamedTuple):
     """Stretch of code that takes no kprobe."""
 
     start: int
@@ -89,7 +88,7 @@ class Site(NamedTuple):
     reason: str
 
 
-def table_sites(data: bytes, address: int, layout: EntryLayout, table: SiteTable) -> Iterator[Site]:
+def table_sites(data: bytes, address: int, layout: EntryLayout, table: SiteTable) -> Iterator[PatchedSite]:
     """Yield the places of a table.
 
     Args:
@@ -101,4 +100,4 @@ def table_sites(data: bytes, address: int, layout: EntryLayout, table: SiteTable
     for at in range(layout.offset, len(data) - layout.size + layout.offset + 1, layout.size):
         value = int.from_bytes(data[at : at + layout.width], "little", signed=layout.width == 4)
         start = address + at + value if layout.width == 4 else value
-        yield Site(start, start + table.length, table.reason)
+        yield PatchedSite(start, start + table.length, table.reason)

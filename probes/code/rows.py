@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from probes.code.body import CodePart, FunctionBody, Instruction, InstructionKind
-from probes.code.make_body import goes_through_pointer
 from probes.code.ways_out import ways_out
 
 _TOLD_KINDS = (InstructionKind.TAIL_CALL, InstructionKind.RETURN)
@@ -34,7 +33,7 @@ def code_row(body: FunctionBody, part: CodePart, instruction: Instruction) -> Co
         else:
             notes.append(instruction.target_name)
     if instruction.kind in _TOLD_KINDS:
-        pointer = ", through a pointer" if goes_through_pointer(instruction) else ""
+        pointer = ", through a pointer" if instruction.is_indirect else ""
         notes.append(f"{instruction.kind}{pointer}")
     if instruction.refusal:
         notes.append(f"no kprobe: {instruction.refusal}")

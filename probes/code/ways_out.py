@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import re
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from foreign.count_text import counted
 from probes.code.body import CodePart, FunctionBody, Instruction, InstructionKind
-from probes.code.make_body import goes_through_pointer
-
-_UNCONDITIONAL: Final = re.compile(r"l?ret[a-z]*|iret[a-z]*|sys(ret|exit)[a-z]*|eret|l?jmp[a-z]*|b|br|bra[ab]z?")
-"""Mnemonics of returns and of jumps that are always taken; the rest (`jne`, `b.eq`, `cbz`) is under a condition."""
 
 
 class WayOut(NamedTuple):
@@ -32,13 +27,13 @@ class WayOut(NamedTuple):
     @property
     def is_conditional(self) -> bool:
         """True for a jump that is not always taken: a kprobe on it is hit, too, where the call goes on."""
-        return _UNCONDITIONAL.fullmatch(self.instruction.mnemonic) is None
+        return self.instruction.is_conditional
 
     @property
     def target(self) -> str:
         """Function that a tail call goes to; empty: a return, or a jump through a pointer."""
         one = self.instruction
-        if self.is_return or goes_through_pointer(one):
+        if self.is_return or one.is_indirect:
             return ""
         return one.target_name or (f"{one.target:#x}" if one.target is not None else "")
 

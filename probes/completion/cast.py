@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from btf.btf import Btf
-from btf.layout import Field, children
+from btf.layout import StructField, children
 from btf.render import c_type
 from probes.completion.choice import Completion, Completions, ItemKind, Priority, ranked
 from probes.completion.scope import Scope
@@ -132,12 +132,12 @@ def _type_at(btf: Btf, type_id: int, names: list[str]) -> int | None:
     return type_id
 
 
-def _member_operator(btf: Btf, field: Field) -> str:
+def _member_operator(btf: Btf, field: StructField) -> str:
     """Return the operator from a member to its own members, `->` or `.`; empty: it has none."""
     return children(btf, field.type_id).op.replace("[]", "")
 
 
-def _operator_items(btf: Btf, field: Field, expression: str) -> Iterator[Completion]:
+def _operator_items(btf: Btf, field: StructField, expression: str) -> Iterator[Completion]:
     if step := _member_operator(btf, field):
         kind = c_type(btf, field.type_id)
         yield Completion(f"{expression}{step}", ItemKind.FIELD, f"{field.name}{step}", kind, field.byte_offset)

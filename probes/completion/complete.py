@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 
 from events.names.function_choice import is_choice, is_own_choice
-from probes.code.decode import MACHINES
+from probes.code.architectures.table import ARCHITECTURES
 from probes.completion.argument import complete_argument
 from probes.completion.choice import NOTHING, Completion, Completions, ItemKind, NameSources, Priority
 from probes.completion.chosen_functions import complete_choice, complete_type, unclosed_type
@@ -177,7 +177,7 @@ def _functions(head: str, word: Word, sources: NameSources) -> Completions:
     end = word.start + len(word.text)
     items: list[Completion] = []
     exact = sources.function(name)
-    inside = _INSTRUCTIONS if sources.facts.machine in MACHINES and not sources.is_recording else ()
+    inside = _INSTRUCTIONS if sources.facts.machine in ARCHITECTURES and not sources.is_recording else ()
     pattern = is_choice(name)
     can_attach = _attaches(head, exact.kinds)
     if (pattern and percent) or (can_attach and (not colon or exact.module == module)):

@@ -38,7 +38,7 @@ _MAX_VALUES = 100
 _WORD = re.compile(r"-?\w+")
 
 
-class _Field(NamedTuple):
+class _FilterField(NamedTuple):
     """Field that a filter may name."""
 
     name: str
@@ -65,9 +65,9 @@ class _Field(NamedTuple):
 
 
 _COMMON_FIELDS = (
-    _Field("common_pid", "s32", "the thread that made the event"),
-    _Field("COMM", "string", "name of the task"),
-    _Field("CPU", "s32", "where it happened"),
+    _FilterField("common_pid", "s32", "the thread that made the event"),
+    _FilterField("COMM", "string", "name of the task"),
+    _FilterField("CPU", "s32", "where it happened"),
 )
 
 
@@ -120,12 +120,12 @@ def _is_open(token: re.Match[str]) -> bool:
     return token.lastgroup != "connective" and (text[0] not in "\"'" or len(text) == 1 or text[-1] != text[0])
 
 
-def _fields(fields: tuple[_Field, ...], typed: str) -> tuple[Completion, ...]:
+def _fields(fields: tuple[_FilterField, ...], typed: str) -> tuple[Completion, ...]:
     matching = (fields[n] for n in ranked([field.name for field in fields], typed))
     return tuple(Completion(f"{f.name} ", ItemKind.FIELD, f.name, f.type, description=f.about) for f in matching)
 
 
-def _values(field: _Field | None, typed: str, end: int, scope: Scope) -> Completions:
+def _values(field: _FilterField | None, typed: str, end: int, scope: Scope) -> Completions:
     """Return the names of an enum's values, and of errors after a minus or for a return value."""
     start = end - len(typed)
     if field is not None and field.is_text:
@@ -161,12 +161,12 @@ def _function_names(pattern: str, typed: str, end: int, scope: Scope) -> Complet
     return Completions(end - len(typed), end, items, Priority.NEEDED, "" if items else "no function has this name")
 
 
-def _recorded(scope: Scope) -> tuple[_Field, ...]:
+def _recorded(scope: Scope) -> tuple[_FilterField, ...]:
     """Return the fields that the event records, by the text before the filter."""
     if scope.letter == "e":
         path = scope.place.replace(".", "/")
         return tuple(
-            _Field(
+            _FilterField(
                 field.name,
                 field.type,
                 "",
@@ -180,11 +180,11 @@ def _recorded(scope: Scope) -> tuple[_Field, ...]:
     return (*(_plan_fields(plan, scope) if plan is not None else ()), *_COMMON_FIELDS)
 
 
-def _plan_fields(plan: Plan, scope: Scope) -> tuple[_Field, ...]:
+def _plan_fields(plan: Plan, scope: Scope) -> tuple[_FilterField, ...]:
     context = RuleContext(scope.dialect, scope.btf, scope.known.facts, scope.known.environment)
     labels = {column.name: column for event in plan.events for column in event.columns}
     fields = {
-        event.function_field: _Field(
+        event.function_field: _FilterField(
             event.function_field, "", "the function that an event is of", functions=column.functions
         )
         for event in plan.events
@@ -196,7 +196,7 @@ def _plan_fields(plan: Plan, scope: Scope) -> tuple[_Field, ...]:
             column = labels.get(argument.name)
             if column is not None and not argument.elements:
                 label = column.label if column.label != argument.name else ""
-                fields[argument.name] = _Field(
+                fields[argument.name] = _FilterField(
                     argument.name, argument.type, label, column.btf_type, column.is_retval, naming=column.naming
                 )
     return tuple(fields.values())

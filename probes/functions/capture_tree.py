@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
 from btf.btf import Btf
-from btf.layout import Field, children
+from btf.layout import StructField, children
 from btf.render import c_type, declaration
 from btf.types import Array, Float, Fwd, Ptr, Struct
 from btf.walk import is_complete, size_of, stripped
@@ -144,7 +144,12 @@ def _argument(signature: Signature, name: str, type_id: int, passed_value: Passe
 
 
 def _field(
-    signature: Signature, parent: Variable | ReturnValue, op: str, member: Field, base: int | None, at_exit: bool
+    signature: Signature,
+    parent: Variable | ReturnValue,
+    op: str,
+    member: StructField,
+    base: int | None,
+    at_exit: bool,
 ) -> CaptureNode:
     step = Hop(op, member.name)
     offset = None if base is None else base + member.byte_offset

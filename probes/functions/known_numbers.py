@@ -148,7 +148,7 @@ EVENT_TYPEDEFS = {"gfp_t": ("kmem", "kmalloc", "gfp_flags")}
 """Group, event and field whose print format names the numbers of a type, which differ between kernels."""
 
 
-class _Meaning(NamedTuple):
+class _NumberMeaning(NamedTuple):
     name: str
     types: str
     """C types of which a parameter has to be, separated by commas; `unsigned long` as BTF names it."""
@@ -157,31 +157,31 @@ class _Meaning(NamedTuple):
 
 
 _INT = "int,unsigned int"
-_PARAMETERS: Mapping[str, tuple[_Meaning, ...]] = {
-    "dfd": (_Meaning("directory", _INT),),
-    "olddfd": (_Meaning("directory", "int"),),
-    "newdfd": (_Meaning("directory", "int"),),
-    "whence": (_Meaning("whence", _INT),),
-    "sig": (_Meaning("signal", "int"),),
-    "signr": (_Meaning("signal", "int"),),
-    "prot": (_Meaning("protection", "long unsigned int"),),
-    "reqprot": (_Meaning("protection", "long unsigned int"),),
-    "clone_flags": (_Meaning("clone", "long unsigned int,long long unsigned int"),),
-    "behavior": (_Meaning("advice", "int"),),
-    "family": (_Meaning("family", "int,short unsigned int"),),
-    "policy": (_Meaning("policy", "int"),),
-    "resource": (_Meaning("resource", "unsigned int"),),
-    "open_flag": (_Meaning("open", _INT),),
-    "how": (_Meaning("shutdown", "int", "shutdown"),),
-    "option": (_Meaning("prctl", "int", "task_prctl"),),
-    "options": (_Meaning("wait", "int", "wait"),),
-    "request": (_Meaning("ptrace", "long int", "ptrace"),),
+_PARAMETERS: Mapping[str, tuple[_NumberMeaning, ...]] = {
+    "dfd": (_NumberMeaning("directory", _INT),),
+    "olddfd": (_NumberMeaning("directory", "int"),),
+    "newdfd": (_NumberMeaning("directory", "int"),),
+    "whence": (_NumberMeaning("whence", _INT),),
+    "sig": (_NumberMeaning("signal", "int"),),
+    "signr": (_NumberMeaning("signal", "int"),),
+    "prot": (_NumberMeaning("protection", "long unsigned int"),),
+    "reqprot": (_NumberMeaning("protection", "long unsigned int"),),
+    "clone_flags": (_NumberMeaning("clone", "long unsigned int,long long unsigned int"),),
+    "behavior": (_NumberMeaning("advice", "int"),),
+    "family": (_NumberMeaning("family", "int,short unsigned int"),),
+    "policy": (_NumberMeaning("policy", "int"),),
+    "resource": (_NumberMeaning("resource", "unsigned int"),),
+    "open_flag": (_NumberMeaning("open", _INT),),
+    "how": (_NumberMeaning("shutdown", "int", "shutdown"),),
+    "option": (_NumberMeaning("prctl", "int", "task_prctl"),),
+    "options": (_NumberMeaning("wait", "int", "wait"),),
+    "request": (_NumberMeaning("ptrace", "long int", "ptrace"),),
     "flags": (
-        _Meaning("message", _INT, "(send|recv)m?msg|sendto|recvfrom"),
-        _Meaning("mount", "long unsigned int", "^(path|do)_mount$"),
+        _NumberMeaning("message", _INT, "(send|recv)m?msg|sendto|recvfrom"),
+        _NumberMeaning("mount", "long unsigned int", "^(path|do)_mount$"),
     ),
-    "mode": (_Meaning("fallocate", "int", "fallocate"),),
-    "type": (_Meaning("socket_type", "int", "socket_(create|post_create)|^__sock_create$|^sock_create"),),
+    "mode": (_NumberMeaning("fallocate", "int", "fallocate"),),
+    "type": (_NumberMeaning("socket_type", "int", "socket_(create|post_create)|^__sock_create$|^sock_create"),),
 }
 """Sets by the name of a parameter of a function that is no system call."""
 

@@ -99,35 +99,25 @@ def plan_histograms(plan: Plan, name: str, clock: str, fields: tuple[tuple[str, 
     ends = {event.at_exit: event for event in recorded if event.frame}
     if len(ends) < 2 or any(event.function_field for event in ends.values()):
         return HistogramTriggers(None, tuple(histograms))
-    latency_event, begin_variable, latency_variable = f"{name}_latency", f"{name}_begun", f"{name}_took"
-    synthetic = PlannedEvent(
-        SYNTHETIC,
-        latency_event,
-        f"s:{SYNTHETIC}/{latency_event} u64 lat",
-        f"-:{SYNTHETIC}/{latency_event}",
-        recorded=False,
-    )
-    timing = (
-        (ends[False], _timing_trigger(ends[False], Assignment(begin_variable, "common_timestamp"), clock)),
-        (
-            ends[True],
-            _timing_trigger(
-                ends[True],
-                Assignment(latency_variable, f"common_timestamp-${begin_variable}"),
-                clock,
-                (
-                    Action(
-                        f"onmatch({ends[False].group}.{ends[False].event}).trace({latency_event},${latency_variable})"
-                    ),
-                ),
-            ),
-        ),
-    )
+    synthetic, timing = _timed(ends[False], ends[True], name, clock)
     powers = HistTrigger.of(
-        ("lat.log2",), ("lat",), size=_POWER_ENTRIES, name=latency_event, filter=f"lat < {_NEGATIVE}"
+        ("lat.log2",), ("lat",), size=_POWER_ENTRIES, name=synthetic.event, filter=f"lat < {_NEGATIVE}"
     )
-    return HistogramTriggers(
-        synthetic, (*histograms, WatchedHistogram(subject, LATENCY, synthetic, str(powers))), timing
+    latencies = WatchedHistogram(subject, LATENCY, synthetic, str(powers))
+    return HistogramTriggers(synthetic, (*histograms, latencies), timing)
+
+
+def _timed(
+    entry: PlannedEvent, leave: PlannedEvent, name: str, clock: str
+) -> tuple[PlannedEvent, tuple[tuple[PlannedEvent, str], ...]]:
+    """Return the synthetic event with the latency of each call, and the triggers that give it its times."""
+    event, begun, took = f"{name}_latency", f"{name}_begun", f"{name}_took"
+    line, removal = f"s:{SYNTHETIC}/{event} u64 lat", f"-:{SYNTHETIC}/{event}"
+    trace = Action(f"onmatch({entry.group}.{entry.event}).trace({event},${took})")
+    difference = Assignment(took, f"common_timestamp-${begun}")
+    return PlannedEvent(SYNTHETIC, event, line, removal, recorded=False), (
+        (entry, _timing_trigger(entry, Assignment(begun, "common_timestamp"), clock)),
+        (leave, _timing_trigger(leave, difference, clock, (trace,))),
     )
 
 

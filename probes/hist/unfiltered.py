@@ -13,7 +13,7 @@ from probes.plans.plan import Plan
 from probes.syntax.parse_error import ParseError
 
 _STACK = "stacktrace"
-"""Trigger that is written with the filter of its event (`kernel.session.stack_triggers`)."""
+"""Trigger that is written with the filter of its event (`probes.hist.stack_triggers`)."""
 
 
 def beyond_filter_text(condition: str) -> str:

@@ -47,7 +47,7 @@ Lower = Callable[[Probe, str], Plan]
 """Function that plans a function probe under an event name; raises CannotLower."""
 
 
-class _Side(NamedTuple):
+class _LatencyEnd(NamedTuple):
     event: PlannedEvent
     """The event as planned, without a trigger."""
     types: dict[str, str]
@@ -121,7 +121,7 @@ def _with_trigger(event: PlannedEvent, trigger: str) -> PlannedEvent:
     return replace(event, triggers=(*event.triggers, f"{trigger}{condition}"), filter="", recorded=False)
 
 
-def _column(field: str, side: _Side) -> PlanColumn:
+def _column(field: str, side: _LatencyEnd) -> PlanColumn:
     names = side.names.get(field, "")
     return PlanColumn(field, field, is_retval=field in side.returned, is_call=field in side.calls, names=names)
 
@@ -135,7 +135,7 @@ def _synthetic(name: str, values: list[tuple[str, str]], columns: tuple[PlanColu
     return PlannedEvent(SYNTHETIC, name, line, f"-:{SYNTHETIC}/{name}", columns=(PlanColumn("lat", "lat"), *columns))
 
 
-def _side(latency: Latency, text: str, end: str, context: RuleContext, lower: Lower) -> _Side:
+def _side(latency: Latency, text: str, end: str, context: RuleContext, lower: Lower) -> _LatencyEnd:
     if " " in text:
         return _side_of_probe(latency, text, end, context, lower)
     fields = fields_of(text, str(latency), context.environment)
@@ -147,7 +147,7 @@ def _side(latency: Latency, text: str, end: str, context: RuleContext, lower: Lo
     returned = frozenset(name for name in fields if is_returned(text, name))
     calls = frozenset(name for name in fields if is_call_number(group, name))
     synthetic_types = {name: kind for name, kind in types.items() if kind} | _COMMON
-    return _Side(PlannedEvent(group, name, "", ""), synthetic_types, returned, calls)
+    return _LatencyEnd(PlannedEvent(group, name, "", ""), synthetic_types, returned, calls)
 
 
 def _type(kind: str, size: int, signed: bool) -> str:
@@ -162,7 +162,7 @@ def _type(kind: str, size: int, signed: bool) -> str:
     return f"{'s' if signed else 'u'}{_WIDTHS[size]}"
 
 
-def _side_of_probe(latency: Latency, text: str, end: str, context: RuleContext, lower: Lower) -> _Side:
+def _side_of_probe(latency: Latency, text: str, end: str, context: RuleContext, lower: Lower) -> _LatencyEnd:
     """Plan an end that is a probe. Raises CannotLower."""
     column = max(str(latency).find(text), 0)
     try:
@@ -182,7 +182,7 @@ def _side_of_probe(latency: Latency, text: str, end: str, context: RuleContext, 
     returned = frozenset(planned.name for planned in event.columns if planned.is_retval)
     calls = frozenset(planned.name for planned in event.columns if planned.is_call)
     names = {planned.name: planned.names for planned in event.columns if planned.names}
-    return _Side(event, types | _COMMON, returned, calls, names, plan.losses if probe.needs_code else ())
+    return _LatencyEnd(event, types | _COMMON, returned, calls, names, plan.losses if probe.needs_code else ())
 
 
 def _require(latency: Latency, name: str, types: dict[str, str]) -> None:

@@ -103,21 +103,37 @@ def choose(probe: Probe, facts: TargetFacts, environment: Environment = UNKNOWN,
         raise CannotLower(
             own_refusal("missing_capability", "f", 0, "This kernel has no fprobe events; a kprobe does the same")
         )
-    symbols = max(count, _symbols(place, facts, environment))
-    if symbols > 1:
+    owner = place.symbol.partition(".")[0] if is_part else ""
+    _check_one_kprobe(place, count, _symbols(place, facts, environment), facts, column, alias, owner)
+    mechanism = _kprobe(probe, facts, by_name=not place.module and not is_part)
+    if is_part and probe.kind is ProbeKind.AUTO:
+        note = f"{place.symbol}: a part of {owner}, which no fprobe can follow: a kprobe sits on it"
+        return replace(mechanism, losses=(note,))
+    return mechanism
+
+
+def _check_one_kprobe(
+    place: ProbePlace, count: int, symbols: int, facts: TargetFacts, column: int, alias: str, owner: str
+) -> None:
+    """Check that a kprobe can be on the only symbol of a name. Raises CannotLower.
+
+    Args:
+        place: place of the probe.
+        count: functions of this name that can be traced.
+        symbols: symbols of this name.
+        facts: features of the target.
+        column: column of the name.
+        alias: another name of it that can be traced; empty: none.
+        owner: function that it is a part of; empty: it is none.
+    """
+    if (symbols := max(count, symbols)) > 1:
         kind = "functions" if symbols == count else "symbols"
         note = f"{symbols} {kind} have this name"
         raise CannotLower(Refusal("NON_UNIQ_SYMBOL", "The symbol is not unique", column, place.symbol, note))
-    if not count and not is_part and not alias:
+    if not count and not owner and not alias:
         raise CannotLower(_untraceable(place.symbol, facts, column))
-    if not facts.blacklist.isdisjoint((place.symbol, alias, place.symbol.partition(".")[0] if is_part else "")):
+    if not facts.blacklist.isdisjoint((place.symbol, alias, owner)):
         raise CannotLower(own_refusal("blacklisted", place.symbol, column))
-    mechanism = _kprobe(probe, facts, by_name=not place.module and not is_part)
-    if is_part and probe.kind is ProbeKind.AUTO:
-        base = place.symbol.partition(".")[0]
-        note = f"{place.symbol}: a part of {base}, which no fprobe can follow: a kprobe sits on it"
-        return replace(mechanism, losses=(note,))
-    return mechanism
 
 
 def _check_maxactive(probe: Probe, facts: TargetFacts) -> None:

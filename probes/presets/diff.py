@@ -8,7 +8,7 @@ from typing import NamedTuple
 from probes.presets.schema import Parameter, Preset
 
 
-class Change(NamedTuple):
+class PresetChange(NamedTuple):
     """A difference between two presets."""
 
     what: str
@@ -19,43 +19,43 @@ class Change(NamedTuple):
     """Text in the second preset; empty: missing there."""
 
 
-def difference(before: Preset, after: Preset) -> tuple[Change, ...]:
+def difference(before: Preset, after: Preset) -> tuple[PresetChange, ...]:
     """Return all changes from a preset to another, in the order of their keys in a file."""
     return tuple(change for change in _changes(before, after) if change.before != change.after)
 
 
-def _changes(before: Preset, after: Preset) -> Iterator[Change]:
+def _changes(before: Preset, after: Preset) -> Iterator[PresetChange]:
     for key in ("name", "title", "question"):
-        yield Change(key, getattr(before, key), getattr(after, key))
-    yield Change("tags", ", ".join(before.tags), ", ".join(after.tags))
-    yield Change("description", before.description, after.description)
-    yield Change("view", before.view, after.view)
-    yield Change("columns", ", ".join(before.columns), ", ".join(after.columns))
-    yield Change("min_latency", before.min_latency, after.min_latency)
-    yield Change("calls", ", ".join(before.calls), ", ".join(after.calls))
-    yield Change("errno", before.errno, after.errno)
+        yield PresetChange(key, getattr(before, key), getattr(after, key))
+    yield PresetChange("tags", ", ".join(before.tags), ", ".join(after.tags))
+    yield PresetChange("description", before.description, after.description)
+    yield PresetChange("view", before.view, after.view)
+    yield PresetChange("columns", ", ".join(before.columns), ", ".join(after.columns))
+    yield PresetChange("min_latency", before.min_latency, after.min_latency)
+    yield PresetChange("calls", ", ".join(before.calls), ", ".join(after.calls))
+    yield PresetChange("errno", before.errno, after.errno)
     yield from _probe_changes(before, after)
     names = dict.fromkeys(parameter.name for preset in (before, after) for parameter in preset.parameters)
     for name in names:
         yield from _parameter_changes(name, before.parameter(name), after.parameter(name))
 
 
-def _probe_changes(before_preset: Preset, after_preset: Preset) -> Iterator[Change]:
+def _probe_changes(before_preset: Preset, after_preset: Preset) -> Iterator[PresetChange]:
     """Yield changes of probes. Probes of both presets count as unchanged; the others are compared in order."""
     before = [texts for texts in before_preset.probes if texts not in after_preset.probes]
     after = [texts for texts in after_preset.probes if texts not in before_preset.probes]
     for number in range(max(len(before), len(after))):
         old = " | else ".join(before[number]) if number < len(before) else ""
         new = " | else ".join(after[number]) if number < len(after) else ""
-        yield Change("probe", old, new)
+        yield PresetChange("probe", old, new)
 
 
-def _parameter_changes(name: str, before: Parameter | None, after: Parameter | None) -> Iterator[Change]:
+def _parameter_changes(name: str, before: Parameter | None, after: Parameter | None) -> Iterator[PresetChange]:
     if before is None or after is None:
-        yield Change(f"parameter {name}", _parameter_text(before), _parameter_text(after))
+        yield PresetChange(f"parameter {name}", _parameter_text(before), _parameter_text(after))
         return
     for key in ("type", "default", "help"):
-        yield Change(f"parameter {name}: {key}", str(getattr(before, key)), str(getattr(after, key)))
+        yield PresetChange(f"parameter {name}: {key}", str(getattr(before, key)), str(getattr(after, key)))
 
 
 def _parameter_text(before: Parameter | None) -> str:

@@ -41,10 +41,10 @@ def read_preset(text: str) -> Preset:
         raise PresetError(f"no TOML: {str(error).rpartition(' at line ')[0]}", error.line) from None
     except (TOMLKitError, RecursionError, ValueError) as error:
         raise PresetError(f"no TOML: {error}") from None
-    return _Reader(text).preset(plain)
+    return _KeyReader(text).preset(plain)
 
 
-class _Reader:
+class _KeyReader:
     """Reader of a preset's keys, with the text for the lines of errors."""
 
     def __init__(self, text: str) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 from probes.bpf.assembler import Assembler, JumpLabel
-from probes.bpf.instructions import AluOperation, Helper, Instruction, JumpCondition, MapRole
+from probes.bpf.instructions import AluOperation, BpfInstruction, Helper, JumpCondition, MapRole
 from probes.readable.report import Means
 
 COUNT_BYTES: Final = 8
@@ -84,7 +84,7 @@ def calls_for(bare: float, round_ns: float) -> int:
     return max(20, min(5000, int(round_ns / max(bare, 1.0))))
 
 
-def count_own_hits(thread: int) -> tuple[Instruction, ...]:
+def count_own_hits(thread: int) -> tuple[BpfInstruction, ...]:
     """Return a program that counts the hits of one thread."""
     out, done = Assembler(), JumpLabel()
     out.call(Helper.GET_CURRENT_PID_TGID)

@@ -42,7 +42,7 @@ class ReferenceProbes(NamedTuple):
 
 def reference_probes(kind: ReferenceKind, btf: Btf, facts: TargetFacts) -> ReferenceProbes:
     """Return the probes of a kind of objects; `get` or `put` functions may all be missing."""
-    writer = _Writer(kind, btf, facts)
+    writer = _SpecificationWriter(kind, btf, facts)
     specs, functions, missing = [], [], []
     for role, words in ((Role.NEW, kind.new), (Role.GET, kind.get), (Role.PUT, kind.put), (Role.FREE, kind.free)):
         for word in words:
@@ -75,7 +75,7 @@ def _name(word: str) -> str:
     return word.partition("=")[0].removesuffix(_RETURN)
 
 
-class _Writer:
+class _SpecificationWriter:
     """Writer of specifications for one kind on one kernel."""
 
     def __init__(self, kind: ReferenceKind, btf: Btf, facts: TargetFacts) -> None:

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from btf.btf import Btf
 from events.names.glob import Glob
 from foreign.refusal import InputRefusal
+from probes.code.architectures.arm64 import OF_SOME_KERNELS
+from probes.code.architectures.table import ARCHITECTURES
 from probes.code.body import FunctionBody
 from probes.code.boundaries import instruction_at, places_around
-from probes.code.kprobe_refusals import OF_SOME_KERNELS
 from probes.facts.dialect import MAX_MAXACTIVE, Dialect
 from probes.facts.facts import TargetFacts
 from probes.facts.lookups import Environment, SymbolLanding
@@ -26,8 +27,6 @@ from probes.syntax.text import LETTERS, UINT_MAX, kstrtol, kstrtoul
 _RETVAL = re.compile(r"\$retval(?![A-Za-z0-9_])")
 _IBT_ENTRY = 4
 """Bytes of ENDBR64: with indirect branch tracking, the address after it is a function's entry too."""
-_FTRACE_CALL = 5
-"""Bytes of `call __fentry__`, which every traceable function on x86-64 has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,8 +178,10 @@ def kprobe_spot(
     if late is None and not entry:
         if code_at(landing.symbol, landing.offset, environment) is not None:
             late = check_instruction(word, landing.symbol, landing.offset, environment)
-        elif not (is_part and facts.machine == "x86_64"):
-            late = _check_boundary(word, landing.offset, facts.machine, ibt)
+        elif (architecture := ARCHITECTURES.get(facts.machine)) is not None and architecture.is_inside(
+            landing.offset, has_mark=ibt, has_ftrace_call=not is_part
+        ):
+            late = Refused(architecture.INSIDE_ERROR, 0, word)
     if returns and not entry:
         raise Refused("BAD_RETPROBE", 0, symbol)
     return ParsedPlace(symbol, entry and not returns, returns, late, place, notrace)
@@ -252,18 +253,6 @@ def _check_code(
     return None if any(map(index.count, names)) else refused, refused if names & facts.blacklist else None
 
 
-def _check_boundary(word: str, offset: int, machine: str, ibt: bool) -> Refused | None:
-    """Return the error for an offset that is certainly inside an instruction; None: it may begin one.
-
-    On x86-64 such offsets are within the call of ftrace, five bytes at the start or after ENDBR64; on arm64 all
-    instructions have four bytes.
-    """
-    start = _IBT_ENTRY if ibt else 0
-    if machine == "x86_64" and 0 < offset < start + _FTRACE_CALL and offset != start:
-        return Refused("BAD_INSN_BNDRY", 0, word)
-    return Refused("FAIL_REG_PROBE", 0, word) if machine == "aarch64" and offset % 4 else None
-
-
 def code_at(symbol: str, offset: int, environment: Environment, module: str = "") -> FunctionBody | None:
     """Return the code that has an offset of a function; None: it can't be read, or the name is not unique."""
     if environment.bodies is None:
@@ -287,8 +276,8 @@ def check_instruction(
     if body is None:
         return None
     found = instruction_at(body.parts[0], offset)
-    if found is None:  # arm64 refuses it as any other place (EINVAL of arch_prepare_kprobe)
-        code = "FAIL_REG_PROBE" if body.machine == "aarch64" else "BAD_INSN_BNDRY"
+    if found is None:
+        code = ARCHITECTURES[body.machine].INSIDE_ERROR
         near = places_around(body.parts[0], offset)
         return Refused(code, 0, word, hint="It points into an instruction", corrections=near)
     if found.refusal and found.refusal != OF_SOME_KERNELS:

@@ -34,7 +34,7 @@ def text() -> list[Row]:
     """A screenful."""
     store = filled()
     found = GraphReader(store).read(SCREEN)
-    names = Names(captured(KERNEL, "fgraph").symbols, store.comm, store.record)
+    names = Names(captured(KERNEL, "fgraph").symbols, store.task_names.name, store.record)
     (taken,) = interleaved(cpu_timer(lambda: GraphPrinter(GraphStyle(), names).text(found)))
     return [TEXT.of(taken.each(lambda seconds: seconds * 1e3))]
 

@@ -71,7 +71,7 @@ def task_names(path: Path) -> re.Pattern[bytes]:
     """`comm-pid` of the tasks of a recording's events: text that stands in their rows alone."""
     recording = Recording.open(path)
     store = Store(Decoder(recording.formats, recording.header), 1 << 40)
-    store.cmdlines = recording.cmdlines
+    store.task_names.known = recording.cmdlines
     for batch in recording.batches():
         store.feed(Batch(batch.chunks, True))
     store.flush()

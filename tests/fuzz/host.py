@@ -21,7 +21,7 @@ from kernel.errors import KernelError
 from kernel.facts.gather import gather, read_config
 from kernel.graph.function_graph import support
 from kernel.graph.shared_settings import parse_functions
-from kernel.session.trampoline_guard import refuse_second_start
+from kernel.guards.trampoline_guard import refuse_second_start
 from kernel.tracefs import Tracefs, parse_error_log
 from kernel.tracers.users import other_tracer_users
 from probes.check import check_typed

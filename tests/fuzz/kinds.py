@@ -45,8 +45,8 @@ from kernel.tracefs import match_profile, parse_dynamic_events, parse_error_log,
 from probes.bootconfig.initrd_tail import find_tail, tail
 from probes.bootconfig.text import BootconfigError
 from probes.bootconfig.text import parse as parse_bootconfig
+from probes.code.architectures.table import ARCHITECTURES
 from probes.code.body import FunctionBody
-from probes.code.decode import MACHINES
 from probes.code.make_body import CodeContext, PartCode, make_parts
 from probes.code.rows import code_rows
 from probes.code.ways_out import ways_out_text
@@ -186,7 +186,7 @@ def _pages(data: bytes) -> None:
         str(row)
     if len(store):
         store.columns(store.first_seq, store.next_seq)
-        store.comms  # noqa: B018 - a property that reads
+        store.task_names.all_names  # noqa: B018 - a property that reads
 
 
 def _lines(data: bytes) -> None:
@@ -217,8 +217,8 @@ def _small(data: bytes) -> None:
 
 
 def _code(data: bytes) -> str:
-    """Decode bytes as a function of either architecture, and write it."""
-    machine = MACHINES[data[0] % len(MACHINES)]
+    """Decode bytes as a function of one architecture, and write it."""
+    machine = list(ARCHITECTURES)[data[0] % len(ARCHITECTURES)]
     parts = make_parts(
         [PartCode("f", ProbePlace("f"), 0xFFFFFFFF81000000, data)], CodeContext(machine, hex, (), False)
     )

@@ -330,7 +330,7 @@ async def test_who_reads_a_row_stays_there_when_tasks_get_names():
         await pilot.press("up")
         await until(lambda: 0 < table.cursor - table.window.top < table.window.page - 1, pilot)
         held, above = pane.record, table.cursor - table.window.top
-        store.cmdlines = {**store.cmdlines, other: every[0].comm}
+        store.task_names.known = {**store.task_names.known, other: every[0].comm}
         pane.names_changed()
         await until(lambda: not pane.shown.backlog, pilot)
         assert len(rows(pane)) > len(before)
@@ -340,7 +340,7 @@ async def test_who_reads_a_row_stays_there_when_tasks_get_names():
         await to_column(pilot, pane, "count")
         await pilot.press("S")
         order = [record.seq for record in rows(pane)]
-        store.cmdlines = {**store.cmdlines, other: "else"}
+        store.task_names.known = {**store.task_names.known, other: "else"}
         pane.names_changed()
         assert [record.seq for record in rows(pane)] == order, "what was put in order stays as it was"
 
@@ -352,7 +352,7 @@ async def test_who_reads_a_call_stays_there_when_tasks_get_names():
         await until(lambda: pane.shown and pane.shown.counts[0] > 0 and not pane.tick(), pilot)
         store, table = pane.shown.store, pane.table
         names = [
-            store.comm(leave.pid)
+            store.task_names.name(leave.pid)
             for _, leave in (ends(pane.shown, row) for row in range(pane.shown.first, pane.shown.next))
             if leave
         ]
@@ -362,7 +362,7 @@ async def test_who_reads_a_call_stays_there_when_tasks_get_names():
         size = pane.shown.counts[0]
         table.go_to(size // 2)
         held = ends(pane.shown, table.cursor)
-        store.cmdlines = {**store.cmdlines, other: name}
+        store.task_names.known = {**store.task_names.known, other: name}
         pane.names_changed()
         await until(lambda: not pane.shown.backlog, pilot)
         assert pane.shown.counts[0] >= size

@@ -419,8 +419,8 @@ async def test_a_held_picture_stays_and_keeps_its_times_when_tasks_get_names():
         held, above, size = view.shown.row(table.cursor).row, table.cursor - table.window.top, view.filtered.passing
         assert 0 < above < table.window.page - 1
         before = [row.row for row in rows(view)]
-        more = next(pid for pid, name in store.cmdlines.items() if name == "workload")
-        store.cmdlines = {**store.cmdlines, more: "head"}
+        more = next(pid for pid, name in store.task_names.known.items() if name == "workload")
+        store.task_names.known = {**store.task_names.known, more: "head"}
         app.places.live.names_changed()
         app.places.live.tick()
         await until(lambda: not view.shown.backlog and view.filtered.passing > size, pilot)

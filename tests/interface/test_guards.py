@@ -10,7 +10,7 @@ import pytest
 import kernel.connection.open_target
 from events.loss_counts import LossCounts, LossTotals
 from kernel.connection.open_target import TargetChoice, choose, shipped_recording
-from kernel.session.arm_steps import Mode
+from kernel.session.probe_steps import Mode
 from kernel.target import Step
 from probes.command import parse_armable
 from tests.fake_target import ROOT, FakeTarget

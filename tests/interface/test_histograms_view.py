@@ -9,7 +9,7 @@ import pytest
 
 import kernel.connection.open_target
 from kernel.connection.open_target import TargetChoice, shipped_recording
-from kernel.session.arm_steps import Mode
+from kernel.session.probe_steps import Mode
 from tests.fake_hist import HistKernel
 from tests.interface.test_app import SIZE, application, open_compose, pick
 from tests.interface.test_guards import Kernel, ask_for

@@ -25,7 +25,7 @@ from textual.pilot import Pilot
 import kernel.connection.open_target
 import tui.app.keyboard
 from kernel.connection.open_target import TargetChoice
-from kernel.session.arm_steps import Mode
+from kernel.session.probe_steps import Mode
 from tests.interface.test_app import SIZE, application, open_compose, pick, recording
 from tests.interface.test_guards import Kernel
 from tests.interface.widget_host import until

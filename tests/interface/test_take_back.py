@@ -7,7 +7,7 @@ from functools import partial
 
 import pytest
 
-from kernel.session.arm_steps import Mode
+from kernel.session.probe_steps import Mode
 from tests.interface.test_app import SIZE, application, open_compose, pick, recording, says
 from tests.interface.test_guards import living
 from tests.interface.widget_host import paste, screen_text, until

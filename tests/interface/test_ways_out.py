@@ -19,7 +19,7 @@ from textual.widgets import Input
 from kernel.errors import KernelError, TargetUnusable
 from kernel.guards.limits import REMEDY
 from kernel.hosts.arm_request import ArmRequest
-from kernel.session.arm_steps import Mode
+from kernel.session.probe_steps import Mode
 from probes import remedies
 from probes.command import parse_armable
 from probes.facts.program_support import ProgramSupport

@@ -47,7 +47,7 @@ class Run:
 
     def printed(self, symbols: Symbols, types: ArgumentTypes | None) -> list[str]:
         """Our text."""
-        names = Names(symbols, self.store.comm, self.store.record, types)
+        names = Names(symbols, self.store.task_names.name, self.store.record, types)
         return [*headers(self.style), *GraphPrinter(self.style, names).text(self.ends)]
 
 
@@ -73,7 +73,7 @@ def _taken(target: Target, tracing: GraphTracing) -> Run:
     store = Store(Decoder(tracing.formats, tracing.session.header), 1 << 30)
     store.feed(*batches)
     store.flush()
-    store.cmdlines = tracing.session.cmdlines()
+    store.task_names.known = tracing.session.cmdlines()
     options = instance.options()
     return Run(
         tracing.plan,
@@ -81,7 +81,7 @@ def _taken(target: Target, tracing: GraphTracing) -> Run:
         batches,
         text,
         options,
-        dict(store.cmdlines),
+        dict(store.task_names.known),
         tracing.session.header.source,
         store,
         read_graph_ends(store, store.first_seq, store.next_seq),

@@ -14,7 +14,7 @@ import pytest
 from events.aggregates.request import AggregateFunction, AggregateRequest, Statistic
 from events.text import UNNAMED
 from kernel.lab.guest import Guest
-from kernel.session.arm_steps import Mode
+from kernel.session.probe_steps import Mode
 from kernel.watch.hist_tables import read_tables
 from kernel.watch.watch import Watch
 from probes.plans.plan import DEFAULT_GROUP, Via

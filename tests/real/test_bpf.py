@@ -17,8 +17,8 @@ from kernel.connection.planner import Planner
 from kernel.guards.limits import Limits, TooFast
 from kernel.lab.guest import Guest
 from kernel.lab.target import connect
-from kernel.session.arm_steps import Mode
 from kernel.session.armed import Armed
+from kernel.session.probe_steps import Mode
 from kernel.watch.watch import Watch
 from probes.bpf import context
 from probes.plans.plan import Plan, Via

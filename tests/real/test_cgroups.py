@@ -46,7 +46,7 @@ def _reads(watch: Watch, text: str) -> list[int]:
     """How many bytes were asked for by the events that a condition chooses, and were the workload's."""
     store = watch.store
     assert store is not None
-    chosen = FilteredRows(store, parse_condition(text, sorts_of_fields(watch), store.comm, store.cgroups))
+    chosen = FilteredRows(store, parse_condition(text, sorts_of_fields(watch), store.task_names.name, store.cgroups))
     while chosen.backlog:
         chosen.tick(1.0)
     counts = [_count(store.record(chosen.number(row))) for row in range(chosen.first, chosen.next)]

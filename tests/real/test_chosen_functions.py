@@ -6,6 +6,7 @@ import subprocess
 
 import pytest
 
+from kernel.attach.explain import AttachExplainer
 from kernel.guards.limits import Limits, TooFast
 from kernel.lab.guest import Guest
 from kernel.watch.watch import Watch
@@ -15,7 +16,8 @@ from probes.syntax.parse import parse_probe
 from tests.real.guest_watch import run_workload
 from tests.real.processes import until
 
-ALL = pytest.mark.parametrize("guest", ["7.2", "6.12", "6.1", "arm64:6.12"], indirect=True)
+KERNELS = ["7.2", "6.12", "6.1", "arm64:6.12"]
+ALL = pytest.mark.parametrize("guest", KERNELS, indirect=True)
 
 
 def functions_hit(watch: Watch, first: int = 0) -> set[str]:
@@ -25,7 +27,7 @@ def functions_hit(watch: Watch, first: int = 0) -> set[str]:
     return {str(dict(watch.event_fields.values(one))["func"]) for one in records}
 
 
-@ALL
+@pytest.mark.parametrize("guest", [*KERNELS, "riscv64:7.2"], indirect=True)
 def test_functions_that_another_calls_are_found_in_the_code_and_hit(guest: Guest, watch: Watch) -> None:
     watch.info.symbols.load()
     found = watch.planner.lookups.called.find(["vfs_read"], 2)
@@ -36,6 +38,8 @@ def test_functions_that_another_calls_are_found_in_the_code_and_hit(guest: Guest
     run_workload(watch, guest, "exec cat /proc/self/status >/dev/null")
     hit = functions_hit(watch)
     assert "rw_verify_area" in hit and hit <= set(found.names)
+    callers = AttachExplainer(watch.info).callers("rw_verify_area")
+    assert callers is not None and "vfs_read" in {caller.spot.name for caller in callers.callers}, "and back"
 
 
 @ALL

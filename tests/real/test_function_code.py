@@ -24,7 +24,7 @@ from probes.code.ways_out import ways_out
 from probes.functions.function_index import index_of
 from tests.real.processes import until
 
-KERNELS = ["7.2", "arm64:6.12", "6.1"]
+KERNELS = ["7.2", "arm64:6.12", "riscv64:7.2", "6.1"]
 WHOLE = 4
 """Functions of which every instruction is tried: to take a kprobe away takes the kernel a while."""
 MANY = 150
@@ -60,7 +60,12 @@ CALLED = (
     "generic_perform_write",
 )
 """Functions that a program which copies a file calls."""
-OBJDUMP = {"x86_64": ("objdump", "i386:x86-64"), "aarch64": ("aarch64-linux-gnu-objdump", "aarch64")}
+OBJDUMP = {
+    "x86_64": ("objdump", "i386:x86-64"),
+    "aarch64": ("aarch64-linux-gnu-objdump", "aarch64"),
+    "riscv64": ("riscv64-linux-gnu-objdump", "riscv:rv64"),
+}
+RESULT = {"x86_64": "%ax", "aarch64": "%x0", "riscv64": "%a0"}
 # One line in, one out: what the kernel said.
 TRY = r"""
 cd /sys/kernel/tracing
@@ -218,7 +223,7 @@ class TestOnKernels:
 
         The kernel refuses the result of a function that has none: that line is left out.
         """
-        x86 = seen.info.facts.machine == "x86_64"
+        machine = seen.info.facts.machine
         symbols = seen.info.symbols.current
         assert symbols is not None
         names = [name for name in CALLED if len(symbols.named(name)) == 1 and not seen.body(name).refusal]
@@ -230,7 +235,7 @@ class TestOnKernels:
             tails |= {name for way in ways if not way.is_return}
             lines += [f"p:pw_code/begin_{name} {name}", f"r:pw_code/kernel_{name} {name} ret=$retval:s64"]
             lines += [
-                f"p:pw_code/end{number}_{name} {way.place} ret={'%ax' if x86 else '%x0'}:s64"
+                f"p:pw_code/end{number}_{name} {way.place} ret={RESULT[machine]}:s64"
                 for number, way in enumerate(ways)
             ]
         script = f"""
@@ -250,7 +255,7 @@ LINES
         # What ran when recording began or ended has one end only.
         assert {name: pair for name, pair in counted.items() if abs(pair[0] - pair[1]) > 1} == {}
         assert len(begun) >= 8 and sum(begin for begin, _ in counted.values()) > 100
-        if x86:  # compiled with sibling calls; arm64 keeps frames
+        if machine == "x86_64":  # compiled with sibling calls; arm64 keeps frames
             assert begun.keys() & tails, "of those that end in another function, some were called"
         whole = [name for name in begun if name not in tails and len(ended[name]) == len(told[name])]
         assert len(whole) >= 4

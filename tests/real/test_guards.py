@@ -17,7 +17,7 @@ from kernel.guards import limits, rate_meter
 from kernel.guards.limits import Limits, TooFast
 from kernel.lab.guest import Guest
 from kernel.lab.target import connect
-from kernel.session.arm_steps import Mode
+from kernel.session.probe_steps import Mode
 from kernel.watch.hist_tables import read_tables
 from kernel.watch.watch import Watch
 from probes.plans.cost_estimate import AGENT, EMULATED

@@ -75,7 +75,7 @@ def test_counts_by_cpu_are_those_of_the_events_the_workload_and_a_hist_trigger(g
         # The interval of the writes on one CPU, as a filter.
         second = next(record for record in records if record.cpu == 1)
         clause = interval_clause("time", second.ts, axis.end)
-        passing = FilteredRows(store, parse_condition(clause, {}, store.comm))
+        passing = FilteredRows(store, parse_condition(clause, {}, store.task_names.name))
         filtered = model_of(watch, LaneKind.CPU, passing).shot(axis, window, 2, shot.gaps)
         assert filtered.every.total == WRITES[1] == np.sum([lane.total for lane in filtered.lanes])
 

@@ -198,7 +198,7 @@ def _values_of_any_event(store: Store, field: str) -> tuple[CandidateValue, ...]
         names = [event_name(store.event(number)) for number, count in store.totals.items() if count]
     else:
         tables = store.columns(store.next_seq - _ROWS, store.next_seq).tables.values()
-        names = [store.comm(key) for table in tables for key in sorted(set(table.task_keys.tolist()))]
+        names = [store.task_names.name(key) for table in tables for key in sorted(set(table.task_keys.tolist()))]
     found = (_value(name, "") for name in sorted(dict.fromkeys(names)) if not name.startswith("<"))
     return tuple(one for one in found if one is not None)
 

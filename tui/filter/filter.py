@@ -169,7 +169,7 @@ class Filter:
             return parse_condition(
                 text.strip(),
                 self.sorts(watch),
-                store.comm,
+                store.task_names.name,
                 store.cgroups,
                 watch.info.symbols.loaded_of,
                 function_source(watch),
@@ -264,7 +264,9 @@ def task_remark(condition: Condition, store: Store) -> str:
     """Return the names of the tasks that a condition has as numbers, in the newest boot; empty: there are none."""
     parts = (one for one in condition.term.parts() if isinstance(one, NumberComparison))
     numbers = dict.fromkeys(one.number for one in parts if one.field in PID and one.operator in ("==", "!="))
-    named = ((pid, store.comm(task_key(pid, store.boots.latest))) for pid in numbers if 0 <= pid <= ID_MASK)
+    named = (
+        (pid, store.task_names.name(task_key(pid, store.boots.latest))) for pid in numbers if 0 <= pid <= ID_MASK
+    )
     return ", ".join(f"{pid} is {name}" for pid, name in named if name != UNNAMED)
 
 

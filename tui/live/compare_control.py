@@ -18,7 +18,7 @@ from tui.present.ways_out import CHOOSE_TARGET
 from tui.workbench import Workbench
 
 if TYPE_CHECKING:
-    from events.differences.differences import Comparison
+    from events.differences.differences import RecordingComparison
     from tui.filter.filter import Filter
     from tui.views.compare.view import ComparisonView
     from widgets.dialogs.progress import ProgressDialog
@@ -122,7 +122,7 @@ class CompareControl:
             self._state = text, fraction
 
         worker = get_current_worker()
-        found: Comparison | None = None
+        found: RecordingComparison | None = None
         why, remedy = "", ""
         try:
             require_files(*files)
@@ -139,7 +139,9 @@ class CompareControl:
         if not worker.is_cancelled:  # the application has not ended
             self._screen.app.call_from_thread(self._ended, stop, found, condition, why, remedy)
 
-    def _ended(self, stop: threading.Event, found: Comparison | None, condition: str, why: str, remedy: str) -> None:
+    def _ended(
+        self, stop: threading.Event, found: RecordingComparison | None, condition: str, why: str, remedy: str
+    ) -> None:
         if self._stop is not stop:
             return  # another reading has begun, or the target was left
         self._stop = None

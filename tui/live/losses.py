@@ -9,8 +9,8 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.screen import ModalScreen
 
-from kernel.session.arm_steps import Mode
 from kernel.session.armed import Armed
+from kernel.session.probe_steps import Mode
 from tui import kernel_jobs
 from tui.present.losses_model import maxactive_of, sheet_of
 from widgets.events.loss_panel import LossPanel

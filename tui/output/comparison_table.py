@@ -6,13 +6,13 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from events.differences.change import Verdict
+from events.differences.change import ChangeVerdict
 from events.differences.differences import (
     LATENCY_QUANTILES,
     VALUE_QUANTILES,
-    Comparison,
     Difference,
     GroupFacts,
+    RecordingComparison,
     RecordingFacts,
 )
 from events.differences.value_counts import NumberCounts, ValueShares
@@ -24,7 +24,7 @@ _MOST_VALUES: Final = 20
 _COLUMNS: Final = ("aspect", "field", "item", "a", "b", "factor", "least", "verdict")
 
 
-def objects_of(found: Comparison, names: tuple[str, str], keys: tuple[str, ...]) -> Iterator[dict[str, Any]]:
+def objects_of(found: RecordingComparison, names: tuple[str, str], keys: tuple[str, ...]) -> Iterator[dict[str, Any]]:
     """Yield the recordings, other fields, all comparisons, what changed most first, then the groups, and the result.
 
     Args:
@@ -50,7 +50,7 @@ def objects_of(found: Comparison, names: tuple[str, str], keys: tuple[str, ...])
         }
     yield {
         "compare": "result",
-        **{verdict.name.lower(): found.number_of(verdict) for verdict in Verdict},
+        **{verdict.name.lower(): found.number_of(verdict) for verdict in ChangeVerdict},
         "comparisons": len(found.differences),
     }
 
@@ -134,7 +134,7 @@ class ComparisonTable(ViewTable):
 
     name = "comparison"
 
-    def __init__(self, found: Comparison, keys: tuple[str, ...]) -> None:
+    def __init__(self, found: RecordingComparison, keys: tuple[str, ...]) -> None:
         """Take the comparison, and the keys beside the event; none: the function."""
         self._found = found
         self._keys = keys

@@ -48,7 +48,7 @@ def source_of(watch: Watch, unasked: Mapping[str, frozenset[str]] = _NOTHING) ->
         loss_spans_at=store.loss_spans_at if store is not None else ExportSource.loss_spans_at,
         field_texts=lambda record: graph.field_texts(record) or watch.event_fields.values(record),
         named_fields=lambda fmt: (*watch.event_fields.named(fmt), *graph.named_fields(fmt)),
-        comm=lambda key: watch.store.comm(key) if watch.store is not None else UNNAMED,
+        comm=lambda key: watch.store.task_names.name(key) if watch.store is not None else UNNAMED,
         symbols=planner.info.symbols.of,
         # A recording has them in its file; a kernel that is followed would be asked meanwhile.
         loaded_symbols=planner.info.symbols.of if planner.info.holds_events else planner.info.symbols.loaded_of,

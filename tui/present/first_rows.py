@@ -45,7 +45,7 @@ def first_rows(target: Target) -> FirstRows:
     if recording is None:
         raise TargetUnusable(f"{target.name} is no recording")
     store = Store(Decoder({}, recording.header), limit_bytes=_STORE_BYTES, boot=recording.boot)
-    store.cmdlines = recording.cmdlines
+    store.task_names.known = recording.cmdlines
     info = KernelInfo(target)
     known = EventFields(info.namer)
     plans = recorded_plans(recording)

@@ -132,7 +132,7 @@ def values_of(watch: Watch, counted: FieldValues | None, *, exact: bool = False)
 def tasks_of(store: Store, summary: Summary) -> list[SummaryValue]:
     """Return the processes with the most events; tasks of one name are one row."""
     top = summary.top_tasks(summary.counted)
-    counted = [(store.comm(one.key), one.key & ID_MASK, one.hits, one.error) for one in top]
+    counted = [(store.task_names.name(one.key), one.key & ID_MASK, one.hits, one.error) for one in top]
     return by_name(counted, {field.name for fmt in store.decoder.formats.values() for field in fmt.fields})[:SHOWN]
 
 

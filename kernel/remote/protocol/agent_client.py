@@ -59,7 +59,7 @@ class AgentClient:
         self._to = process.stdin
         # The reader has a descriptor of its own: once closed by somebody else, its number could be a later
         # connection's.
-        self._raw = _Source(os.dup(process.stdout.fileno()))
+        self._raw = _RemoteOutput(os.dup(process.stdout.fileno()))
         self._from = io.BufferedReader(self._raw, 1 << 18)
         self._sending = threading.Lock()
         self._ids = itertools.count(1)
@@ -283,7 +283,7 @@ class AgentClient:
         reply.done.set()
 
 
-class _Source(io.FileIO):
+class _RemoteOutput(io.FileIO):
     """Output of the remote host, with the time of its last byte."""
 
     def __init__(self, fd: int) -> None:

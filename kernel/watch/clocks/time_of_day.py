@@ -56,4 +56,4 @@ class TimeOfDay:
 
     def offset(self, store: Store, ts: int, seq: int) -> ClockOffset | None:
         """Return the offset of a row's time stamp from nanoseconds since 1970, and its error; None: unknown."""
-        return self._wall.offset(ts, boots_after(store.clock_resets, seq))
+        return self._wall.offset(ts, boots_after(store.boots.starts, seq))

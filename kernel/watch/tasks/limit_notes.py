@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from kernel.session.stack_triggers import records_stacks
+from probes.hist.stack_triggers import records_stacks
 from probes.plans.plan import Plan
 
 

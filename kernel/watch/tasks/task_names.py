@@ -23,7 +23,7 @@ _NAME_BYTES: Final = 15
 """Most bytes of the name of a task (TASK_COMM_LEN, without the NUL)."""
 
 
-class TaskNames:
+class TaskNameReader:
     """Reader of /proc/TID/comm."""
 
     def __init__(self, target: Target) -> None:

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from events.bpf_layout import COMM, EVENT_ID, FAULTS, STAMP
 from probes.bpf.assembler import Assembler, JumpLabel
 from probes.bpf.fetch import CONTEXT, RECORD
-from probes.bpf.instructions import FRAME_POINTER, AluOperation, Helper, Instruction, JumpCondition, MapRole
+from probes.bpf.instructions import FRAME_POINTER, AluOperation, BpfInstruction, Helper, JumpCondition, MapRole
 from probes.bpf.record import COMM_BYTES, RecordLayout, StoredType
 from probes.bpf.registers import SavedRegisters
 from probes.bpf.tracing.ring_record import HITS, add_one, find_counters, reserve, submit
@@ -59,7 +59,7 @@ def trace_calls(
     *,
     is_root: bool,
     levels: int = 0,
-) -> tuple[Instruction, ...]:
+) -> tuple[BpfInstruction, ...]:
     """Return the program of the roots, or of the functions whose calls inside a root are recorded.
 
     The second number of `MapRole.CONTROL` is the limit of the tasks: 0: all; else those whose element of
@@ -72,10 +72,10 @@ def trace_calls(
         is_root: its functions begin a trace.
         levels: levels of calls that are recorded, the root's included; 0: all.
     """
-    return _Writer(registers, kfuncs, own_processes, is_root=is_root, levels=levels).write()
+    return _TracerWriter(registers, kfuncs, own_processes, is_root=is_root, levels=levels).write()
 
 
-class _Writer:
+class _TracerWriter:
     """Writer of one program."""
 
     def __init__(
@@ -94,7 +94,7 @@ class _Writer:
         self._is_root = is_root
         self._levels = levels
 
-    def write(self) -> tuple[Instruction, ...]:
+    def write(self) -> tuple[BpfInstruction, ...]:
         out, ignored, returned = self._out, JumpLabel(), JumpLabel()
         out.move(CONTEXT, 1)
         out.call(Helper.GET_CURRENT_PID_TGID)
@@ -235,7 +235,7 @@ class _Writer:
         return full
 
 
-def follow_forks(registers: SavedRegisters, pid_offset: int) -> tuple[Instruction, ...]:
+def follow_forks(registers: SavedRegisters, pid_offset: int) -> tuple[BpfInstruction, ...]:
     """Return a program for the entry of `wake_up_new_task(struct task_struct *p)`: a task that one of `MapRole.TASKS`
     has made is one of them, with the same number.
 
@@ -264,7 +264,7 @@ def follow_forks(registers: SavedRegisters, pid_offset: int) -> tuple[Instructio
     return out.program()
 
 
-def follow_exits(registers: SavedRegisters, pid_offset: int) -> tuple[Instruction, ...]:
+def follow_exits(registers: SavedRegisters, pid_offset: int) -> tuple[BpfInstruction, ...]:
     """Return a program for the entry of `release_task(struct task_struct *p)`: a task whose number is about to be
     free (kernel/exit.c) is none of `MapRole.TASKS` any more.
 

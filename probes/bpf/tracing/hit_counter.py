@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Final
 
 from probes.bpf.assembler import Assembler, JumpLabel
-from probes.bpf.instructions import AluOperation, Helper, Instruction, JumpCondition, MapRole
+from probes.bpf.instructions import AluOperation, BpfInstruction, Helper, JumpCondition, MapRole
 
 HIT_BYTES: Final = 8
 """Bytes of the counter of a function, in the only element of `MapRole.HITS`."""
 
 
-def count_hits(functions: int) -> tuple[Instruction, ...]:
+def count_hits(functions: int) -> tuple[BpfInstruction, ...]:
     """Return a program that adds one to the counter whose number is the function's cookie.
 
     Args:

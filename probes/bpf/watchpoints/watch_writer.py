@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from probes.bpf.assembler import Assembler
-from probes.bpf.instructions import FRAME_POINTER, Helper, Instruction, MapRole
+from probes.bpf.instructions import FRAME_POINTER, BpfInstruction, Helper, MapRole
 from probes.bpf.watchpoints.memory import WatchedMemory
 
 READ_PLACE, EARLIER_PLACE = -32, -40
@@ -39,7 +39,7 @@ def exchange_value(out: Assembler, memory: WatchedMemory) -> None:
     out.add_in_memory(1, RUNS, 2)
 
 
-def first_value(memory: WatchedMemory) -> tuple[Instruction, ...]:
+def first_value(memory: WatchedMemory) -> tuple[BpfInstruction, ...]:
     """Return a program that puts the memory into the map; its result is 0, or an error below it."""
     out = Assembler()
     _read(out, memory)

@@ -36,7 +36,7 @@ _NO_TRAMPOLINES = "this kernel attaches no programs to single functions"
 _IN_REGISTERS = "registers and the stack are those of a kprobe"
 
 
-class Site(NamedTuple):
+class AttachSite(NamedTuple):
     """An event, and everything that decides how bpftrace attaches to it."""
 
     event: PlannedEvent
@@ -102,7 +102,7 @@ class Attachment:
         return self.entry.blocks() if self.entry is not None else ("", "", ())
 
 
-def attachment_of(site: Site, args: Sequence[FetchArg], *, programs: bool = True) -> Attachment:
+def attachment_of(site: AttachSite, args: Sequence[FetchArg], *, programs: bool = True) -> Attachment:
     """Return the attach point of an event. Raises CannotExport.
 
     Args:
@@ -153,7 +153,7 @@ def _by_cast(function: TypedFunction, argument: Callable[[int], str]) -> TypedPl
     return TypedPlace(function, parameter, cast_to(function.result, "retval"), scalars=False)
 
 
-def _typed_function(site: Site, command: Probe) -> TypedFunction | None:
+def _typed_function(site: AttachSite, command: Probe) -> TypedFunction | None:
     """Return the function by its types; None: they are unknown, or the place is several or is within a function."""
     btf, place = site.types.btf, command.place
     signature = certain_signature_of(btf, place.symbol) if btf is not None else None
@@ -163,7 +163,7 @@ def _typed_function(site: Site, command: Probe) -> TypedFunction | None:
     return TypedFunction(signature, convention)
 
 
-def _refusal(site: Site, command: Probe, args: Sequence[FetchArg], function: TypedFunction | None) -> str:
+def _refusal(site: AttachSite, command: Probe, args: Sequence[FetchArg], function: TypedFunction | None) -> str:
     """Return why there is no fentry or fexit; empty: there is."""
     btf = site.types.btf
     if btf is None or function is None:
@@ -191,7 +191,7 @@ def _argument(number: int, machine: str) -> str:
     return f"arg{number}"
 
 
-def _kprobes(site: Site) -> list[str]:
+def _kprobes(site: AttachSite) -> list[str]:
     """Return the kprobes of an event; a pattern where it names the same functions. Raises CannotExport."""
     try:
         commands = [parse_command(line) for line in site.event.lines]
@@ -220,7 +220,7 @@ def _kprobe(command: Probe, event: PlannedEvent) -> str:
     return f"{letter}:{place.symbol}" + (f"+{int(offset, 0)}" if offset else "")
 
 
-def _in_program(site: Site) -> str:
+def _in_program(site: AttachSite) -> str:
     """Return the attach point in a program, by the symbol that the probe names. Raises CannotExport."""
     probe = site.plan.probe
     if not isinstance(probe, UserProbe) or not _SYMBOL.fullmatch(probe.symbol) or not _PATH.fullmatch(probe.path):

@@ -19,7 +19,7 @@ _SYSCALLS = "syscalls"
 _SIZES = (1, 2, 4, 8)
 
 
-class EventFields(NamedTuple):
+class PrintedFields(NamedTuple):
     """Fields of an event that bpftrace prints."""
 
     values: list[tuple[str, BpftraceValue]]
@@ -27,12 +27,12 @@ class EventFields(NamedTuple):
     """Declarations of the fields without a counterpart."""
 
 
-def all_fields(event: PlannedEvent, environment: Environment) -> EventFields:
+def all_fields(event: PlannedEvent, environment: Environment) -> PrintedFields:
     """Return all fields of an event by name. Raises CannotExport where none has a counterpart, or all are unknown."""
     known = environment.event(event.group, event.event) if environment.event is not None else None
     if known is None:
         raise CannotExport("its fields are unknown here; name those to print: e GROUP.EVENT $field")
-    found = EventFields([], [])
+    found = PrintedFields([], [])
     for each in known:
         if event.group == _SYSCALLS and each.name.startswith("__"):
             continue  # the number, which the event's name says, and what another field points to

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from btf.enumerators import enumerator_value
 from probes.command import UserProbe, parse_command
-from probes.export.bpftrace.attach import Attachment, Site, attachment_of
+from probes.export.bpftrace.attach import Attachment, AttachSite, attachment_of
 from probes.export.bpftrace.condition import condition
 from probes.export.bpftrace.constants import Names, names_of_numbers
 from probes.export.bpftrace.event_fields import all_fields, field_value
@@ -78,7 +78,7 @@ class _EventWriter:
         if isinstance(command, Probe) and command.kind is ProbeKind.EVENT:
             return self._tracepoint(command)
         args = [arg for arg in command.fetchargs if not self.event.frame or arg.name != self.event.frame]
-        site = Site(self.event, self.plan, command, self.facts, self.types)
+        site = AttachSite(self.event, self.plan, command, self.facts, self.types)
         attachment = attachment_of(site, args)
         if not attachment.program:
             return self._attached(attachment, args)

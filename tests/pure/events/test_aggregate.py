@@ -248,7 +248,7 @@ def test_a_name_that_is_known_later_makes_one_row(watch):
     model = _aggregated(watch, AggregateRequest(("comm",)), store=store)
     assert {row.labels for row in model.rows(0).rows} <= {("<...>",), ("<idle>",)}
     pids = sorted({record.pid for record in _records(store)} - {0})
-    store.cmdlines = {task_key(pid, 0): "same" if n else "first" for n, pid in enumerate(pids)}
+    store.task_names.known = {task_key(pid, 0): "same" if n else "first" for n, pid in enumerate(pids)}
     model.names_changed()
     rows = {row.labels[0]: row.hits for row in model.rows(0).rows if row.labels != ("<idle>",)}
     assert rows.keys() == {"first", "same"}

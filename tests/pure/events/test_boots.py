@@ -184,7 +184,9 @@ def test_a_task_is_where_the_one_of_its_boot_was() -> None:
     assert groups.unknown == {TASK}
     groups.know({TASK: TaskCgroup("/new.service")}, 1600 * SECOND)
     assert told() == ["/old.service", "/new.service", "/new.service"]
-    found = [parse_condition(f"cgroup == {name}", {}, store.comm, groups) for name in ("old", "moved", "new")]
+    found = [
+        parse_condition(f"cgroup == {name}", {}, store.task_names.name, groups) for name in ("old", "moved", "new")
+    ]
     expected = [[True, False, False], [False, False, False], [False, True, True]]
     assert [[one(store.record(seq)) for seq in range(3)] for one in found] == expected
     assert [one.candidates(store.columns(0, 3)).tolist() for one in found] == expected
@@ -210,5 +212,5 @@ def test_a_boot_among_passes_that_are_given_at_once_is_where_it_was() -> None:
     store = new_store()
     given = store.feed(*passes(True, False, True)) + store.feed(*passes(False)) + store.flush()
     assert (given, len(store)) == (4, 4)
-    assert store.clock_resets == (1, 3)
+    assert store.boots.starts == [1, 3]
     assert [store.row(seq).ts // SECOND for seq in range(4)] == [100, 80, 90, 100]

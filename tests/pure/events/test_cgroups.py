@@ -223,7 +223,7 @@ def test_a_condition_goes_by_what_came_before_each_event() -> None:
         "cgroup == /system.slice && event == read": [0, 2, 3],
         "cgroup == nosuch": [],
     }.items():
-        chosen = FilteredRows(store, parse_condition(text, {}, store.comm, store.cgroups))
+        chosen = FilteredRows(store, parse_condition(text, {}, store.task_names.name, store.cgroups))
         chosen.tick(1.0)
         assert [chosen.number(row) for row in range(chosen.first, chosen.next)] == seqs, text
     assert 99 in store.cgroups.unknown
@@ -240,7 +240,7 @@ def test_a_field_of_that_name_comes_first() -> None:
 
 def test_other_answers_choose_anew() -> None:
     store = stored(line(99, 1, "read: (0x1)"))
-    wanted = parse_condition("cgroup == 3f2a", {}, store.comm, store.cgroups)
+    wanted = parse_condition("cgroup == 3f2a", {}, store.task_names.name, store.cgroups)
     before = wanted.tasks({})
     assert not wanted(store.record(0))
     assert wanted.tasks({}) == before

@@ -54,7 +54,7 @@ def records() -> list[Record]:
 def holding(text: str) -> list[int]:
     """Rows by the columns, which must be those by the records."""
     store = made_store()
-    match = parse_condition(text, FIELDS, store.comm)
+    match = parse_condition(text, FIELDS, store.task_names.name)
     candidates = match.candidates(store.columns(0, store.next_seq)).tolist()
     assert candidates == [match(record) for record in records()]
     return [row for row, holds in enumerate(candidates) if holds]
@@ -165,7 +165,7 @@ class Names(NoNumbers):
 @pytest.mark.parametrize("name", Names.NUMBERS)
 def test_the_name_of_a_number_is_the_number(field: str, sign: str, name: str) -> None:
     store = named_store()
-    match = parse_condition(f"{field} {sign} {name}", FIELDS, store.comm, numbers=Names())
+    match = parse_condition(f"{field} {sign} {name}", FIELDS, store.task_names.name, numbers=Names())
     records = [store.record(seq) for seq in range(len(store))]
     found = match.candidates(store.columns(0, store.next_seq)).tolist()
     assert found == [match(record) for record in records]
@@ -283,7 +283,7 @@ def test_an_array_is_compared_with_nothing():
 def test_a_selection_is_found_as_events_come():
     whole = made_store()
     rows = [record.seq for record in records() if isinstance(f5 := record.values["f5"], int) and f5 < 0]
-    chosen = FilteredRows(whole, parse_condition("f5 < 0", FIELDS, whole.comm))
+    chosen = FilteredRows(whole, parse_condition("f5 < 0", FIELDS, whole.task_names.name))
     assert (chosen.first, chosen.next, chosen.backlog) == (0, 0, len(whole))
     chosen.tick(60)
     assert [chosen.number(row) for row in range(chosen.first, chosen.next)] == rows
@@ -315,7 +315,7 @@ def test_the_name_of_an_error_is_that_of_a_pointer_too(text, wanted):
     store = Store(Decoder({701: fmt}, HeaderPage()))
     store.feed(Batch((Chunk(0, page(1000, data, HeaderPage())),), True))
     store.flush()
-    match = parse_condition(text, value_kinds([fmt], fmt.names), store.comm)
+    match = parse_condition(text, value_kinds([fmt], fmt.names), store.task_names.name)
     assert np.flatnonzero(match.candidates(store.columns(0, 3))).tolist() == wanted
     assert [seq for seq in range(3) if match(store.record(seq))] == wanted
 
@@ -343,7 +343,7 @@ def test_order(field, descending):
 @pytest.mark.parametrize("field", ["cpu", "task", "event", "f5"])
 def test_order_of_a_selection_is_of_the_selection(field):
     store = made_store()
-    chosen = FilteredRows(store, parse_condition("f5 < 0", FIELDS, store.comm))
+    chosen = FilteredRows(store, parse_condition("f5 < 0", FIELDS, store.task_names.name))
     chosen.tick(60)
     rows = [chosen.number(row) for row in range(chosen.next)]
     assert sorted(sort_rows(store, rows, field)) == rows
@@ -355,7 +355,7 @@ def test_order_of_events_that_came_as_text():
     ]
     store = Store(Decoder({}, made_store().decoder.header))
     store.feed(Batch((Chunk(-1, "\n".join([*lines, ""]).encode(), text=True),), True))
-    chosen = FilteredRows(store, parse_condition("pid > 2", {}, store.comm))
+    chosen = FilteredRows(store, parse_condition("pid > 2", {}, store.task_names.name))
     chosen.tick(60)
     rows = [chosen.number(row) for row in range(chosen.next)]
     records = [store.record(seq) for seq in sort_rows(store, rows, "cpu")]

@@ -68,7 +68,7 @@ def test_columns_say_what_records_say_of_whatever_was_recorded(seed: int) -> Non
     columns, compared = store.columns(0, store.next_seq), 0
     for text in (f"{name} {sign} {word}" for name in NAMES for sign in OPERATORS for word in WORDS):
         try:
-            condition = parse_condition(text, kinds, store.comm)
+            condition = parse_condition(text, kinds, store.task_names.name)
         except ConditionError:
             continue
         by_record = [condition(store.record(row)) for row in range(len(store))]

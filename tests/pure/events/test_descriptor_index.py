@@ -10,7 +10,7 @@ import pytest
 from events.batch import Batch, Chunk
 from events.decode import Decoder
 from events.descriptors.index import DescriptorIndex, Known
-from events.descriptors.sources import Role, Source, coverage
+from events.descriptors.sources import DescriptorRole, DescriptorSource, coverage
 from events.format import EventFormat, HeaderPage, parse_format
 from events.store.store import Store
 from tests.events_data import entry, event, page
@@ -56,11 +56,11 @@ def formats() -> dict[int, EventFormat]:
 FORMATS = formats()
 IDS = {fmt.path: number for number, fmt in FORMATS.items()}
 SOURCES = {
-    EXEC: Source(Role.EXEC, 0, fields={"old_pid": "old_pid"}),
-    TASK: Source(Role.NEW_TASK, 1, fields={"pid": "pid", "clone_flags": "clone_flags"}),
-    LEAVE: Source(Role.ANY_LEAVE, 2),
-    ENTER: Source(Role.ANY_ENTER, 3),
-    OPEN: Source(Role.ENTER, 4, "openat", {"dfd": "dfd", "flags": "flags"}, ("filename",)),
+    EXEC: DescriptorSource(DescriptorRole.EXEC, 0, fields={"old_pid": "old_pid"}),
+    TASK: DescriptorSource(DescriptorRole.NEW_TASK, 1, fields={"pid": "pid", "clone_flags": "clone_flags"}),
+    LEAVE: DescriptorSource(DescriptorRole.ANY_LEAVE, 2),
+    ENTER: DescriptorSource(DescriptorRole.ANY_ENTER, 3),
+    OPEN: DescriptorSource(DescriptorRole.ENTER, 4, "openat", {"dfd": "dfd", "flags": "flags"}, ("filename",)),
 }
 ORDERS = {**{path: one.order for path, one in SOURCES.items()}, READ: 5}
 
@@ -68,7 +68,7 @@ ORDERS = {**{path: one.order for path, one in SOURCES.items()}, READ: 5}
 class Trace:
     """Store with the events of some tasks, and where each stands."""
 
-    def __init__(self, sources: Mapping[str, Source] = SOURCES) -> None:
+    def __init__(self, sources: Mapping[str, DescriptorSource] = SOURCES) -> None:
         self.store = Store(Decoder(FORMATS, HEADER))
         self.ts = 1000
         self.index = DescriptorIndex(self.store, Known(sources, ORDERS), "x86_64")

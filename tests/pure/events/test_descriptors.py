@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from events.descriptors.tracker import Entry, Tracker
+from events.descriptors.tracker import CallEntry, Tracker
 
 AT_FDCWD, CLOEXEC, CLONE_FILES = (1 << 32) - 100, 0o2000000, 0x400
 FDS = 5
@@ -120,7 +120,7 @@ class Machine:
         }[call]
         call = "fcntl" if call == "setfd" else call
         self.going[task] = Going(call, arguments, path)
-        self.tracker.enter(self.row, task, Entry(self.row, call, arguments, path, frozenset((1,))))
+        self.tracker.enter(self.row, task, CallEntry(self.row, call, arguments, path, frozenset((1,))))
 
     def perform(self, task: int, going: Going) -> None:  # noqa: C901 - a case for each call
         """Let a call take place."""

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from events.differences.change import (
     FLOOR,
     RISK,
+    ChangeVerdict,
     Portion,
-    Verdict,
     compare_portions,
     compare_quantiles,
     compare_shares,
@@ -82,7 +82,7 @@ def facts(draw: st.DrawFn) -> RecordingFacts:
 @settings(max_examples=60)
 def test_nothing_differs_from_itself(own):
     found = compare(own, own)
-    assert {one.change.verdict for one in found.differences} <= {Verdict.SAME, Verdict.TOO_FEW}
+    assert {one.change.verdict for one in found.differences} <= {ChangeVerdict.SAME, ChangeVerdict.TOO_FEW}
     assert found.changes == () and not found.other_fields
     assert all(one.change.least == 1 and one.a == one.b for one in found.differences)
     assert {one.group for one in found.differences} == set(own.groups)
@@ -113,7 +113,7 @@ def test_swapped_recordings_have_mirrored_differences(a, b):
 def test_the_least_factor_lies_between_one_and_what_was_seen(a, b, seconds, other):
     change = compare_portions(Portion(a, seconds), Portion(b, other), NEED)
     assert 1 <= change.least <= change.size * (1 + 1e-9)
-    assert (change.verdict is Verdict.CHANGED) == (change.least >= FLOOR)
+    assert (change.verdict is ChangeVerdict.CHANGED) == (change.least >= FLOOR)
 
 
 @given(st.integers(1, 60), TIMES, TIMES)
@@ -121,7 +121,7 @@ def test_what_is_in_one_alone_is_as_improbable_as_the_binomial_says(number, seco
     """With none in A, all fall into B by chance with the probability of B's part of the time, to their power."""
     change = compare_portions(Portion(0, seconds), Portion(number, other), NEED)
     part = FLOOR * other / (seconds + FLOOR * other)
-    assert (change.verdict is Verdict.CHANGED) == (part**number <= math.exp(-NEED) * (1 + 1e-9))
+    assert (change.verdict is ChangeVerdict.CHANGED) == (part**number <= math.exp(-NEED) * (1 + 1e-9))
 
 
 def test_chance_alone_changes_no_table_of_a_hundred():
@@ -140,7 +140,7 @@ def test_chance_alone_changes_no_table_of_a_hundred():
             own, other = ((generator.pareto(1.2, size) * 1000 + 1).astype(np.int64).tolist() for _ in range(2))
             part = chance.choice((50, 90, 99))
             changes.append(compare_quantiles(distribution(own), distribution(other), part, need))
-        found += any(one.verdict is Verdict.CHANGED for one in changes)
+        found += any(one.verdict is ChangeVerdict.CHANGED for one in changes)
     assert found <= 100 * RISK
 
 
@@ -176,12 +176,12 @@ def test_known_changes_are_found_and_sorted_by_what_is_proven():
     }
     found = compare(a, RecordingFacts(groups, 10.0, 802, frozenset(("read", "rare", "new"))))
     verdicts = {(one.group[0], one.aspect, one.item): one.change.verdict for one in found.differences}
-    assert verdicts["read", Aspect.RATE, ""] is Verdict.SAME
-    assert verdicts["read", Aspect.SHARE, "-ENOENT"] is Verdict.CHANGED
-    assert verdicts["read", Aspect.SIZE, "p50"] is Verdict.CHANGED
-    assert verdicts["read", Aspect.LATENCY, "p50"] is Verdict.CHANGED
-    assert verdicts["rare", Aspect.RATE, ""] is Verdict.TOO_FEW
-    assert verdicts["new", Aspect.RATE, ""] is Verdict.UNRECORDED
+    assert verdicts["read", Aspect.RATE, ""] is ChangeVerdict.SAME
+    assert verdicts["read", Aspect.SHARE, "-ENOENT"] is ChangeVerdict.CHANGED
+    assert verdicts["read", Aspect.SIZE, "p50"] is ChangeVerdict.CHANGED
+    assert verdicts["read", Aspect.LATENCY, "p50"] is ChangeVerdict.CHANGED
+    assert verdicts["rare", Aspect.RATE, ""] is ChangeVerdict.TOO_FEW
+    assert verdicts["new", Aspect.RATE, ""] is ChangeVerdict.UNRECORDED
     (new,) = (one for one in found.differences if one.group[0] == "new")
     assert new.is_unrecorded == (True, False)
     assert number_texts(new)[0] == "not recorded" and number_texts(new)[1].endswith("/s")
@@ -222,7 +222,7 @@ def test_texts_that_others_may_exceed_are_not_compared():
         for texts in (few + many, many)
     ]
     shares = [one for one in compare(*facts_of).differences if one.aspect is Aspect.SHARE]
-    assert [(one.item, one.b, one.change.verdict) for one in shares] == [("x", 0.0, Verdict.CHANGED)]
+    assert [(one.item, one.b, one.change.verdict) for one in shares] == [("x", 0.0, ChangeVerdict.CHANGED)]
 
 
 def test_lost_events_make_a_rate_unsure():
@@ -230,11 +230,11 @@ def test_lost_events_make_a_rate_unsure():
         return RecordingFacts({("e",): GroupFacts(count)}, 10.0, count, frozenset("e"), lost=lost)
 
     (rate,) = compare(facts_with(1000, 0), facts_with(300, 100)).differences
-    assert rate.change.verdict is Verdict.CHANGED
+    assert rate.change.verdict is ChangeVerdict.CHANGED
     (rate,) = compare(facts_with(1000, 0), facts_with(300, 700)).differences
-    assert rate.change.verdict is Verdict.LOSSES
+    assert rate.change.verdict is ChangeVerdict.LOSSES
     (rate,) = compare(facts_with(1000, 700), facts_with(300, 0)).differences
-    assert rate.change.verdict is Verdict.CHANGED  # more in A makes the difference greater
+    assert rate.change.verdict is ChangeVerdict.CHANGED  # more in A makes the difference greater
 
 
 @given(st.lists(st.integers(-(1 << 63), (1 << 63) - 1) | st.integers(-5000, 5000), max_size=200))

@@ -29,7 +29,7 @@ def text_of(store: Store, source: ExportSource) -> list[bytes]:
 def of_one_cpu(taken: Captured, kernel: str, name: str, cpu: int) -> Store:
     store = store_of(taken.decoder, {cpu: taken.raw[cpu]})
     files = archive("ringbuf.tar.xz")
-    store.cmdlines = parse_cmdlines(files.get(f"{kernel}/{name}/saved_cmdlines", b""))
+    store.task_names.known = parse_cmdlines(files.get(f"{kernel}/{name}/saved_cmdlines", b""))
     return store
 
 

@@ -81,7 +81,7 @@ def trace() -> Trace:
 )
 def test_reads_are_chosen_by_their_file(trace: Trace, text: str, wanted: list[int]) -> None:
     store = trace.store
-    condition = parse_condition(text, FIELDS, store.comm, numbers=Files(trace))
+    condition = parse_condition(text, FIELDS, store.task_names.name, numbers=Files(trace))
     reads = [seq for seq in range(store.next_seq) if store.record(seq).event == READ]
     rows = FilteredRows(store, condition)
     rows.tick(60)
@@ -91,7 +91,9 @@ def test_reads_are_chosen_by_their_file(trace: Trace, text: str, wanted: list[in
 
 def test_events_are_chosen_anew_when_the_probes_that_tell_of_files_change(trace: Trace) -> None:
     files = Files(trace)
-    rows = FilteredRows(trace.store, parse_condition("fd ~ *passwd", FIELDS, trace.store.comm, numbers=files))
+    rows = FilteredRows(
+        trace.store, parse_condition("fd ~ *passwd", FIELDS, trace.store.task_names.name, numbers=files)
+    )
     assert rows.is_current
     files.files_revision += 1
     assert not rows.is_current

@@ -103,7 +103,7 @@ def test_calls_without_depth_equal_the_kernels(kernel: str) -> None:
     taken = captured(kernel, "fgraph")
     store = store_of(taken.decoder, taken.raw)
     style = style_of({"funcgraph-cpu", "funcgraph-duration", "funcgraph-overhead", "funcgraph-irqs"}, ())
-    names = Names(named_by(kernel), store.comm, store.record)
+    names = Names(named_by(kernel), store.task_names.name, store.record)
     printer = GraphPrinter(style, names)
     for cpu in taken.raw:
         ends = read_graph_ends(store, 0, store.next_seq)
@@ -135,10 +135,10 @@ def taken(run: str) -> Taken:
     store = Store(Decoder({fmt.id: fmt for fmt in formats}, HeaderPage.parse(known["header"])), 1 << 30)
     raw = {cpu: files[name] for cpu in range(2) if (name := f"{run}/cpu{cpu}.raw") in files}
     whole = store_of(store.decoder, raw)
-    whole.cmdlines = {int(pid): comm for pid, comm in known["cmdlines"].items()}
+    whole.task_names.known = {int(pid): comm for pid, comm in known["cmdlines"].items()}
     symbols = Symbols(files[f"{run}/kallsyms"])
     ends = read_graph_ends(whole, 0, whole.next_seq)
-    names = Names(symbols, whole.comm, whole.record, types() if run.startswith("7.2") else None)
+    names = Names(symbols, whole.task_names.name, whole.record, types() if run.startswith("7.2") else None)
     style = style_of(frozenset(known["options"]), formats)
     return Taken(whole, ends, style, names, files[f"{run}/trace"].decode().splitlines())
 

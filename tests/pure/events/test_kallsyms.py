@@ -175,3 +175,19 @@ def test_an_alias_is_code_and_of_one_symbol_alone() -> None:
     )
     assert symbols.aliases(symbols.named("f")[0]) == ("lone",)
     assert symbols.aliases(symbols.named("data")[0]) == ()
+
+
+def test_labels_within_functions_of_modules_are_no_symbols() -> None:
+    """Lines of a riscv64 kernel: such a label would be the end of the function."""
+    symbols = Symbols(
+        b"ffffffff80000000 t .Lkernel\n"
+        b"ffffffff024441e8 t .L0 \t[dummy]\n"
+        b"ffffffff024441f0 t dummy_setup\t[dummy]\n"
+        b"ffffffff024441f8 t .L0 \t[dummy]\n"
+        b"ffffffff024441f8 t .LFB6385\t[dummy]\n"
+        b"ffffffff02444260 t dummy_exit\t[dummy]\n"
+    )
+    found = symbols.find(0xFFFFFFFF024441FA)
+    assert found is not None
+    assert (found.name, found.offset, found.size) == ("dummy_setup", 10, 0x70)
+    assert symbols.named(".Lkernel") and not symbols.named(".LFB6385")

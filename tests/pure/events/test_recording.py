@@ -120,12 +120,12 @@ def test_what_goes_in_comes_out(codec, tmp_path):
 def test_a_recording_replays_into_the_same_events():
     recording = Recording.open(recorded(Codec.XZ))
     store = Store(Decoder(recording.formats, recording.header))
-    store.cmdlines = recording.cmdlines
+    store.task_names.known = recording.cmdlines
     for batch in recording.batches():
         store.feed(batch)
     store.flush()
     live = Store(captured("7.2", "my").decoder)
-    live.cmdlines = recording.cmdlines
+    live.task_names.known = recording.cmdlines
     live.feed(Batch(tuple(Chunk(c, raw) for c, raw in captured("7.2", "my").raw.items()), True))
     live.flush()
     assert len(store) == len(live) == 928

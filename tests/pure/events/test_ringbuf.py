@@ -67,7 +67,7 @@ def compare_values(record: Record, text: str) -> None:
 def test_comm_comes_from_saved_cmdlines(kernel):
     taken = captured(kernel, "my")
     store = store_of(taken.decoder, taken.raw)
-    store.cmdlines = parse_cmdlines(_saved(kernel))
+    store.task_names.known = parse_cmdlines(_saved(kernel))
     lines = [parse_line(line) for text in taken.text.values() for line in text]
     expected = sorted((line.ts, line.comm) for line in lines if line)
     found = sorted((microseconds(r.ts), r.comm) for r in map(store.record, range(len(store))))
@@ -136,7 +136,7 @@ def test_function_graph_equals_the_kernels_text(kernel):
 def test_samples_of_four_kernels(kernel):
     taken = sample(kernel)
     store = store_of(taken.decoder, {0: taken.raw})
-    store.cmdlines = parse_cmdlines(taken.cmdlines.encode())
+    store.task_names.known = parse_cmdlines(taken.cmdlines.encode())
     formats = {fmt.name: fmt for fmt in taken.decoder.formats.values()}
     lines = [line for line in map(parse_line, taken.text) if line]
     # trace_marker's event has no format in the sample: it is counted and left out.

@@ -94,7 +94,7 @@ def made_record(rng: random.Random) -> bytes:
 def made_store() -> Store:
     rng = random.Random(1)
     store = Store(Decoder({700: EV}, HeaderPage()))
-    store.cmdlines = {n: rng.choice(["cat", "sh -7", "K\u212a0", "Xorg"]) for n in range(0, 50, 2)}
+    store.task_names.known = {n: rng.choice(["cat", "sh -7", "K\u212a0", "Xorg"]) for n in range(0, 50, 2)}
     for number in range(60):
         made = b"".join(event(entry(700, rng.randrange(50), made_record(rng)), 3) for _ in range(5))
         store.feed(Batch((Chunk(number % 2, page(number * 100, made, HeaderPage())),), True))
@@ -106,7 +106,7 @@ def made_store() -> Store:
 def real_store() -> Store:
     taken = captured("7.2", "mixed")
     store = store_of(taken.decoder, taken.raw)
-    store.cmdlines = {record.pid: f"task{record.pid}" for record in map(store.record, range(len(store)))}
+    store.task_names.known = {record.pid: f"task{record.pid}" for record in map(store.record, range(len(store)))}
     line = captured("7.2", "my").text[0][0].encode() + b"\n"
     store.feed(Batch((Chunk(-1, line, text=True),), True))
     return store
@@ -168,7 +168,7 @@ def needles(draw: st.DrawFn, store: str, style: str) -> str:
 @given(st.data())
 def test_nothing_that_is_shown_is_missed(store, style, data):
     needle = data.draw(needles(store, style))
-    match = TextMatch(needle, STYLES[style], STORES[store]().comm, STORES[store]().comms)
+    match = TextMatch(needle, STYLES[style], STORES[store]().task_names.name, STORES[store]().task_names.all_names)
     found = STORES[store]()
     columns = found.columns(0, found.next_seq)
     candidates = match.candidates(columns).tolist()
@@ -186,7 +186,7 @@ def test_nothing_that_is_shown_is_missed(store, style, data):
 )
 def test_few_records_are_decoded(needle):
     store, style = made_store(), Named() if "0x" in needle else PLAIN
-    match = TextMatch(needle, style, store.comm, store.comms)
+    match = TextMatch(needle, style, store.task_names.name, store.task_names.all_names)
     candidates = match.candidates(store.columns(0, store.next_seq))
     assert 0 < candidates.sum() <= 3 + sum(needle in style.text(store.record(seq)) for seq in range(len(store)))
 
@@ -208,7 +208,7 @@ def test_a_task_without_a_name_is_found_by_its_id(text: str, seen: bool) -> None
     made = event(entry(700, 8, made_record(random.Random(1))), 0)
     store.feed(Batch((Chunk(0, page(100, made, HeaderPage())),), True))
     store.flush()
-    match = TextMatch(text, PLAIN, store.comm, store.comms)
+    match = TextMatch(text, PLAIN, store.task_names.name, store.task_names.all_names)
     assert plain_text(store.record(0)).startswith("pid 8 g")
     assert match(store.record(0)) == seen
     assert bool(match.candidates(store.columns(0, 1))[0]) or not seen

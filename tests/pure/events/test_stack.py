@@ -221,7 +221,9 @@ def test_an_event_that_is_given_out_as_it_comes_waits_for_its_stack():
 def test_nothing_that_counts_or_searches_sees_a_stack_that_has_its_event():
     written = [Written(fmt, who, 5, 0) for who in (1, 2, 3) for fmt in (CARRIER, STACK)]
     store = fed(*written, Written(PLAIN, 4, 5, 0), Written(STACK, 9, 5, 2))
-    selected = FilteredRows(store, parse_condition("who < 4", {"who": ValueKind.NUMBER}, store.comm, store.cgroups))
+    selected = FilteredRows(
+        store, parse_condition("who < 4", {"who": ValueKind.NUMBER}, store.task_names.name, store.cgroups)
+    )
     selected.tick(1.0)
     assert (selected.next - selected.first, selected.of, store.next_seq) == (3, 5, 5)
     assert [len(store.record(selected.number(row)).stacks) for row in range(3)] == [1, 1, 1]

@@ -243,7 +243,7 @@ def test_times_of_a_clock_that_began_again_are_found_and_counted_behind_the_othe
     assert stamps == [100, 101, 102, 103, 10, 11, 12, 13, 20, 21, 22, 23]
     found = {time: store.at_time(time * second) for time in (101, 99, 12, 22, 9, 104)}
     assert found == {101: 1, 99: 0, 12: 8, 22: 10, 9: 8, 104: 12}, "of the youngest clock that has it"
-    assert store.clock_resets == (4, 8, 12)
+    assert store.boots.starts == [4, 8, 12]
     summary = Summary(store)
     summary.tick(60)
     line = summary.timeline
@@ -329,7 +329,7 @@ def test_the_kernel_gives_an_id_a_second_time():
 
 def test_names_of_tasks():
     store = new_store()
-    store.cmdlines = {7: "cat"}
+    store.task_names.known = {7: "cat"}
     made = (Chunk(0, sub_buffer([1], pid=7)), Chunk(1, sub_buffer([2], pid=0)), Chunk(2, sub_buffer([3], pid=8)))
     store.feed(Batch(made, True))
     store.flush()

@@ -153,7 +153,7 @@ def test_events_their_details_and_searches_have_the_name(watch):
         "id=-1": {3},
         "nr=56 openat": {6},
     }.items():
-        match = TextMatch(needle, watch.event_fields, store.comm, store.comms)
+        match = TextMatch(needle, watch.event_fields, store.task_names.name, store.task_names.all_names)
         sure = {row for row in range(len(store)) if match(store.record(row))}
         assert sure == seqs, needle
         assert sure <= {row for row, may in enumerate(match.candidates(columns).tolist()) if may}, needle

@@ -93,7 +93,7 @@ def lane_of(store: Store, kind: LaneKind, seq: int) -> int:
 @settings(max_examples=150)
 @given(stores(), st.sampled_from(list(LaneKind)), st.booleans(), st.integers(1, 90), st.data())
 def test_cells_count_what_is_in_them(store, kind, filtered, cells, data):
-    condition = parse_condition("pid != 2", {}, store.comm)
+    condition = parse_condition("pid != 2", {}, store.task_names.name)
     passing = FilteredRows(store, condition) if filtered else None
     index, axis = index_of(store, kind, passing), TimeAxis(store)
     low, high = (data.draw(st.integers(axis.start - 5, axis.end + 5)) for _ in range(2))
@@ -322,6 +322,6 @@ def test_the_condition_of_a_lane_has_its_events(store, kind, room):
             with pytest.raises(ValueError, match=r"lane|task"):
                 group.clause(lane, ())
             continue
-        wanted = parse_condition(group.clause(lane, ()), {}, store.comm)
+        wanted = parse_condition(group.clause(lane, ()), {}, store.task_names.name)
         seqs = group.index.seqs(lane.keys, store.first_seq, store.next_seq).tolist()
         assert all(wanted(store.record(seq)) for seq in seqs)

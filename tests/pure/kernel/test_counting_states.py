@@ -25,8 +25,8 @@ from hypothesis.stateful import (
 
 from kernel.connection.kernel_info import KernelInfo
 from kernel.errors import FileRefused, KernelError, TargetLost
-from kernel.session.arm_steps import Mode
 from kernel.session.armed import Armed
+from kernel.session.probe_steps import Mode
 from kernel.target import Step
 from kernel.watch import reconnect
 from kernel.watch.counting_states import CountingState, Phase, SessionProbe, next_step

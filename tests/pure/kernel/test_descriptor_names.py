@@ -73,7 +73,7 @@ def test_a_search_finds_it() -> None:
     trace, row = opened()
     fields, store = known(trace), trace.store
     for text in ("/etc/passwd", "fd=3</etc", "3</etc/passwd>", "ETC", "passwd> "):
-        match = TextMatch(text, fields, store.comm, ["<...>"])
+        match = TextMatch(text, fields, store.task_names.name, ["<...>"])
         rows = store.columns(0, store.next_seq)
         lines = {seq for seq in range(store.next_seq) if match(store.record(seq))}
         found = set(match.candidates(rows).nonzero()[0].tolist())

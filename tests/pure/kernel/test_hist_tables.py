@@ -13,11 +13,11 @@ from events.json_text import json_line
 from events.summary.hist_text import parse_hist
 from kernel.errors import TargetLost
 from kernel.guards.rate_meter import KEYS
-from kernel.session.arm_steps import Mode
-from kernel.session.stack_triggers import within_filter
+from kernel.session.probe_steps import Mode
 from kernel.session.start import open_session
 from kernel.watch.hist_tables import HistTable, events_with_tables, read_tables
 from kernel.watch.histogram import Histograms
+from probes.hist.stack_triggers import within_filter
 from probes.hist.unfiltered import trigger_note
 from tests.fake_hist import HistKernel
 from tests.pure.kernel.test_hist_text import _filled, _of_keys

@@ -11,8 +11,8 @@ import pytest
 from kernel.cleanup import leftovers
 from kernel.errors import FileRefused, KernelError, TargetLost
 from kernel.guards.rate_meter import KEYS
-from kernel.session.arm_steps import Mode
 from kernel.session.armed import Armed
+from kernel.session.probe_steps import Mode
 from kernel.session.session import Session
 from kernel.session.start import open_session
 from kernel.target import Step

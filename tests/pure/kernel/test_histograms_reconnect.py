@@ -10,8 +10,8 @@ import pytest
 
 from kernel.connection.kernel_info import KernelInfo
 from kernel.errors import FileRefused, ProbeRefused, TargetLost
-from kernel.session.arm_steps import Mode
 from kernel.session.armed import Armed
+from kernel.session.probe_steps import Mode
 from kernel.target import Step
 from kernel.watch.histogram import Histograms
 from kernel.watch.reconnect import ReconnectAttempt

@@ -16,7 +16,7 @@ from kernel.errors import FileRefused, KernelError, ProbeRefused, TargetLost, Ta
 from kernel.guards import rate_meter
 from kernel.guards.limits import Limits, TooFast
 from kernel.guards.rate_meter import KEYS
-from kernel.session.arm_steps import Mode
+from kernel.session.probe_steps import Mode
 from kernel.session.session import Session
 from kernel.session.start import open_session
 from kernel.target import Step

@@ -90,8 +90,8 @@ def test_no_cpu_is_shown_of_a_line_and_a_condition_chooses_lines_by_it() -> None
     store.flush()
     record = store.record(0)
     assert context(record).split() == ["<...>-7", "[---]", ".....", "0.000005:"]
-    assert parse_condition("cpu == -1", {}, store.comm)(record)
-    assert not parse_condition("cpu >= 0", {}, store.comm)(record)
+    assert parse_condition("cpu == -1", {}, store.task_names.name)(record)
+    assert not parse_condition("cpu >= 0", {}, store.task_names.name)(record)
 
 
 def test_of_a_flood_the_first_and_last_lines_of_a_second_are_rows_and_the_others_are_counted() -> None:

@@ -7,7 +7,7 @@ import errno
 import pytest
 
 from kernel.errors import FileRefused, ProbeRefused
-from kernel.session.arm_steps import Mode
+from kernel.session.probe_steps import Mode
 from kernel.session.session import Session
 from kernel.session.start import open_session
 from kernel.target import Step

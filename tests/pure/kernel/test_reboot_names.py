@@ -185,7 +185,7 @@ def passing(watch: Watch, text: str) -> list[int]:
 def found(watch: Watch, text: str) -> list[int]:
     """Rows that a search for a text finds, by columns and by records."""
     store, style = store_of(watch), ValueStyle(watch.event_fields)
-    match = TextMatch(text, style, store.comm, store.comms)
+    match = TextMatch(text, style, store.task_names.name, store.task_names.all_names)
     columns = store.columns(0, store.next_seq)
     candidates = match.candidates(columns)
     return [seq for seq in (0, 2) if candidates[seq] and match(store.record(seq))]
@@ -290,7 +290,7 @@ def sorted_keys(watch: Watch) -> list[int | str]:
     return sorted(
         key
         for table in tables
-        for key in sorted_rows._property_keys(table, "task", store.comm, np.arange(len(table)))
+        for key in sorted_rows._property_keys(table, "task", store.task_names.name, np.arange(len(table)))
     )
 
 

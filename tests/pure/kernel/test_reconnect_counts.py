@@ -9,7 +9,7 @@ import pytest
 
 from events.loss_counts import LossCounts
 from kernel.connection.kernel_info import KernelInfo
-from kernel.session.arm_steps import Mode
+from kernel.session.probe_steps import Mode
 from kernel.watch.reconnect import ReconnectAttempt
 from kernel.watch.watch import Watch
 from tests.pure.kernel.test_ssh_reconnect import Side, at_once, cut, side

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from kernel.agent.journal import needs_journal
-from kernel.errors import EventStays, ProbeRefused
+from kernel.errors import ProbeRefused, SettingChanged
 from kernel.session.session import Session
 from kernel.session.start import open_session
 from kernel.target import Effect, Step
@@ -73,7 +73,7 @@ def test_what_a_program_holds_stays_and_is_told() -> None:
     target.perform(REGISTER)  # by a program
     armed = session.probes.arm(plan())
     [failure] = session.probes.disarm(armed)
-    assert isinstance(failure.error, EventStays)
+    assert isinstance(failure.error, SettingChanged)
     assert "user_events/request stays" in str(failure.error)
     assert session.close() == []
     assert list(target.traces) == [f"u:{DATA.decode()}"]

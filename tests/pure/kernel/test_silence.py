@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from events.loss_counts import LossTotals
 from kernel.connection.kernel_info import KernelInfo
 from kernel.remote import silence as rules
-from kernel.remote.protocol.agent_client import _Source
+from kernel.remote.protocol.agent_client import _RemoteOutput
 from kernel.remote.protocol.dialect import RemoteConnection
 from kernel.remote.silence import PING_INTERVAL, SILENT_AFTER, silence, words
 from kernel.remote.target import RemoteTarget
@@ -125,7 +125,7 @@ def test_events_are_heard_though_the_other_shell_waits(instance: Instance):
 def test_a_part_of_a_long_answer_is_heard():
     """A pass over a slow connection takes longer than an answer may."""
     source, sink = os.pipe()
-    raw = _Source(source)
+    raw = _RemoteOutput(source)
     before = raw.last_received = raw.last_received - 100
     os.write(sink, b"half a frame")
     with io.BufferedReader(raw, 1 << 10) as reader:

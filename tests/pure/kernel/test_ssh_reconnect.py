@@ -27,7 +27,7 @@ from kernel.errors import ConnectionGone, FileRefused, PasswordNeeded, TargetLos
 from kernel.recording.target import RecordingTarget
 from kernel.remote.protocol.dialect import RemoteConnection
 from kernel.remote.target import RemoteTarget
-from kernel.session.arm_steps import Mode
+from kernel.session.probe_steps import Mode
 from kernel.target import Effect, Step
 from kernel.watch import reconnect
 from kernel.watch.reconnect import ReconnectAbandoned, ReconnectAttempt, Reconnected, can_reconnect
@@ -197,7 +197,7 @@ def test_a_machine_that_was_booted_anew_while_nothing_was_armed_has_its_mark(sid
     store = watch.store
     assert store is not None
     mark = store.record(1)
-    assert outage_of_record(mark) == back.outage and store.clock_resets
+    assert outage_of_record(mark) == back.outage and store.boots.starts
     assert mark.comm.endswith(" cut") and "lost" not in str(mark.values["note"])
     assert losses_of(watch, None).gap == 0 and not note_of_gap(watch)
 
@@ -319,7 +319,7 @@ def test_a_boot_in_a_recording_is_one_when_it_is_replayed(side: Side, watch: Wat
         for kind in line.kinds:
             counts.update({(exported_name(kind), at): count for at, count in enumerate(line.counts(kind)) if count})
         return (
-            store.clock_resets,
+            tuple(store.boots.starts),
             store.late_events,
             len(store),
             store.at_time(11 * second),

@@ -9,7 +9,7 @@ import pytest
 
 from events.recording.reader import Recording
 from kernel.connection.kernel_info import KernelInfo
-from kernel.watch.tasks.task_names import TaskNames
+from kernel.watch.tasks.task_names import TaskNameReader
 from kernel.watch.watch import Watch
 from tests.fake_target import ROOT
 from tests.pure.kernel.test_ssh_reconnect import shown
@@ -53,11 +53,11 @@ def comm_of_row(watch: Watch, seq: int = 0) -> str:
 )
 def test_the_name_is_the_one_that_the_tracer_would_have(target: Target, comm: bytes, name: str) -> None:
     target.files["/proc/9/comm"] = comm
-    assert TaskNames(target).look([9], {}) == {9: name}
+    assert TaskNameReader(target).look([9], {}) == {9: name}
 
 
 def test_tasks_with_a_name_and_those_that_ended_are_not_named(target: Target) -> None:
-    names = TaskNames(target)
+    names = TaskNameReader(target)
     names.requested = [7]
     assert names.look([0, -1, 812, 5], {7: "sh"}) == {812: "cat"}
     target.files["/proc/5/comm"] = b"new\n"
@@ -66,7 +66,7 @@ def test_tasks_with_a_name_and_those_that_ended_are_not_named(target: Target) ->
 
 def test_ids_of_another_namespace_name_nothing(target: Target) -> None:
     target.files["/proc/2/comm"] = b"bash\n"
-    assert TaskNames(target).look([812], {}) == {}
+    assert TaskNameReader(target).look([812], {}) == {}
 
 
 def test_a_row_of_before_has_the_name_that_was_learned_later(target: Target, watch: Watch) -> None:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kernel.errors import FileRefused, KernelError, ProbeRefused, SettingChanged, TargetLost, TargetUnusable
-from kernel.session.arm_steps import Mode
+from kernel.session.probe_steps import Mode
 from kernel.session.start import open_session
 from kernel.target import Step
 from probes.command import parse_armable

@@ -21,7 +21,7 @@ from kernel.connection.kernel_info import KernelInfo
 from kernel.connection.planner import Planner
 from kernel.errors import KernelError, ProbeRefused, TargetLost, TargetUnusable
 from kernel.recording.target import RecordingTarget
-from kernel.session.arm_steps import Mode
+from kernel.session.probe_steps import Mode
 from kernel.watch.watch import Watch
 from probes.command import Armable, parse_armable
 from probes.plans.plan import Plan, PlanColumn, PlannedEvent

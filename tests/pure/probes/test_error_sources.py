@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 
 from btf.btf import Btf
 from btf.functions.error_returns import ErrorReturn, error_return, may_pass_errors_on
-from probes.attaching.branches import branch_targets, branches_to, may_call_pointers
+from probes.attaching.branches import branches_to
 from probes.attaching.entry_points import entry_names, entry_points, nearest_entry_points
 from probes.bpf.exclusions import exclusion_reason
 from probes.bpf.tracing.traced_functions import traced_functions
+from probes.code.architectures.table import ARCHITECTURES
 from probes.functions.function_index import index_of
 from tests.btf_writer import stored
 from tests.probes_data import kernel
@@ -88,9 +89,8 @@ def test_each_branch_of_a_search_is_among_the_targets(places: list[int], seed: i
         call = x86_call(at, target) if machine == "x86_64" else arm_call(at, target)
         code[at - KERNEL : at - KERNEL + len(call)] = call
         planted.add(target)
-    found = branch_targets(bytes(code), KERNEL, machine)
+    found = ARCHITECTURES[machine].branch_targets(bytes(code), KERNEL)
     assert {one.target for one in branches_to(planted, bytes(code), KERNEL, machine)} == found & planted
-    assert branch_targets(bytes(code), KERNEL, "riscv64") == set()
 
 
 @pytest.mark.parametrize(
@@ -104,8 +104,11 @@ def test_each_branch_of_a_search_is_among_the_targets(places: list[int], seed: i
         (b"\x90" * 16, "x86_64", False),
         (struct.pack("<II", 0xD503201F, 0xD63F0060), "aarch64", True),  # nop; blr x3
         (struct.pack("<II", 0xD503201F, 0xD65F03C0), "aarch64", False),  # nop; ret
-        (b"\xff\xd0", "riscv64", False),
+        (bytes.fromhex("8297"), "riscv64", True),  # jalr a5
+        (bytes.fromhex("97001000e78000ff"), "riscv64", False),  # auipc ra, 256; jalr -16(ra)
+        (bytes.fromhex("97001000e7800700"), "riscv64", True),  # auipc ra, 256; jalr a5, in four bytes
+        (bytes.fromhex("82878280"), "riscv64", False),  # jr a5; ret
     ],
 )
 def test_calls_through_pointers(code: bytes, machine: str, calls: bool) -> None:
-    assert may_call_pointers(code, KERNEL, machine) == calls
+    assert ARCHITECTURES[machine].may_call_pointers(code, KERNEL) == calls

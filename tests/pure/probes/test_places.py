@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from events.names.place_kinds import PlaceKind, kind_of_place
-from probes.attaching.places import Places, as_armed, listed_name, place_name, place_row, probe_at
+from probes.attaching.places import TargetPlaces, as_armed, listed_name, place_name, place_row, probe_at
 from probes.command import parse_armable
 from probes.facts.facts import Feature
 from probes.facts.lookups import StaticEventField
@@ -21,7 +21,7 @@ from tests.small_kernel import save
 
 FUNCTIONS = ("__x64_sys_read", "do_sys_openat2", "read_pages", "reader", "sched_switch_helper", "tcp_rcv")
 EVENTS = ("sched/sched_switch", "syscalls/sys_enter_openat", "syscalls/sys_enter_read", "tcp/tcp_rcv")
-PLACES = Places(FUNCTIONS, ("sched_switch", "tcp_rcv"), EVENTS)
+PLACES = TargetPlaces(FUNCTIONS, ("sched_switch", "tcp_rcv"), EVENTS)
 FORMAT = """name: sched_switch
 ID: 3
 format:
@@ -93,7 +93,7 @@ def test_only_what_is_there_has_fields() -> None:
 
 def test_a_kernel_without_probes_on_tracepoints_has_no_rows_of_them() -> None:
     assert not FACTS.has(Feature.TPROBE_EVENTS)
-    assert not Places.of(FUNCTIONS, FACTS, EVENTS).ranges[PlaceKind.TRACEPOINT]
+    assert not TargetPlaces.of(FUNCTIONS, FACTS, EVENTS).ranges[PlaceKind.TRACEPOINT]
 
 
 def test_the_values_of_an_event() -> None:

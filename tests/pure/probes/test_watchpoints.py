@@ -23,7 +23,7 @@ from kernel.bpf.watchpoints import slots_obstacle
 from kernel.connection.plan_of_boot import plan_of_boot
 from kernel.connection.planner import Planner
 from probes.bpf.disassembly import listing
-from probes.bpf.instructions import Helper, Instruction, MapRole
+from probes.bpf.instructions import BpfInstruction, Helper, MapRole
 from probes.bpf.kernel_loads import NO_LOADS
 from probes.bpf.program import BpfProgram, ProgramMode, counter_stride
 from probes.bpf.program_writer import assembled
@@ -279,7 +279,7 @@ class Accesses:
     def runs(self) -> int:
         return self.machine.read(WATCHED + 8, 8)
 
-    def _run(self, program: Sequence[Instruction]) -> int:
+    def _run(self, program: Sequence[BpfInstruction]) -> int:
         maps = {MapRole.CONTROL: CONTROL, MapRole.COUNTERS: COUNTERS, MapRole.RINGS: RINGS, MapRole.WATCHED: WATCHED}
         self.machine.registers[1] = CONTEXT
         return self.machine.run(

@@ -57,7 +57,7 @@ COMPARED = [*FIXED[1:], *map(EventColumn, ("text", "ret", "address", "flag", "ki
 def store() -> Store:
     header = HeaderPage()
     store = Store(Decoder({300: CELLS}, header))
-    store.cmdlines = {7: "cat", 8: 'odd "name"', 9: "cat", 12: "both\"'"}
+    store.task_names.known = {7: "cat", 8: 'odd "name"', 9: "cat", 12: "both\"'"}
     data = b"".join(event(entry(300, pid, struct.pack("<16sqQ?2sB4x", *own)), 1000) for pid, *own in ROWS)
     store.feed(Batch((Chunk(0, page(1000, data, header)),), drained=True))
     store.flush()
@@ -69,7 +69,7 @@ def store() -> Store:
 def test_the_row_under_the_cursor_passes_and_not_its_opposite(store, column, row):
     record = store.record(row)
     for same in (True, False):
-        wanted = parse_condition(clause_of(record, column, same, KINDS), KINDS, store.comm)
+        wanted = parse_condition(clause_of(record, column, same, KINDS), KINDS, store.task_names.name)
         passing = FilteredRows(store, wanted)
         passing.tick(60)
         found = [passing.number(one) for one in range(passing.first, passing.next)]
@@ -80,8 +80,10 @@ def test_the_row_under_the_cursor_passes_and_not_its_opposite(store, column, row
 def test_a_task_is_its_thread_whatever_others_are_called(store):
     text = clause_of(store.record(0), FIXED[2], same=True)
     assert text == "pid == 7"
-    assert task_remark(parse_condition(text, KINDS, store.comm), store) == "7 is cat"
-    assert task_remark(parse_condition("pid == 99 || ret == 7", KINDS, store.comm), store) == "", "no name, no task"
+    assert task_remark(parse_condition(text, KINDS, store.task_names.name), store) == "7 is cat"
+    assert task_remark(parse_condition("pid == 99 || ret == 7", KINDS, store.task_names.name), store) == "", (
+        "no name, no task"
+    )
 
 
 @pytest.mark.parametrize(("column", "why"), [(FIXED[0], "a time"), (EventColumn("pair"), "the values of pair")])
@@ -95,4 +97,4 @@ def test_a_text_that_could_not_be_read_is_compared_as_it_is_shown(store):
     record.values["text"] = None
     text = clause_of(record, EventColumn("text"), same=True)
     assert text == 'text == "(fault)"'
-    assert parse_condition(text, KINDS, store.comm)(record)
+    assert parse_condition(text, KINDS, store.task_names.name)(record)

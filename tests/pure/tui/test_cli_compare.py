@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from events.differences.change import Verdict
+from events.differences.change import ChangeVerdict
 from events.differences.differences import RecordingFacts, compare
 from events.names.event_names import exported_name
 from events.store.outage_mark import Outage
@@ -117,7 +117,7 @@ def test_counts_are_the_same_in_any_pieces(monkeypatch, piece):
     assert (found.events, found.seconds, set(found.groups)) == (whole.events, whole.seconds, set(whole.groups))
     assert found.fields == whole.fields and found.recorded == whole.recorded
     for one in compare(whole, found).differences:
-        assert one.a == one.b and one.change.verdict in (Verdict.SAME, Verdict.TOO_FEW)
+        assert one.a == one.b and one.change.verdict in (ChangeVerdict.SAME, ChangeVerdict.TOO_FEW)
     for labels, group in whole.groups.items():
         other = found.groups[labels]
         assert other.events == group.events

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from kernel.guards.limits import MAX_RATE, STORM, Limits, MeasuredRate, too_fast_error
-from kernel.session.arm_steps import Mode
+from kernel.session.probe_steps import Mode
 from probes.plans.cost_estimate import EventRate
 from probes.plans.plan import Plan, PlannedEvent
 from probes.probe import Probe, ProbePlace

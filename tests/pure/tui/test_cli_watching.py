@@ -25,8 +25,8 @@ from kernel.hosts.arm_request import ArmRequest, arm_on_host
 from kernel.lab import cache
 from kernel.lab.errors import LabError
 from kernel.recording.replay import ReplaySession
-from kernel.session.arm_steps import ProbeSteps
 from kernel.session.armed import Armed
+from kernel.session.probe_steps import ProbeSteps
 from kernel.target import Step
 from kernel.watch.watch import Watch
 from probes.check import check_plan

@@ -80,7 +80,7 @@ def test_an_event_that_was_dropped_has_no_row(store, shown, chosen):
 
 def test_few_events_at_each_look_are_few_pieces():
     store = Store(Decoder({300: WAKEUP}, HEADER))
-    chosen = FilteredRows(store, parse_condition("cpu == 1", OWN, store.comm))
+    chosen = FilteredRows(store, parse_condition("cpu == 1", OWN, store.task_names.name))
     for n in range(2500):
         feed(store, n, 1)
         chosen.tick(0.0)
@@ -124,7 +124,7 @@ def test_a_condition_on_a_field_that_went_is_kept_when_tasks_get_names(monkeypat
     store = found.items.calls._store
     pid = store.record(store.first_seq).pid
     monkeypatch.setattr(filters, "sorts_of_fields", lambda _: {})
-    monkeypatch.setattr(store, "cmdlines", {**store.cmdlines, pid: "nobody"})
+    monkeypatch.setattr(store.task_names, "known", {**store.task_names.known, pid: "nobody"})
     assert found.names_changed()
     assert found.filter_text == "count > 100 && comm == nobody"
     assert not found.names_changed()

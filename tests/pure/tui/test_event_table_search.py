@@ -72,7 +72,7 @@ def test_no_row_is_missed():
         line = rng.choice(lines)
         start = rng.randrange(len(line))
         needle = line[start : start + rng.randrange(1, 12)]
-        match = TextMatch(needle, watch.event_fields, watch.store.comm, watch.store.comms)
+        match = TextMatch(needle, watch.event_fields, watch.store.task_names.name, watch.store.task_names.all_names)
         candidates = match.candidates(columns).tolist()
         folded = needle.lower() == needle
         for text, may in zip(lines, candidates, strict=True):

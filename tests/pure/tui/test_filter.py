@@ -106,7 +106,7 @@ def wanted_events(text: str) -> set[int]:
         "function_of": function_source(watch),
         "numbers": WatchedNumbers(watch),
     }
-    wanted = parse_condition(text, Filter().sorts(watch), store.comm, **sources)
+    wanted = parse_condition(text, Filter().sorts(watch), store.task_names.name, **sources)
     found: set[int] = {record.seq for record in records if wanted(record)}
     if LATENCY not in wanted.fields and len(wanted.fields - COMMON_FIELDS.keys()) < 2:
         return found
@@ -232,7 +232,7 @@ def test_a_condition_that_holds_of_all_but_some_tasks_is_looked_for_again_when_t
     chosen.choose("comm == nobody", watch)
     before = chosen.of(watch, store)
     assert chosen.of(watch, store) is before, "the same until something changes"
-    monkeypatch.setattr(store, "cmdlines", {**store.cmdlines, records[0].pid: "nobody"})
+    monkeypatch.setattr(store.task_names, "known", {**store.task_names.known, records[0].pid: "nobody"})
     chosen.names_changed(watch)
     after = chosen.of(watch, store)
     after.tick(60)
@@ -247,7 +247,7 @@ def test_rows_found_while_a_condition_is_typed_are_tested_again_if_names_came_be
     chosen = Filter()
     typed = chosen.preview("comm == nobody", watch, store)
     typed.tick(60)
-    monkeypatch.setattr(store, "cmdlines", {**store.cmdlines, records[0].pid: "nobody"})
+    monkeypatch.setattr(store.task_names, "known", {**store.task_names.known, records[0].pid: "nobody"})
     chosen.choose("comm == nobody", watch, typed)
     found = chosen.of(watch, store)
     found.tick(60)

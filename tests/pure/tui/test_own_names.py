@@ -52,7 +52,7 @@ NAMES = {7: "cat", 9: "cat", 10: "cat", 8: "dd"}
 def store() -> Store:
     header = HeaderPage()
     store = Store(Decoder({300: WAKEUP}, header))
-    store.cmdlines = NAMES
+    store.task_names.known = NAMES
     data = b"".join(event(entry(300, pid, struct.pack("<16siiII", *own)), 1000) for pid, *own in ROWS)
     store.feed(Batch((Chunk(0, page(1000, data, header)),), drained=True))
     store.flush()
@@ -60,7 +60,7 @@ def store() -> Store:
 
 
 def chosen_by(store: Store, text: str) -> list[int]:
-    wanted = parse_condition(text, OWN, store.comm)
+    wanted = parse_condition(text, OWN, store.task_names.name)
     chosen = FilteredRows(store, wanted)
     chosen.tick(60)
     rows = [chosen.number(row) for row in range(chosen.first, chosen.next)]
@@ -99,7 +99,7 @@ def test_the_events_behind_a_process_of_the_summary_are_its_own(store):
     (cat,) = tasks_of(store, summary)
     assert (cat.label, cat.hits) == ("cat, 3 tasks", 3)
     assert chosen_by(store, cat.condition) == [0, 1, 2]
-    store.cmdlines = {7: "sh"}
+    store.task_names.known = {7: "sh"}
     alone = next(one for one in tasks_of(store, summary) if one.label == "sh-7")
     assert chosen_by(store, alone.condition) == [0]
 

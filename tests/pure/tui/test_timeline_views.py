@@ -23,7 +23,7 @@ from widgets.timeline.chart_lines import ChartLayout, ChartLines
 @settings(max_examples=60)
 @given(stores(), st.sampled_from(list(LaneKind)), st.booleans(), st.integers(1, 40), st.integers(20, 150))
 def test_lanes_of_each_kind_have_together_all_events(store, kind, filtered, lines, columns):
-    passing = FilteredRows(store, parse_condition("pid != 2", {}, store.comm)) if filtered else None
+    passing = FilteredRows(store, parse_condition("pid != 2", {}, store.task_names.name)) if filtered else None
     model, axis, navigation = TimelineModel(store, kind, passing), TimeAxis(store), TimelineNavigation()
     layout = ChartLayout.of(columns, lines, gaps=bool(model.gaps(axis)))
     navigation.fit(axis.start, axis.end, layout.cells)

@@ -22,7 +22,7 @@ from tui.cli.tables.aggregate_printer import TOP, export_table, refusal
 from tui.views.compare.reading import RecordingReading, require_events, require_files
 
 if TYPE_CHECKING:
-    from events.differences.differences import Comparison, Labels, RecordingFacts
+    from events.differences.differences import Labels, RecordingComparison, RecordingFacts
     from tui.views.compare.text import Line
 
 _COLUMNS: Final = 80
@@ -90,7 +90,7 @@ def _read(file: str, filter_text: str, keys: tuple[str, ...]) -> RecordingFacts:
         info.close()
 
 
-def _print(found: Comparison, names: tuple[str, str], top: int) -> None:
+def _print(found: RecordingComparison, names: tuple[str, str], top: int) -> None:
     from tui.views.compare.text import head_lines
 
     for text in head_lines(found, names):
@@ -107,7 +107,7 @@ def _print(found: Comparison, names: tuple[str, str], top: int) -> None:
         print(f"\nand {counted(len(found.groups) - len(groups), 'group')} more: --top 0 prints all", file=sys.stderr)
 
 
-def _print_changes(found: Comparison, top: int) -> None:
+def _print_changes(found: RecordingComparison, top: int) -> None:
     from tui.views.compare.text import change_text, group_name, item_text, listed_changes, number_texts
 
     changes = listed_changes(found)
@@ -116,7 +116,7 @@ def _print_changes(found: Comparison, top: int) -> None:
         print(_drawn(f"{group_name(one.group)}: {item_text(one)}", *number_texts(one), change_text(one.change)))
 
 
-def _print_group(found: Comparison, group: Labels) -> None:
+def _print_group(found: RecordingComparison, group: Labels) -> None:
     from tui.views.compare.text import group_lines, group_name
 
     print(_drawn(group_name(group), "A", "B", ""))

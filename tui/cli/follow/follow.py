@@ -20,8 +20,8 @@ from kernel.errors import ProbeRefused, TargetLost
 from kernel.guards.limits import Limits
 from kernel.hosts.arm_request import check_specification
 from kernel.recording.replay import unwanted_fields
-from kernel.session.arm_steps import Mode
 from kernel.session.armed import Armed
+from kernel.session.probe_steps import Mode
 from kernel.watch.tasks.limit_notes import command_notes
 from kernel.watch.watch import Watch
 from probes.command import Armable, parse_armable, short_subject

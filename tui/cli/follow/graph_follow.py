@@ -161,7 +161,7 @@ class NameReader:
         boot = store.boots.latest
 
         def lacks_name(task: int) -> bool:
-            return task > 0 and store.comm(task_key(task, boot)) == UNNAMED
+            return task > 0 and store.task_names.name(task_key(task, boot)) == UNNAMED
 
         unnamed = set(filter(lacks_name, tasks - self._nameless))
         if unnamed:

@@ -15,7 +15,7 @@ from kernel.hosts.fleet import Fleet
 from kernel.hosts.host import Host, HostState
 from kernel.hosts.merged_events import MergedEvent
 from kernel.remote.silence import words
-from kernel.session.arm_steps import Mode
+from kernel.session.probe_steps import Mode
 from probes.command import parse_armable
 from probes.verdict import Verdict
 from tui.cli.console.journal import Level, at_priority

@@ -6,7 +6,7 @@ import math
 
 from kernel.connection.planner import Planner
 from kernel.guards.limits import Limits, MeasuredRate, TooFast, without_loudest
-from kernel.session.arm_steps import Mode
+from kernel.session.probe_steps import Mode
 from kernel.watch.watch import Watch
 from probes.command import Armable, short_subject
 from probes.plans.plan import Plan

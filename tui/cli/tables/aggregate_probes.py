@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from events.aggregates.event_columns import STACKS
 from events.aggregates.request import BY, AggregateError, AggregateRequest, place_of_key
 from kernel.hosts.arm_request import check_specification
-from kernel.session.arm_steps import Mode
-from kernel.session.stack_triggers import records_stacks
+from kernel.session.probe_steps import Mode
 from kernel.watch.watch import Watch
+from probes.hist.stack_triggers import records_stacks
 from probes.plans.plan import DEFAULT_GROUP, Via
 from probes.refusal import CannotLower
 from tui.cli.console.output import plain

@@ -67,5 +67,5 @@ class CommandRows:
     def _name_task(self) -> None:
         """Name the task of the command after its program, until the kernel tells its name: it may have no event."""
         store, pid = self._watch.store, self._program.pid
-        if store is not None and self._is_known and pid not in store.cmdlines:
+        if store is not None and self._is_known and pid not in store.task_names.known:
             self._watch.intake.know_names({pid: os.path.basename(self._program.words[0])[:_LONGEST_NAME]})

@@ -73,7 +73,7 @@ class KeyLabels:
         if not isinstance(value, int):  # received as text
             return show(value) or _UNKNOWN
         if source.kind is KeyKind.COMM:
-            return self._store.comm(value)
+            return self._store.task_names.name(value)
         if source.kind is KeyKind.CGROUP:
             return cgroup_path(value, self._store) or _UNKNOWN
         if source.kind is KeyKind.ERRNO:
@@ -124,7 +124,7 @@ class KeyLabels:
         source, value = key
         number = value if isinstance(value, int) else 0
         if source.kind is KeyKind.COMM:
-            name = self._store.comm(number)
+            name = self._store.task_names.name(number)
             if name == UNNAMED:
                 return f"{free_word(PID, own)} == {number & ID_MASK}"
             return f"{free_word(COMM, own)} == {quote_value(name)}"

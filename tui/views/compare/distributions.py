@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from events.differences.differences import Aspect, Comparison, Difference
+from events.differences.differences import Aspect, Difference, RecordingComparison
 from foreign.count_text import counted
 from tui.views.compare.text import change_text, group_lines, item_text, number_texts, share_text
 from widgets.number_format import bar, duration, grouped
@@ -32,7 +32,7 @@ class BarRow(NamedTuple):
     b: int
 
 
-def distribution_lines(found: Comparison, one: Difference, room: int) -> Iterator[str]:
+def distribution_lines(found: RecordingComparison, one: Difference, room: int) -> Iterator[str]:
     """Yield the comparison in words, both distributions in `room` columns, and all numbers of its group."""
     a, b = number_texts(one)
     yield f"{item_text(one)}: {a} in A, {b} in B: {change_text(one.change)}"
@@ -45,7 +45,7 @@ def distribution_lines(found: Comparison, one: Difference, room: int) -> Iterato
         yield f"{fit(safe(line.label), _LABEL)} {line.a:>12} {line.b:>12}  {line.note}".rstrip()
 
 
-def bar_rows(found: Comparison, one: Difference) -> list[BarRow]:
+def bar_rows(found: RecordingComparison, one: Difference) -> list[BarRow]:
     """Return the distributions behind a comparison: by powers of two, or by value; empty for a rate."""
     own, other = (facts.groups.get(one.group) for facts in (found.a, found.b))
     if own is None or other is None or one.aspect is Aspect.RATE:

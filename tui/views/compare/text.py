@@ -6,13 +6,13 @@ import math
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
-from events.differences.change import FLOOR, Change, Verdict
+from events.differences.change import FLOOR, ChangeVerdict, CountChange
 from events.differences.differences import (
     Aspect,
-    Comparison,
     Difference,
     GroupFacts,
     Labels,
+    RecordingComparison,
     RecordingFacts,
     most_frequent,
 )
@@ -26,9 +26,9 @@ NOT_RECORDED: Final = "not recorded"
 _SHOWN_SHARES: Final = 5
 """Named values of a field that are listed, unless more have changed."""
 _WORDS: Final = {
-    Verdict.SAME: "no difference",
-    Verdict.TOO_FEW: "too few to tell",
-    Verdict.LOSSES: "perhaps lost events",
+    ChangeVerdict.SAME: "no difference",
+    ChangeVerdict.TOO_FEW: "too few to tell",
+    ChangeVerdict.LOSSES: "perhaps lost events",
 }
 NO_CHANGES: Final = frozenset(_WORDS.values())
 """Texts of comparisons that show no change."""
@@ -46,11 +46,11 @@ class Line(NamedTuple):
     """Comparison of the line; None: its numbers are only shown."""
 
 
-def change_text(change: Change) -> str:
+def change_text(change: CountChange) -> str:
     """Return a change in a few words: `x8.0, at least x7.2`, `only in B`, `no difference`."""
-    if change.verdict is Verdict.UNRECORDED:
+    if change.verdict is ChangeVerdict.UNRECORDED:
         return "only A records it" if not change.factor else "only B records it"
-    if change.verdict is not Verdict.CHANGED:
+    if change.verdict is not ChangeVerdict.CHANGED:
         return _WORDS[change.verdict]
     if not change.factor or math.isinf(change.factor):
         return "only in A" if not change.factor else "only in B"
@@ -107,7 +107,7 @@ def group_name(group: Labels) -> str:
     return " ".join((group[0], *(key for key in group[1:] if key not in (function, event.partition("__")[0]))))
 
 
-def listed_changes(found: Comparison) -> list[Difference]:
+def listed_changes(found: RecordingComparison) -> list[Difference]:
     """Return the changes, of the percentiles of one field or latency the greatest alone."""
     listed: dict[tuple[object, ...], Difference] = {}
     for one in found.changes:
@@ -116,7 +116,7 @@ def listed_changes(found: Comparison) -> list[Difference]:
     return list(listed.values())
 
 
-def head_lines(found: Comparison, names: tuple[str, str]) -> Iterator[str]:
+def head_lines(found: RecordingComparison, names: tuple[str, str]) -> Iterator[str]:
     """Yield what was compared, what makes it unsure, and what came out."""
     for side, name, facts in zip("AB", names, (found.a, found.b), strict=True):
         yield f"{side}  {name}: {_recording_text(facts)}"
@@ -140,22 +140,22 @@ def _recording_text(facts: RecordingFacts) -> str:
     return f"{events} in {facts.seconds:.3g} s" + ("" if facts.lost or facts.gap else ", none lost")
 
 
-def result_text(found: Comparison) -> str:
+def result_text(found: RecordingComparison) -> str:
     """Return the numbers of comparisons by their verdicts."""
-    changes, of = found.number_of(Verdict.CHANGED), counted(len(found.differences), "comparison")
+    changes, of = found.number_of(ChangeVerdict.CHANGED), counted(len(found.differences), "comparison")
     parts = [f"{changes:,} of {of} changed by a factor of {FLOOR} or more" if changes else f"{NO_CHANGE} in {of}"]
     for verdict, text in (
-        (Verdict.LOSSES, "{} may be due to lost events"),
-        (Verdict.TOO_FEW, "{} with too few events to tell"),
+        (ChangeVerdict.LOSSES, "{} may be due to lost events"),
+        (ChangeVerdict.TOO_FEW, "{} with too few events to tell"),
     ):
         if number := found.number_of(verdict):
             parts.append(text.format(f"{number:,}"))
-    if unrecorded := [one.group[0] for one in found.differences if one.change.verdict is Verdict.UNRECORDED]:
+    if unrecorded := [one.group[0] for one in found.differences if one.change.verdict is ChangeVerdict.UNRECORDED]:
         parts.append(f"recorded in one alone: {shortened(tuple(dict.fromkeys(unrecorded)))}")
     return "; ".join(parts)
 
 
-def group_lines(found: Comparison, group: Labels) -> Iterator[Line]:
+def group_lines(found: RecordingComparison, group: Labels) -> Iterator[Line]:
     """Yield the lines of a group: its events, the latency of its calls, the values of its fields."""
     a, b = (facts.groups.get(group) for facts in (found.a, found.b))
     by_item = {(one.aspect, one.field, one.item): one for one in found.of_group(group)}
@@ -205,7 +205,7 @@ def _field_lines(field: str, a: ValueShares | None, b: ValueShares | None, by_it
     own = [one for (_, name, _), one in by_item.items() if name == field]
     shares = [one for one in own if one.aspect is Aspect.SHARE]
     shown = sorted(shares, key=lambda one: -max(one.a, one.b))[:_SHOWN_SHARES]
-    shown += [one for one in shares if one.change.verdict is Verdict.CHANGED and one not in shown]
+    shown += [one for one in shares if one.change.verdict is ChangeVerdict.CHANGED and one not in shown]
     sizes = [one for one in own if one.aspect is Aspect.SIZE]
     if numbers and (sizes or not shown):
         yield _shown(f"{field} least", (_plain(one.least if one is not None else None) for one in both))

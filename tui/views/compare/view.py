@@ -18,7 +18,7 @@ from widgets.safe_text import safe
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from events.differences.differences import Comparison, Difference
+    from events.differences.differences import Difference, RecordingComparison
     from events.store.store import Store
     from kernel.watch.watch import Watch
     from tui.output.view_table import ViewTable
@@ -36,12 +36,12 @@ class ComparisonView(WholeTableView):
     def __init__(self, chosen: Filter) -> None:
         super().__init__(chosen)
         self.pane: ComparisonPane = ComparisonPane(id=self.name)
-        self._found: Comparison | None = None
+        self._found: RecordingComparison | None = None
         self._other = ""
         self._condition = ""
         """Filter that was compared with."""
 
-    def show(self, found: Comparison, other: str, condition: str) -> None:
+    def show(self, found: RecordingComparison, other: str, condition: str) -> None:
         """Show a comparison with a recording, of events that pass a filter."""
         self._found, self._other, self._condition = found, other, condition
         self.pane.ordered.take([_cells(one) for one in found.differences])

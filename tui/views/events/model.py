@@ -84,7 +84,11 @@ class EventItems:
         from events.search.text_match import TextMatch
 
         wanted, store = self._wanted(text), self._store
-        holds = TextMatch(wanted, self._values, store.comm, store.comms) if isinstance(wanted, str) else wanted
+        holds = (
+            TextMatch(wanted, self._values, store.task_names.name, store.task_names.all_names)
+            if isinstance(wanted, str)
+            else wanted
+        )
         return lambda number: holds(store.record(number))
 
     def find(self, text: str, rows: RowSelection, start: int, direction: int, budget: float) -> SearchStep:
@@ -112,7 +116,7 @@ class EventItems:
                 function_source(watch),
                 WatchedNumbers(watch),
             )
-            return parse_condition(text, fields, store.comm, store.cgroups, symbols, function_of, numbers)
+            return parse_condition(text, fields, store.task_names.name, store.cgroups, symbols, function_of, numbers)
         except ConditionError:
             return text
 

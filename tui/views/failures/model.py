@@ -179,7 +179,7 @@ class FailureModel:
         """Return the number of failures of a group by the name of the process."""
         found: Counter[str] = Counter()
         for task, count in group.by_task.items():
-            found[self.store.comm(task)] += count
+            found[self.store.task_names.name(task)] += count
         return found
 
     def task_text(self, failure: Failure) -> str:

@@ -187,7 +187,7 @@ class GraphRowText:
     def task(self, task: int, boot: int) -> str:
         """Return the name of a task: `cat-812`, or `idle on cpu 1`."""
         return (
-            task_text(self._store.comm(task_key(task, boot)), task, "")
+            task_text(self._store.task_names.name(task_key(task, boot)), task, "")
             if task > 0
             else f"idle on cpu {max(-1 - task, 0)}"
         )

@@ -129,7 +129,7 @@ class ReferenceModel:
         """Return name and number of the task of an event, `cat-812`."""
         if reference.task == _NO_TASK:
             return "interrupt"
-        return f"{self.store.comm(reference.task)}-{reference.task & 0xFFFFFFFF}"
+        return f"{self.store.task_names.name(reference.task)}-{reference.task & 0xFFFFFFFF}"
 
     def _take(self, seq: int) -> None:
         try:

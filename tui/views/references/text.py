@@ -140,7 +140,7 @@ def _reference_of(model: ReferenceModel, one: Reference) -> dict[str, Any]:
         "time": one.ts,
         "function": one.function,
         "pid": one.task & 0xFFFFFFFF if one.task >= 0 else None,
-        "comm": model.store.comm(one.task) if one.task >= 0 else "",
+        "comm": model.store.task_names.name(one.task) if one.task >= 0 else "",
         "ended": model.tracker.has_ended(one),
         "stack": list(one.stack),
     }

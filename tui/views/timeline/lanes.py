@@ -123,6 +123,6 @@ class LaneGroup:
         if key < 0:
             return "no task"
         boot, pid = key >> 32, key & ID_MASK
-        name = self._store.comm(key)
+        name = self._store.task_names.name(key)
         name = self.index.text_names.get(key, name) if name == UNNAMED else name
-        return task_text(name, pid, "") + (f" boot {boot + 1}" if boot and len(self._store.clock_resets) else "")
+        return task_text(name, pid, "") + (f" boot {boot + 1}" if boot and len(self._store.boots.starts) else "")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from events.bpf_layout import EVENT_ID, LOST, PID, STAMP, event_shift
 from events.format import parse_format
-from probes.bpf.instructions import Helper, Instruction, MapRole
+from probes.bpf.instructions import BpfInstruction, Helper, MapRole
 from probes.bpf.program import COUNTER_NAMES, ProgramMode
 from probes.bpf.registers import SAVED_REGISTERS
 from probes.bpf.tracing.call_tracer import (
@@ -107,7 +107,7 @@ class Kernel:
     def release(self, parent: int, child: int) -> None:
         self._about(parent, child, self._exits)
 
-    def _about(self, thread: int, other: int, program: list[Instruction]) -> None:
+    def _about(self, thread: int, other: int, program: list[BpfInstruction]) -> None:
         self.thread = self.process = thread
         self.machine.write(TASK + PID_OFFSET, struct.pack("<i", other))
         self.machine.write(CONTEXT + REGISTERS.arguments[0], struct.pack("<Q", TASK))
@@ -142,12 +142,12 @@ class Kernel:
     def _at(self, call: Call, thread: int, process: int, *, is_return: bool) -> None:
         self.thread, self.process, self.function, self.is_return = thread, process, call.function, is_return
 
-    def _run(self, program: list[Instruction]) -> int:
+    def _run(self, program: list[BpfInstruction]) -> int:
         self.machine.registers[1] = CONTEXT
         return self.machine.run(program)
 
     @staticmethod
-    def _placed(program: tuple[Instruction, ...]) -> list[Instruction]:
+    def _placed(program: tuple[BpfInstruction, ...]) -> list[BpfInstruction]:
         places: dict[int, int] = {role: role for role in MapRole} | {MapRole.CONTROL: CONTROL}
         return [
             one if one.code != 0x18 or not one.source else one._replace(source=0, immediate=places[one.immediate])
