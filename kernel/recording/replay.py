@@ -11,6 +11,7 @@ from typing import Any
 from events.batch import Batch
 from events.format import EventFormat
 from events.loss_counts import LossCounts
+from events.recording.lines_in_time import timeline_with_lines
 from events.recording.reader import Recording, RecordingError
 from kernel.cleanup.undo import UndoFailure
 from kernel.errors import KernelError, ProbeRefused, TargetUnusable
@@ -152,7 +153,7 @@ class ReplaySession:
     def __init__(self, recording: Recording) -> None:
         self._recording = recording
         self.group = "recorded"
-        self.pump = ReplayPump(self._recording.timeline())
+        self.pump = ReplayPump(timeline_with_lines(self._recording))
         self.probes = ReplayProbes(self._recording)
         try:
             self.header = self._recording.header

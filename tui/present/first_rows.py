@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from events.batch import Batch
 from events.loss_counts import LossTotals
+from events.recording.lines_in_time import timeline_with_lines
 from events.store.outage_mark import outage_of_batch, total_outage_seconds
 from kernel.errors import TargetUnusable
 from kernel.recording.plans import recorded_plans
@@ -93,7 +94,7 @@ def _read(recording: Recording, store: Store) -> tuple[bool, float]:
 def _pieces(recording: Recording) -> Iterator[list[Batch] | Mapping[int, EventFormat]]:
     """Yield formats in the order of the recording, and several passes between them at once, which is cheaper."""
     passes: list[Batch] = []
-    for entry in recording.timeline():
+    for entry in timeline_with_lines(recording):
         if isinstance(entry, Batch):
             passes.append(entry)
         if passes and (not isinstance(entry, Batch) or sum(map(_size, passes)) >= _AT_ONCE):

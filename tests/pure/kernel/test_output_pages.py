@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 
 import pytest
@@ -14,6 +15,9 @@ from events.decode import Decoder
 from events.export.formats.text import context
 from events.format import HeaderPage
 from events.recording.chunks import pack_batch, unpack_batches
+from events.recording.lines_in_time import COMMAND_OUTPUT, timeline_with_lines
+from events.recording.reader import Recording
+from events.recording.writer import RecordingWriter
 from events.store.store import Store
 from kernel.commands.output_lines import LineSplitter, OutputLine
 from kernel.commands.output_pages import MOST_TEXT, OUTPUT_FORMAT, OUTPUT_PLAN, output_batch
@@ -60,6 +64,43 @@ def test_rows_wait_for_older_lines() -> None:
     assert store.late_events == 0
 
 
+STEPS = st.lists(st.tuples(st.sampled_from(["events", "lines", "boot"]), st.integers(0, 40)), max_size=20)
+
+
+@given(STEPS)
+def test_lines_that_were_recorded_late_are_read_in_order_of_time(steps: list[tuple[str, int]]) -> None:
+    """Lines come behind events that are younger, but not behind the boot after theirs."""
+    header, file = LAYOUTS[1], io.BytesIO()
+    writer, now, waiting, expected = RecordingWriter(file), 100, list[int](), list[list[int]]([[]])
+    for kind, step in [*steps, ("lines", 0)]:
+        now += step
+        if kind == "events":
+            one = output_batch([OutputLine(now, "stderr", b"")], 1, header)
+            writer.pages(one._replace(chunks=(one.chunks[0]._replace(cpu=0),), drained=True))
+            expected[-1].append(now)
+            waiting.append(now - step // 2)
+        else:
+            if waiting:
+                writer.blob("format", OUTPUT_FORMAT.path, OUTPUT_FORMAT.source.encode())
+                writer.pages(output_batch([OutputLine(ts, "stdout", b"x") for ts in waiting], 1, header))
+                expected[-1] += waiting
+            waiting = []
+            if kind == "boot":
+                writer.pages(Batch((), drained=True, booted=True))
+                now = 100
+                expected.append([])
+    writer.close()
+    store = Store(Decoder({OUTPUT_FORMAT.id: OUTPUT_FORMAT}, header))
+    for entry in timeline_with_lines(Recording(file.getvalue())):
+        if isinstance(entry, Batch):
+            store.feed(entry)
+        else:
+            store.use(entry)
+    store.flush()
+    assert [store.row(seq).ts for seq in range(store.next_seq)] == [ts for boot in expected for ts in sorted(boot)]
+    assert store.late_events == 0
+
+
 @pytest.mark.parametrize(
     ("written", "lines"),
     [
@@ -75,6 +116,7 @@ def test_lines_of_a_terminal_are_plain_text(written: bytes, lines: list[str]) ->
 
 
 def test_the_plan_is_kept_in_a_recording() -> None:
+    assert OUTPUT_FORMAT.path == COMMAND_OUTPUT
     assert plan_from_dict(plan_to_dict(OUTPUT_PLAN)) == OUTPUT_PLAN
 
 

@@ -118,8 +118,6 @@ def _record(
             except TargetLost as error:  # lost for good; events received before are in the file
                 connection_error = error
         recorder = watch.recording.recorder
-        if command is not None and command.rows is not None:
-            command.rows.end()
         held = _finish(watch, enough=enough)
         print_losses(watch, unwritten=recorder.dropped if recorder else 0)
     except OSError as error:

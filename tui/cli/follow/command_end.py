@@ -42,6 +42,8 @@ def end_command(watch: Watch, printer: EventPrinter, run: CommandRun) -> None:
             printer.tick()
             if watch.session.pump.settle():
                 break
+    if run.rows is not None:
+        run.rows.end()  # behind its last events
 
 
 def _print_until_ended(watch: Watch, printer: EventPrinter, run: CommandRun) -> None:
