@@ -10,6 +10,7 @@ import enum
 import re
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import islice
 from typing import Literal
 
 from events.print_format import PrintFormat, parse_print_fmt
@@ -172,6 +173,8 @@ _NUMBER = re.compile("[1-9][0-9]{0,8}")
 _MAX_RECORD_BYTES = 1 << 24
 _MAX_FORMAT_CHARS = 1 << 20
 """Maximum characters of a format file; the kernel's longest has about 20,000."""
+_MOST_FIELDS = 1024
+"""Maximum fields of an event; a probe has at most 128 (MAX_TRACE_ARGS)."""
 
 _WIDTHS = {
     **{f"{sign}{bits}": bits // 8 for sign in ("u", "s", "__u", "__s", "x") for bits in (8, 16, 32, 64)},
@@ -216,7 +219,9 @@ def parse_format(text: str, system: str = "", long_size: int = 8) -> EventFormat
     parsed = parse_print_fmt(print_fmt)
     specs = parsed.specs() if parsed else {}
     namings = parsed.namings() if parsed else {}
-    fields = [_field(match, specs, long_size) for match in _FIELD.finditer(text)]
+    fields = [_field(match, specs, long_size) for match in islice(_FIELD.finditer(text), _MOST_FIELDS + 1)]
+    if len(fields) > _MOST_FIELDS:
+        raise FormatError(f"{name.group(1)}: more than {_MOST_FIELDS:,} fields")
     if namings:
         fields = [replace(one, naming=namings.get(one.name, "")) for one in fields]
     common = tuple(field for field in fields if field.name.startswith("common_"))

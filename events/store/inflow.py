@@ -59,6 +59,8 @@ class Inflow:
         for batch in batches:
             pass_contents = [next(remaining) for _ in batch.chunks]
             if not batch.is_pass:
+                if batch.after_gap and self._gap_start is None:
+                    self._gap_start = self._merger.latest + 1
                 self._merger.hold([contents.run for contents in pass_contents])
                 yield EMPTY
                 continue

@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import time
 from bisect import bisect_left
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple, TypeVar
@@ -63,6 +63,10 @@ class _Tally(NamedTuple):
     undecodable: int
 
 
+_STEPS = 64
+"""Steps of `feed` whose largest one all readers are to see."""
+
+
 class Store:
     """Events in order of time, addressed by sequence numbers that never shift."""
 
@@ -78,7 +82,8 @@ class Store:
 
         Args:
             decoder: the initial formats; `use` adds more.
-            limit_bytes: the oldest events are dropped when bytes and rows exceed it.
+            limit_bytes: the oldest events are dropped when bytes and rows exceed it by more than three times what one
+                step of `feed` brought lately.
             clock: monotonic seconds, for the rates.
             boot: number of the boot that the first events are of.
         """
@@ -98,6 +103,8 @@ class Store:
         """Names of the tasks, also of views of this store."""
         self._clock = clock
         self._blocks = Blocks()
+        self._newest_sizes = deque[int](maxlen=_STEPS)
+        """Bytes of what was added last, by step."""
         self._inflow = Inflow(decoder, self._blocks, boot)
         self._rates = Rates()
         self._floor = 0
@@ -260,6 +267,13 @@ class Store:
         """Add passes over all CPUs, the oldest first (several in one call cost less); return the number of new
         rows.
         """
+        before = self._blocks.bytes
+        new = self._feed_all(batches)
+        self._newest_sizes.append(self._blocks.bytes - before)
+        self.let_go(0)
+        return new
+
+    def _feed_all(self, batches: Sequence[Batch]) -> int:
         new = at = 0
         for end in [place + 1 for place, batch in enumerate(batches) if batch.booted or batch.newest_task]:
             new += self._feed(batches[at:end])
@@ -293,7 +307,6 @@ class Store:
         if task_events := [number for number in present if self.event(number) in CGROUP_EVENTS]:
             for place in np.flatnonzero(np.isin(run.ids, task_events)).tolist():
                 self.cgroups.learn(self.record(first + place))
-        self.let_go(0)
         return len(run.stamps)
 
     def let_go(self, before: int) -> None:
@@ -301,7 +314,10 @@ class Store:
         needed.
         """
         if len(self._blocks.blocks):
-            self._blocks.evict(self.limit_bytes, self._inflow.lowest_key, before)
+            # Readers see all of what came last, however large one pass is: its rows come with the next pass, and some
+            # readers are a step behind.
+            limit = self.limit_bytes + 3 * max(self._newest_sizes, default=0)
+            self._blocks.evict(limit, self._inflow.lowest_key, before)
             first = self._blocks.first_seq
             self._inflow.forget(self.boots.of(first), self._blocks.row(first)[0])
             self.losses.forget(first)

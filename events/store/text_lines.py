@@ -14,6 +14,10 @@ from events.text_events import STACKS, TextEvents
 
 FIRST_OWN_ID = 1 << 16
 """First number of formats that do not come from the kernel: common_type has 16 bits."""
+_MOST_NAMES = 1 << 14
+"""Names of events without a format that are told apart."""
+_OTHERS = "text"
+"""Name of further ones, and of those without a name."""
 _UNESCAPED = {"0": "\0", "n": "\n"}
 """Decoding of the escapes after a zero byte: all lines of an event are stored as one."""
 _ESCAPE = re.compile("\0([0n])")
@@ -119,9 +123,12 @@ class LineIndex:
 
     def _id(self, name: str) -> int:
         number = self._ids.get(name)
+        if number is None and len(self._names) >= _MOST_NAMES:
+            name = ""
+            number = self._ids.get(name)
         if number is None:
             number = self._ids[name] = FIRST_OWN_ID * 2 + len(self._names)
-            self._names[number] = name or "text"
+            self._names[number] = name or _OTHERS
         return number
 
     def event_text(self, slab: bytes, at: int) -> str:

@@ -19,6 +19,8 @@ from probes.static_events import StaticEvent
 
 MOST_TEXT: Final = 1 << 10
 """Bytes of an event's text: a sub-buffer of the smallest size holds some of them."""
+_MARK: Final = "…".encode()
+"""Stands at the end of a text that was cut."""
 _ID: Final = 0x7FFF
 """Number of their format: below those of BPF programs, above those of a kernel; another event may have it as well."""
 _HEAD: Final = "HBBi8sI"
@@ -74,12 +76,21 @@ def _pages(lines: Iterable[OutputLine], pid: int, header: HeaderPage) -> Iterato
 
 
 def _data(line: OutputLine, pid: int, order: str) -> bytes:
-    text = line.data[:MOST_TEXT].replace(b"\0", b" ") + b"\0"
+    cut = line.data if len(line.data) <= MOST_TEXT and not line.goes_on else _cut(line.data)
+    text = cut.replace(b"\0", b" ") + b"\0"
     offset = struct.calcsize(f"{order}{_HEAD}")
     head = struct.pack(
         f"{order}{_HEAD}", _ID, 0, 0, pid, line.stream.removeprefix("std").encode(), len(text) << 16 | offset
     )
     return head + text + bytes(-len(text) % 4)
+
+
+def _cut(data: bytes) -> bytes:
+    """Return the beginning of a line that is too long, with a mark, and no part of a character before it."""
+    end = MOST_TEXT - len(_MARK)
+    while end > MOST_TEXT - 8 and data[end] & 0xC0 == 0x80:
+        end -= 1
+    return data[:end] + _MARK
 
 
 def _page(events: bytes, ts: int, order: str, header: HeaderPage) -> bytes:

@@ -32,6 +32,8 @@ class RowLines:
 
     def __init__(self) -> None:
         self._terminal = LineSplitter("tty")
+        self._goes_on: dict[str, bool] = {}
+        """By stream, whether its next line is the rest of the last one."""
         self._second = 0
         """Seconds of the trace clock that the lines are counted for."""
         self._taken = self._left_out = 0
@@ -51,6 +53,8 @@ class RowLines:
         found: list[OutputLine] = []
         for line in lines:
             for whole in self._terminal.split(line.ts, line.data) if line.stream == "terminal" else (line,):
+                if self._is_rest(whole):
+                    continue
                 if whole.ts // _SECOND != self._second:
                     found += self.end_second()
                     self._second, self._taken = whole.ts // _SECOND, 0
@@ -63,6 +67,12 @@ class RowLines:
                         self._last.popleft()
                         self._left_out += 1
         return found + (self.end_second() if until // _SECOND > self._second else [])
+
+    def _is_rest(self, line: OutputLine) -> bool:
+        """Return whether the row of a line is that of its first part."""
+        is_rest = self._goes_on.get(line.stream, False)
+        self._goes_on[line.stream] = line.goes_on
+        return is_rest
 
     def end_second(self) -> list[OutputLine]:
         """Return the last lines of a second, behind the number of those that were left out before them."""

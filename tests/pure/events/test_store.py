@@ -138,12 +138,14 @@ def test_an_event_that_comes_too_late_is_shown_and_counted():
 def test_limit_in_bytes_and_numbers_that_never_shift():
     limit = 300_000
     store = new_store(limit)
-    seen = 0
+    seen = before = largest = 0
     for number in range(400):
         stamps = [number * 1000 + n for n in range(100)]
         store.feed(Batch((Chunk(number % 3, sub_buffer(stamps, first=seen)),), True))
         seen += 100
-        assert store.bytes <= limit + BLOCK_ROWS * 100
+        largest = max(largest, store.bytes - before)
+        assert store.bytes <= limit + 3 * largest + BLOCK_ROWS * 100
+        before = store.bytes
     store.flush()
     assert store.next_seq == seen
     assert store.first_seq > 0
@@ -158,8 +160,19 @@ def test_limit_in_bytes_and_numbers_that_never_shift():
             store.row(gone)
     assert store.totals == {700: seen}
     kept = store._blocks.slabs
-    assert sum(len(p.data) for p in kept.values()) < store.bytes <= limit
+    assert sum(len(p.data) for p in kept.values()) < store.bytes <= limit + 3 * largest
     assert min(kept) > 0
+
+
+def test_a_reader_that_is_a_pass_behind_sees_all_of_passes_that_are_larger_than_the_limit():
+    store, seen, at = new_store(500_000), 0, 0
+    for number in range(6):
+        stamps = range(number * 10**6, number * 10**6 + 40_000)
+        pages = [sub_buffer(stamps[n : n + 200], first=n) for n in range(0, len(stamps), 200)]
+        store.feed(Batch((Chunk(0, b"".join(pages)),), drained=True))
+        assert store.first_seq <= at
+        at, seen = seen, store.next_seq
+    assert seen == 200_000 and store.first_seq > 0
 
 
 def test_a_page_stays_while_one_of_its_events_is_held():

@@ -39,7 +39,11 @@ def test_lines_are_read_back(given_lines: list[tuple[int, bytes]], header: Heade
     assert store.feed(batch) + store.flush() == len(lines)
     for row, line in enumerate(lines):
         record = store.record(row)
-        text = line.data[:MOST_TEXT].replace(b"\0", b" ").decode("utf-8", "backslashreplace")
+        text = line.data.replace(b"\0", b" ").decode("utf-8", "backslashreplace")
+        if len(line.data) > MOST_TEXT:
+            assert str(record.values["text"]).endswith("…") and record.values["stream"] == "out"
+            text = str(record.values["text"])
+            assert line.data.replace(b"\0", b" ").decode("utf-8", "backslashreplace").startswith(text[:-1])
         assert (record.ts, record.pid, record.cpu) == (line.ts, 77, -1)
         assert record.values == {"stream": "out", "text": text}
 
@@ -123,6 +127,33 @@ def test_the_plan_is_kept_in_a_recording() -> None:
 def test_conditions_know_all_fields_of_a_line() -> None:
     (event,) = OUTPUT_PLAN.events
     assert {column.name for column in event.columns} == set(OUTPUT_FORMAT.names)
+
+
+def test_a_long_line_is_one_row_with_its_beginning() -> None:
+    splitter, header = LineSplitter("stdout"), LAYOUTS[1]
+    pieces = splitter.split(5, b"ab" * 5000 + b"\nnext\n")
+    rows = RowLines().take(pieces, 5)
+    assert [row.data[:4] for row in rows] == [b"abab", b"next"]
+    store = Store(Decoder({OUTPUT_FORMAT.id: OUTPUT_FORMAT}, header), 1000)
+    store.feed(output_batch(rows, 77, header))
+    store.flush()
+    assert [str(store.record(row).values["text"])[-1:] for row in range(2)] == ["…", "t"]
+
+
+def test_a_gap_before_lines_is_a_gap() -> None:
+    """Passes that were dropped may stand in front of lines, which are of no pass."""
+    header = LAYOUTS[1]
+    store = Store(Decoder({OUTPUT_FORMAT.id: OUTPUT_FORMAT}, header))
+
+    def event(ts: int) -> Batch:
+        one = output_batch([OutputLine(ts, "stderr", b"")], 1, header)
+        return one._replace(chunks=(one.chunks[0]._replace(cpu=0),), drained=True)
+
+    store.feed(event(1000))
+    store.feed(output_batch([OutputLine(2000, "stdout", b"")], 1, header)._replace(after_gap=True))
+    store.feed(event(3000))
+    store.flush()
+    assert store.loss_spans.may_lack_ends(1000, 3000)
 
 
 def test_no_cpu_is_shown_of_a_line_and_a_condition_chooses_lines_by_it() -> None:

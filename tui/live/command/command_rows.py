@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
+from events.clocks.boots import task_key
 from kernel.commands.output_lines import OutputLine
 from kernel.commands.output_pages import OUTPUT_FORMAT, OUTPUT_PLAN, output_batch
 from kernel.commands.row_lines import RowLines
@@ -67,5 +68,7 @@ class CommandRows:
     def _name_task(self) -> None:
         """Name the task of the command after its program, until the kernel tells its name: it may have no event."""
         store, pid = self._watch.store, self._program.pid
-        if store is not None and self._is_known and pid not in store.task_names.known:
+        if store is None or not self._is_known:
+            return
+        if task_key(pid, store.boots.latest) not in store.task_names.known:
             self._watch.intake.know_names({pid: os.path.basename(self._program.words[0])[:_LONGEST_NAME]})

@@ -15,7 +15,7 @@ from events.conditions.comparison import COMM, CPU, PID
 from events.conditions.condition_parser import free_word, function_clause, quote_value
 from events.conditions.function_comparison import FUNC
 from events.names.errnos import errno_name
-from events.names.event_names import CGROUP, event_name
+from events.names.event_names import CGROUP, event_name, exported_name
 from events.stacks.stack import stack_frames
 from events.store.columns import is_number
 from events.text import UNNAMED, show
@@ -49,6 +49,12 @@ class KeyLabels:
         self._names = lru_cache(maxsize=256)(self._names_of)
         self._functions = probed_functions(watch.event_fields.plans)
 
+    def _event_name(self, path: str) -> str:
+        """Return the name of an event, with its group where events of several groups have it."""
+        name, group = event_name(path), exported_name(path)
+        alike = (fmt.path for fmt in self._store.decoder.formats.values() if event_name(fmt.path) == name)
+        return group if any(exported_name(other) != group for other in alike) else name
+
     def _names_of(self, path: str, field: str, boot: int) -> ValueNames:
         return ValueNames(self._watch, path, field, boot)
 
@@ -67,7 +73,7 @@ class KeyLabels:
         if source.kind is KeyKind.STACK:
             return _CALLER.join(self.frames(key)) or NO_STACK
         if source.kind is KeyKind.EVENT:
-            return event_name(source.path)
+            return self._event_name(source.path)
         if source.kind is KeyKind.FUNCTION:
             return self._functions.get(source.path, "") or event_name(source.path)
         if not isinstance(value, int):  # received as text
@@ -139,7 +145,7 @@ class KeyLabels:
         if source.kind is KeyKind.FUNCTION and (function := self._functions.get(source.path)):
             return function_clause(FUNC, "==", function)
         if source.kind in (KeyKind.EVENT, KeyKind.FUNCTION):
-            return f"event == {event_name(source.path)}"
+            return f"event == {quote_value(self._event_name(source.path))}"
         if source.kind is KeyKind.ERRNO and source.field is not None:
             return _errno_clause(source.field, number)
         return ""
