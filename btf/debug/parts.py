@@ -24,6 +24,8 @@ LINE_SECTIONS = tuple(
     )
 )
 """Sections that source lines are read from."""
+VARIABLE_SECTIONS = (".debug_loc", ".debug_loclists", ".debug_frame", ".eh_frame")
+"""Sections that the values of variables are read from beside these."""
 _MOST_UNPACKED = 384 << 20
 """Maximum bytes of all packed sections of a file."""
 _MOST_CONTINUED = 4096

@@ -8,20 +8,12 @@ from __future__ import annotations
 import posixpath
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from inspect import signature
 from typing import Any, Final, NamedTuple
 
-from elftools.dwarf.die import DIE
-from elftools.dwarf.dwarfinfo import DebugSectionDescriptor, DwarfConfig, DWARFInfo
-from elftools.dwarf.ranges import BaseAddressEntry
-
 from btf.debug.dwarf import DwarfError, SourceLine, unsigned_leb
-from btf.debug.parts import DAMAGE, LINE_SECTIONS, Part, PartStream, Work
+from btf.debug.parts import DAMAGE, Part, Work
+from btf.debug.scopes import INLINED, by_unit, dwarf_of, entries_around, name_of, spans_of
 
-_SCOPES: Final = frozenset({"DW_TAG_inlined_subroutine", "DW_TAG_lexical_block"})
-"""Entries in functions that inlined calls are, and lie in."""
-_MOST_ORIGINS: Final = 64
-"""Maximum entries that one stands for another, up to the one with the name."""
 _LONGEST_PROGRAM: Final = 2 << 20
 """Maximum bytes of the line program of a compilation unit."""
 _COPY, _ADVANCE_PC, _ADVANCE_LINE, _SET_FILE, _CONST_ADD_PC, _FIXED_ADVANCE_PC = 1, 2, 3, 4, 8, 9
@@ -45,34 +37,12 @@ def source_lines(parts: Mapping[str, Part], addresses: Iterable[int], work: Work
     """
     found: dict[int, SourceLine] = {}
     try:
-        dwarf: Any = DWARFInfo(DwarfConfig(True, "x64", 8), **_sections(parts, work))
-        for unit, wanted in _by_unit(dwarf, addresses):
+        dwarf = dwarf_of(parts, work)
+        for unit, wanted in by_unit(dwarf, addresses):
             found |= _lines_of_unit(dwarf, unit, wanted, parts)
     except DAMAGE as error:
         raise DwarfError(str(error) or type(error).__name__) from error
     return found
-
-
-def _sections(parts: Mapping[str, Part], work: Work) -> dict[str, Any]:
-    """Return the arguments of pyelftools' DWARFInfo: sections that are read at the expense of some work."""
-    found: dict[str, Any] = dict.fromkeys(name for name in signature(DWARFInfo).parameters if name.endswith("_sec"))
-    for name in LINE_SECTIONS:
-        if (part := parts.get(name)) is not None:
-            stream: Any = PartStream(part, work)
-            section = DebugSectionDescriptor(stream, name, 0, len(part.view), 0)
-            found[f"{name[1:]}_sec"] = section
-    return found
-
-
-def _by_unit(dwarf: Any, addresses: Iterable[int]) -> Iterator[tuple[Any, list[int]]]:  # noqa: ANN401 - of pyelftools
-    """Yield the compilation units of addresses, each with its own in ascending order."""
-    ranges = dwarf.get_aranges()
-    by_offset: dict[int, list[int]] = {}
-    for address in sorted(set(addresses)) if ranges is not None else ():
-        if (offset := ranges.cu_offset_at_addr(address)) is not None:
-            by_offset.setdefault(offset, []).append(address)
-    for offset, wanted in by_offset.items():
-        yield dwarf.get_CU_at(offset), wanted
 
 
 def _lines_of_unit(
@@ -164,66 +134,7 @@ def _inlined_calls(
     unit: Any,  # noqa: ANN401
     addresses: Sequence[int],
 ) -> Iterator[tuple[str, list[range]]]:
-    """Yield name and code of each call inlined into functions with some of the addresses, outer ones first.
-
-    Entries are read one behind the other, as pyelftools' tree of them has no end where a sibling lies before.
-    """
-    top, stream = unit.get_top_DIE(), dwarf.debug_info_sec.stream
-    at = top.offset + top.size
-    depth = wanted = 1  # of the next entry, and down to where all around it are wanted
-    while depth:
-        entry = DIE(unit, stream, at)
-        at += entry.size
-        if entry.is_null():
-            depth -= 1
-            wanted = min(wanted, depth)
-            continue
-        is_wanted = depth == wanted and (
-            entry.tag in _SCOPES
-            if depth > 1
-            else entry.tag == "DW_TAG_subprogram" and _has_code_at(_spans(dwarf, unit, entry), addresses)
-        )
-        if is_wanted and entry.tag == "DW_TAG_inlined_subroutine":
-            yield _name(entry), _spans(dwarf, unit, entry)
-        if not entry.has_children:
-            continue
-        sibling = entry.attributes.get("DW_AT_sibling")
-        if not is_wanted and sibling is not None and unit.cu_offset + sibling.value > at:
-            at = unit.cu_offset + sibling.value
-        else:
-            depth, wanted = depth + 1, wanted + is_wanted
-
-
-def _has_code_at(spans: Iterable[range], addresses: Sequence[int]) -> bool:
-    return any(bisect_right(addresses, span.stop - 1) > bisect_right(addresses, span.start - 1) for span in spans)
-
-
-def _name(entry: Any) -> str:  # noqa: ANN401
-    """Return the name of the function that an entry stands for; empty: it has none."""
-    for _ in range(_MOST_ORIGINS):
-        if (name := entry.attributes.get("DW_AT_name")) is not None:
-            return str(name.value.decode("utf-8", "replace"))
-        if "DW_AT_abstract_origin" not in entry.attributes:
-            break
-        entry = entry.get_DIE_from_attribute("DW_AT_abstract_origin")
-    return ""
-
-
-def _spans(dwarf: Any, unit: Any, entry: Any) -> list[range]:  # noqa: ANN401
-    """Return the addresses of an entry's code."""
-    values = entry.attributes
-    if "DW_AT_ranges" in values:
-        base = unit.get_top_DIE().attributes.get("DW_AT_low_pc")
-        start = base.value if base is not None else 0
-        found = []
-        for one in dwarf.range_lists().get_range_list_at_offset(values["DW_AT_ranges"].value, unit):
-            if isinstance(one, BaseAddressEntry):
-                start = one.base_address
-            else:
-                offset = 0 if one.is_absolute else start
-                found.append(range(one.begin_offset + offset, one.end_offset + offset))
-        return found
-    low, high = values.get("DW_AT_low_pc"), values.get("DW_AT_high_pc")
-    if low is None or high is None:
-        return []
-    return [range(low.value, high.value if high.form == "DW_FORM_addr" else low.value + high.value)]
+    """Yield name and code of each call inlined into functions with some of the addresses, outer ones first."""
+    for _, entry in entries_around(dwarf, unit, addresses):
+        if entry.tag == INLINED:
+            yield name_of(entry), spans_of(dwarf, unit, entry)

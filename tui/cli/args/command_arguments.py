@@ -84,7 +84,8 @@ def add_reading(printing: Callable[[str, str], argparse.ArgumentParser]) -> None
     sub.add_argument(
         "--code",
         action="store_true",
-        help="the instructions of the function, from the kernel's memory, and which of them take a kprobe",
+        help="the instructions of the function, from the kernel's memory, and which of them take a kprobe; of "
+        "FUNCTION+0xOFFSET the local variables there, as fetchargs",
     )
     sub.add_argument(
         "--regs",
@@ -97,7 +98,9 @@ def add_reading(printing: Callable[[str, str], argparse.ArgumentParser]) -> None
         help="as --regs, and what a hit costs there: a cheap system call of our own is timed, some seconds",
     )
     sub.add_argument(
-        "--vmlinux", metavar="FILE", help="debug information of that kernel: source lines, and what was inlined"
+        "--vmlinux",
+        metavar="FILE",
+        help="debug information of that kernel: source lines, variables, and what was inlined",
     )
     sub = printing("check", "Show the kernel's verdict on a specification, and the lines that would be written.")
     add_specs(sub, required=False)

@@ -80,12 +80,17 @@ def _vmlinux(arguments: argparse.Namespace) -> Path | None:
 
 
 def _code(info: KernelInfo, name: str, arguments: argparse.Namespace) -> int:
-    """Print the code of a function; return REFUSED if it is unknown or can't be read."""
-    from tui.cli.tables.code_text import show_code
+    """Print the code of a function, or the variables at one of its instructions; return REFUSED if it is unknown or
+    can't be read.
+    """
+    from tui.cli.tables.code_text import show_code, show_instruction
 
-    if AttachExplainer(info).attachability(name).has(ReasonKind.UNKNOWN):
-        return _nothing(info, name)
+    symbol, plus, written = name.partition("+")
+    if AttachExplainer(info).attachability(symbol).has(ReasonKind.UNKNOWN):
+        return _nothing(info, symbol)
     try:
+        if plus:
+            return show_instruction(info, symbol, written, as_json=arguments.json, vmlinux=_vmlinux(arguments))
         return show_code(info, name, as_json=arguments.json, vmlinux=_vmlinux(arguments))
     except InputRefusal as error:
         print(plain(f"probewright: {error}"), file=sys.stderr)
