@@ -53,8 +53,8 @@ class Part:
     """Section that can be searched, viewed, and read as a stream."""
 
     def __init__(self, source: mmap.mmap | bytes, start: int, size: int) -> None:
-        self._source, self._start = source, start
-        self.view = memoryview(source)[start : start + size]
+        self._source, self._start = source, min(start, len(source))  # a search takes no number beyond 63 bits
+        self.view = memoryview(source)[self._start : self._start + size]
 
     def places(self, wanted: bytes) -> Iterator[int]:
         """Yield the offset of every occurrence of some bytes."""

@@ -101,12 +101,15 @@ class CodeChoice(NamedTuple):
     """Place as a kprobe names it: of the instruction, or of the function with `%retinsn` or `%tailcall` behind it."""
     end: ProbeEnds | None = None
     """Instructions that are to be armed at once; None: one instruction, whose probe is specified."""
+    values: tuple[str, ...] = ()
+    """Fetchargs of the variables that were ticked."""
 
 
 class CodeDialog(Dialog[CodeChoice]):
     """Dialog that returns the choice, or None for Escape."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("v", "variables", "Variables", id="code.variables", tooltip="The local variables at the instruction"),
         Binding("n", "way_out", "Way out", id="code.way_out", tooltip="Cursor to the next return or tail call"),
         Binding(
             "r",
@@ -138,6 +141,14 @@ class CodeDialog(Dialog[CodeChoice]):
             super().__init__()
             self.place = place
             self.reason = reason
+
+    class VariablesAsked(Message):
+        """Request for the variables at an instruction."""
+
+        def __init__(self, part: CodePart, instruction: Instruction) -> None:
+            super().__init__()
+            self.part = part
+            self.instruction = instruction
 
     def __init__(self, name: str) -> None:
         """Set the function's name; `show` sets its code later."""
@@ -190,18 +201,26 @@ class CodeDialog(Dialog[CodeChoice]):
     @on(LineList.Selected)
     def _taken(self, event: LineList.Selected) -> None:
         event.stop()
+        if (found := self._place_to_probe()) is not None:
+            self.dismiss(CodeChoice(found.part.place_at(found.instruction.offset)))
+
+    def _place_to_probe(self) -> _Place | None:
+        """Return the row under the cursor; None: its instruction takes no kprobe, and the reason is told."""
         if (found := self._under_cursor) is None:
-            return
-        body, part, one, _ = found
-        place = part.place_at(one.offset)
-        if reason := kprobe_refusal(body, one):
-            self.post_message(self.Refused(place, reason))
-        else:
-            self.dismiss(CodeChoice(place))
+            return None
+        if reason := kprobe_refusal(found.body, found.instruction):
+            self.post_message(self.Refused(found.part.place_at(found.instruction.offset), reason))
+            return None
+        return found
+
+    def action_variables(self) -> None:
+        """Request the variables at the instruction under the cursor."""
+        if (found := self._place_to_probe()) is not None:
+            self.post_message(self.VariablesAsked(found.part, found.instruction))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 - Textual's
-        """Offer the ways out only where there is code."""
-        return action not in ("way_out", "probe_ends") or self._rows is not None
+        """Offer variables and ways out only where there is code."""
+        return action not in ("way_out", "probe_ends", "variables") or self._rows is not None
 
     def action_probe_ends(self, suffix: str) -> None:
         """Return the return instructions or tail calls of the function under the cursor, to be armed."""

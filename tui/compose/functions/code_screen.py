@@ -73,6 +73,18 @@ class CodeScreen(CodeDialog):
         event.stop()
         self.notify(event.reason, title=f"no kprobe at {event.place}", severity="warning", markup=False)
 
+    @on(CodeDialog.VariablesAsked)
+    def _ask_variables(self, event: CodeDialog.VariablesAsked) -> None:
+        from tui.compose.functions.variable_screen import VariableScreen
+
+        event.stop()
+
+        def chosen(values: tuple[str, ...] | None) -> None:
+            if values is not None:
+                self.dismiss(CodeChoice(event.part.place_at(event.instruction.offset), values=values))
+
+        self.app.push_screen(VariableScreen(self._reader, event.part, event.instruction), chosen)
+
 
 def hits_by_place(watch: Watch | None, counts: LossCounts | None) -> dict[str, int]:
     """Return the hits of the armed probes that record at one place, by that place as a kprobe names it."""
@@ -105,10 +117,10 @@ def _only_place(plan: Plan, probe: Probe) -> str | None:
 
 
 def text_of(info: KernelInfo, choice: CodeChoice, name: str) -> str:
-    """Return the specification of a choice in the code of a function, with the result at its returns.
+    """Return the specification of a choice in the code of a function: its variables, the result at its returns.
 
     `name`: the function. A function of a module whose types were not read yet may return nothing: no result then.
     """
     is_return = choice.end is ProbeEnds.RETURN_INSTRUCTIONS and not info.unread_module(name)
     has_result = is_return and any(root.at_exit for root in info.tree(name).roots())
-    return f"p {choice.place} $retval" if has_result else f"p {choice.place}"
+    return " ".join(["p", choice.place, *choice.values, *(["$retval"] if has_result else [])])
