@@ -33,6 +33,7 @@ from foreign.files import opened_file
 from foreign.text import encode_text
 
 if TYPE_CHECKING:
+    from btf.debug.line_places import CodeOfLine
     from btf.debug.variables import LocalVariable
 
 _TAGS = frozenset({SUBPROGRAM, INLINED_SUBROUTINE})
@@ -136,6 +137,12 @@ class DebugFile:
         from btf.debug.source_lines import source_lines  # imports a reader of all of DWARF
 
         return source_lines(self._parts, addresses, self._reads())
+
+    def code_of_line(self, name: str, line: int) -> CodeOfLine:
+        """Return the code of a line of a file, given by its name or the end of its path. Raises DwarfError."""
+        from btf.debug.line_places import code_of_line  # imports a reader of all of DWARF
+
+        return code_of_line(self._parts, name, line, self._reads())
 
     def variables(self, address: int) -> tuple[LocalVariable, ...]:
         """Return the parameters and local variables that are in scope at a link-time address. Raises DwarfError."""

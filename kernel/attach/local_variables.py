@@ -1,19 +1,20 @@
-"""Look up the parameters and local variables at an instruction of a running kernel, as fetchargs."""
+"""Look up the variables at an instruction of a running kernel, as fetchargs, and those of a source line."""
 
 from __future__ import annotations
 
 from functools import partial
-from typing import Final
+from typing import Final, NamedTuple
 
 from btf.debug.dwarf import DwarfError
 from events.names.kallsyms import Symbols
 from foreign.refusal import InputRefusal
 from kernel.attach.debug_info import DebugInfo
+from kernel.symbols.symbol_addresses import base_of
 from probes.readable.variables import PlaceVariable, place_variables
 
-NO_DEBUG_INFORMATION: Final = (
-    "variables are known by debug information of the very same build, which is not on this machine"
-)
+_NO_DEBUG_INFORMATION: Final = "debug information of the very same build tells it, which is not on this machine"
+_MOST_FILES: Final = 8
+"""Files that a refusal lists."""
 _IN_KERNEL: Final = 1 << 63
 """Lowest address of the kernel; smaller ones are distances in the memory of each CPU."""
 
@@ -25,7 +26,7 @@ def local_variables(debug: DebugInfo | None, symbols: Symbols, place: str, addre
     """
     distance = debug.distance(symbols) if debug is not None else None
     if debug is None or debug.file is None or distance is None:
-        raise InputRefusal(place, NO_DEBUG_INFORMATION)
+        raise InputRefusal(place, _NO_DEBUG_INFORMATION)
     found = symbols.find(address)
     if found is not None and found.module:
         raise InputRefusal(place, "debug information of modules is not read")
@@ -45,3 +46,48 @@ def _symbol_text(symbols: Symbols, distance: int, linked: int) -> str | None:
     if found is None or found.module or len(symbols.named(found.name)) != 1:
         return f"{address:#x}"
     return f"{found.name}+{found.offset:#x}" if found.offset else found.name
+
+
+class SourcePlaces(NamedTuple):
+    """Instructions at which a line of source begins."""
+
+    source: str
+    """File, with its path in the build, and line: `fs/read_write.c:562`."""
+    places: tuple[str, ...]
+    """Instructions as a kprobe names them, one for each inlined copy."""
+
+
+def source_places(debug: DebugInfo, symbols: Symbols, name: str, line: int) -> SourcePlaces:
+    """Return the instructions at which a line begins; `name`: the file, or the end of its path.
+
+    Raises InputRefusal: it is not known, or several files are meant, or no code is of the line.
+    """
+    what, distance = f"{name}:{line}", debug.distance(symbols)
+    if debug.file is None or distance is None:
+        raise InputRefusal(what, _NO_DEBUG_INFORMATION)
+    try:
+        found = debug.file.code_of_line(name, line)
+    except DwarfError as error:
+        raise InputRefusal(what, f"the debug information can't be read: {error}") from None
+    if len(found.files) != 1:
+        listed = ", ".join(found.files[:_MOST_FILES]) + (", …" if len(found.files) > _MOST_FILES else "")
+        raise InputRefusal(what, f"several files are named so: {listed}" if listed else "no code is of such a file")
+    [file] = found.files
+    places = [_place(symbols, address - distance) for address in found.addresses]
+    if not any(places):
+        near = " and ".join(map(str, found.nearest))
+        raise InputRefusal(f"{file}:{line}", f"no code is of this line; the nearest that have some: {near or 'none'}")
+    return SourcePlaces(f"{file}:{line}", tuple(filter(None, places)))
+
+
+def _place(symbols: Symbols, address: int) -> str:
+    """Return an instruction as a kprobe names it; empty: it is of no function, such as code that was thrown away."""
+    found = symbols.find(address)
+    if found is None:
+        return ""
+    entries = symbols.named(found.name)
+    if len(entries) == 1:
+        return f"{found.name}+{found.offset:#x}" if found.offset else found.name
+    entry = next(one for one in entries if one.address == address - found.offset)
+    base = base_of(entry, symbols)
+    return f"{base.symbol}+{base.distance + found.offset}" if base is not None else f"{address:#x}"

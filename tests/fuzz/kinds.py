@@ -252,7 +252,7 @@ def _object(data: bytes) -> None:
 
 
 def _debug_information(data: bytes) -> str:
-    """Look for inlined copies, for the lines of all code, and for variables."""
+    """Look for inlined copies, for the lines of all code, for the code of lines, and for variables."""
     with tempfile.NamedTemporaryFile() as file:
         file.write(data)
         file.flush()
@@ -264,6 +264,7 @@ def _debug_information(data: bytes) -> str:
             variable_lines(place_variables(opened.variables(address), hex))
 
         asked: list[Callable[[], object]] = [partial(variables, address) for address in _INSTRUCTIONS]
+        asked += [partial(opened.code_of_line, name, line) for name, line in (("a.c", 4), ("variables.c", 17))]
         for ask in (lambda: opened.inlined("only_inlined"), lambda: opened.source_lines(_CODE), *asked):
             try:
                 ask()

@@ -100,7 +100,41 @@ def test_variables_at_an_instruction(
         assert main([*words, place]) == 1
         assert said in capsys.readouterr().err
     assert main(["show", "--code", "many+0x0", "-t", str(folder)]) == 1
-    assert "debug information of the very same build, which is not on this machine" in capsys.readouterr().err
+    assert (
+        "debug information of the very same build tells it, which is not on this machine" in capsys.readouterr().err
+    )
+
+
+def test_lines_of_source_are_places(
+    lines_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vmlinux = lines_folder / "dwarf-5.elf"
+    target = ["-t", str(save_with_lines(tmp_path, vmlinux))]
+    named = [*target, "--vmlinux", str(vmlinux)]
+    assert main(["show", "a.c:4", *named]) == 0
+    assert capsys.readouterr().out.splitlines() == ["a.c:4 begins at:", "  p _stext", "  p first", "  p second+0x10"]
+    assert main(["show", "a.c:4", "--json", *named]) == 0
+    assert json.loads(capsys.readouterr().out) == {"source": "a.c:4", "places": ["_stext", "first", "second+0x10"]}
+    for line, said in (
+        ("a.c:400", "no code is of this line; the nearest that have some: 8"),
+        ("none.c:4", "no code is of such a file"),
+    ):
+        assert main(["show", line, *named]) == 1
+        assert said in capsys.readouterr().err
+    assert main(["check", "p a.c:4", *target]) == 2
+    assert "debug information of the very same build" in capsys.readouterr().err
+    monkeypatch.setattr("kernel.attach.debug_info._PLACES", (str(vmlinux),))
+    assert main(["check", "p:g/e a.c:4 %di", "p first+0x4", *target]) == 0
+    told = capsys.readouterr()
+    assert "a.c:4 begins at: p:g/e _stext %di, p:g/e_2 first %di, p:g/e_3 second+0x10 %di" in told.err
+    assert [line for line in told.out.splitlines() if line.startswith("ok")] == [
+        "ok  p:g/e _stext %di",
+        "ok  p:g/e_2 first %di",
+        "ok  p:g/e_3 second+0x10 %di",
+        "ok  p first+0x4",
+    ]
+    assert main(["export", "--as", "sh", "p a.c:6", *target]) == 0
+    assert "# p first\n" in capsys.readouterr().out
 
 
 def test_each_twin_is_an_object(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

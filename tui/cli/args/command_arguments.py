@@ -75,7 +75,8 @@ def add_reading(printing: Callable[[str, str], argparse.ArgumentParser]) -> None
         "name",
         type=types.name,
         metavar="FUNCTION|TYPE|EVENT|FILE",
-        help="vfs_read, file, 'struct file', sched/sched_switch, 't sched_switch', user_events/NAME, an object "
+        help="vfs_read, file, 'struct file', sched/sched_switch, 't sched_switch', user_events/NAME, "
+        "fs/read_write.c:562 (a line of source), an object "
         "(FILE.bpf.o), a recording (FILE.pwr)",
     )
     sub.add_argument(

@@ -25,6 +25,7 @@ from probes.user_events.kernel_reading import GROUP
 from tui.cli.console.output import connect, emit, plain, require_connection
 from tui.cli.console.waiting import waiting
 from tui.cli.specs import attach_text
+from tui.cli.specs.source_lines import is_source_line, places_of
 from tui.cli.status import DONE, REFUSED
 from tui.cli.tables.program_events import is_about_programs, print_event
 
@@ -55,6 +56,8 @@ def run(arguments: argparse.Namespace) -> int:
 def _show(info: KernelInfo, arguments: argparse.Namespace) -> int:
     if (place := _place_meant(info, arguments.name)) is not None:
         return _place(info, place, arguments)
+    if is_source_line(arguments.name):
+        return _source_line(info, arguments)
     words = arguments.name.split()
     lone = words[0] if len(words) == 1 else ""
     with waiting("reading functions and types"):
@@ -95,6 +98,22 @@ def _code(info: KernelInfo, name: str, arguments: argparse.Namespace) -> int:
     except InputRefusal as error:
         print(plain(f"probewright: {error}"), file=sys.stderr)
         return REFUSED
+
+
+def _source_line(info: KernelInfo, arguments: argparse.Namespace) -> int:
+    """Print the instructions at which a line of source begins; return REFUSED if they are not known."""
+    try:
+        found = places_of(info, arguments.name, _vmlinux(arguments))
+    except InputRefusal as error:
+        print(plain(f"probewright: {error}"), file=sys.stderr)
+        return REFUSED
+    if arguments.json:
+        emit({"source": found.source, "places": list(found.places)})
+    else:
+        print(plain(f"{found.source} begins at:"))
+        for place in found.places:
+            print(plain(f"  p {place}"))
+    return DONE
 
 
 def _registers(info: KernelInfo, name: str, arguments: argparse.Namespace) -> int:
