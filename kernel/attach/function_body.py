@@ -77,7 +77,7 @@ class BodyReader:
 
         Raises InputRefusal: there is no debug information of it, or it can't be read; FileRefused, TargetLost.
         """
-        from kernel.attach.local_variables import local_variables
+        from kernel.attach.debug_places import local_variables
 
         symbols, address = self._readers()[0], part.address + instruction.offset
         return local_variables(self._debug, symbols, part.place_at(instruction.offset), address)

@@ -83,6 +83,26 @@ async def test_source_lines_stand_above_their_instructions(
         await until(lambda: "p second" in str(compose.specification.current), pilot)
 
 
+async def test_a_line_of_source_becomes_a_probe_on_its_instruction(
+    lines_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vmlinux = lines_folder / "dwarf-5.elf"
+    monkeypatch.setattr("kernel.attach.debug_info._PLACES", (str(vmlinux),))
+    app = application(save_with_lines(tmp_path, vmlinux))
+    async with app.run_test(size=SIZE) as pilot:
+        await open_compose(app, pilot)
+        compose = app.places.compose
+        compose.action_edit()
+        await pilot.press(*"p a.c:400")
+        await until(lambda: "no code is of this line; the nearest that have some: 8" in seen(app), pilot)
+        assert compose.specification.current is None
+        await pilot.press("backspace", "backspace", *" %di")
+        await until(lambda: "a.c:4 begins at _stext" in seen(app), pilot)
+        assert "and at first, second+0x10: a probe each" in seen(app)
+        await pilot.press("tab")
+        await until(lambda: str(compose.specification.current) == "p _stext %di", pilot)
+
+
 async def test_ticked_variables_are_values_of_the_probe(
     variables_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

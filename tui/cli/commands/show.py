@@ -13,6 +13,7 @@ from btf.render import definition
 from btf.search import Search
 from events.names.place_kinds import PlaceKind, kind_of_place
 from foreign.refusal import InputRefusal
+from kernel.attach.debug_places import find_source_places
 from kernel.attach.explain import AttachExplainer
 from kernel.connection.kernel_info import KernelInfo
 from kernel.connection.program_events import program_events, require_user_events
@@ -21,11 +22,11 @@ from probes.attaching.spellings import closest, distance, is_like
 from probes.attaching.values import ReasonKind
 from probes.functions.capture_tree import CaptureNode
 from probes.objects.request import is_object
+from probes.translation.source_line import is_source_line
 from probes.user_events.kernel_reading import GROUP
 from tui.cli.console.output import connect, emit, plain, require_connection
 from tui.cli.console.waiting import waiting
 from tui.cli.specs import attach_text
-from tui.cli.specs.source_lines import is_source_line, places_of
 from tui.cli.status import DONE, REFUSED
 from tui.cli.tables.program_events import is_about_programs, print_event
 
@@ -102,8 +103,10 @@ def _code(info: KernelInfo, name: str, arguments: argparse.Namespace) -> int:
 
 def _source_line(info: KernelInfo, arguments: argparse.Namespace) -> int:
     """Print the instructions at which a line of source begins; return REFUSED if they are not known."""
+    file, _, line = arguments.name.rpartition(":")
     try:
-        found = places_of(info, arguments.name, _vmlinux(arguments))
+        with waiting("reading debug information"):
+            found = find_source_places(info, file, int(line), _vmlinux(arguments))
     except InputRefusal as error:
         print(plain(f"probewright: {error}"), file=sys.stderr)
         return REFUSED

@@ -2,38 +2,15 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 
 from foreign.refusal import InputRefusal
-from kernel.attach.local_variables import SourcePlaces, source_places
 from kernel.connection.kernel_info import KernelInfo
 from probes.presets.errors import PresetError
+from probes.translation.source_line import source_line_of
 from tui.cli.console.output import plain
 from tui.cli.console.waiting import waiting
-
-_LINE = re.compile(r"(?P<file>[^\s:]*\.[chS]):(?P<line>\d{1,7})")
-_SPEC = re.compile(rf"\s*p(?P<name>:\S+)?\s+{_LINE.pattern}(?P<rest>\s.*)?")
-
-
-def is_source_line(text: str) -> bool:
-    """Return whether a text is a file of source code and a line: `fs/read_write.c:562`."""
-    return _LINE.fullmatch(text) is not None
-
-
-def places_of(info: KernelInfo, text: str, vmlinux: Path | None = None) -> SourcePlaces:
-    """Return the instructions at which a line of source begins. Raises InputRefusal, TargetLost."""
-    from kernel.attach.debug_info import DebugInfo
-
-    file, _, line = text.rpartition(":")
-    with waiting("reading debug information"):
-        info.symbols.load()
-        symbols = info.symbols.current
-        if symbols is None:
-            raise InputRefusal(text, "the addresses of this kernel are hidden, or not known here")
-        return source_places(DebugInfo(info.target, info.facts.release, vmlinux), symbols, file, int(line))
 
 
 def with_places(specs: Iterable[str], info: KernelInfo) -> Iterator[str]:
@@ -41,15 +18,16 @@ def with_places(specs: Iterable[str], info: KernelInfo) -> Iterator[str]:
     each, and print these. Raises PresetError, TargetLost.
     """
     for spec in specs:
-        if (read := _SPEC.fullmatch(spec)) is None:
+        if (read := source_line_of(spec)) is None:
             yield spec
             continue
+        from kernel.attach.debug_places import find_source_places
+
         try:
-            at = places_of(info, f"{read['file']}:{read['line']}")
+            with waiting("reading debug information"):
+                at = find_source_places(info, read.file, read.line)
         except InputRefusal as error:
             raise PresetError(str(error)) from None
-        name, rest = read["name"] or "", read["rest"] or ""
-        names = [name, *(f"{name}_{number}" if name else "" for number in range(2, len(at.places) + 1))]
-        ours = [f"p{own} {place}{rest}" for own, place in zip(names, at.places, strict=True)]
+        ours = read.specs(at.places)
         print(f"probewright: {plain(f'{at.source} begins at: ' + ', '.join(ours))}", file=sys.stderr)
         yield from ours

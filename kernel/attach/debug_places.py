@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from functools import partial
+from pathlib import Path
 from typing import Final, NamedTuple
+from weakref import WeakKeyDictionary
 
 from btf.debug.dwarf import DwarfError
 from events.names.kallsyms import Symbols
 from foreign.refusal import InputRefusal
 from kernel.attach.debug_info import DebugInfo
+from kernel.connection.kernel_info import KernelInfo
 from kernel.symbols.symbol_addresses import base_of
 from probes.readable.variables import PlaceVariable, place_variables
 
@@ -55,6 +58,24 @@ class SourcePlaces(NamedTuple):
     """File, with its path in the build, and line: `fs/read_write.c:562`."""
     places: tuple[str, ...]
     """Instructions as a kprobe names them, one for each inlined copy."""
+
+
+_KNOWN: Final[WeakKeyDictionary[KernelInfo, dict[tuple[int, str, int], SourcePlaces]]] = WeakKeyDictionary()
+"""Lines of source that were found, by boot, name and line: a text is read anew with each key."""
+
+
+def find_source_places(info: KernelInfo, name: str, line: int, vmlinux: Path | None = None) -> SourcePlaces:
+    """Return the instructions at which a line begins, of a target whose debug information is on this machine.
+
+    Raises InputRefusal: they can't be found, with the reason; TargetLost.
+    """
+    info.symbols.load()
+    known, key = _KNOWN.setdefault(info, {}), (info.symbols.boot, name, line)
+    if key not in known:
+        if (symbols := info.symbols.current) is None:
+            raise InputRefusal(f"{name}:{line}", "the addresses of this kernel are hidden, or not known here")
+        known[key] = source_places(DebugInfo(info.target, info.facts.release, vmlinux), symbols, name, line)
+    return known[key]
 
 
 def source_places(debug: DebugInfo, symbols: Symbols, name: str, line: int) -> SourcePlaces:
