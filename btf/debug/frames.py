@@ -140,8 +140,8 @@ class _Section:
             size, at = unsigned_leb(self._data, at)
             at += size
         rules = _Rules(common, first, address)
-        rules.run(self._data[: common.program[1]], common.program[0])
-        rules.run(self._data[:end], at)
+        rules.run(self._data, *common.program)
+        rules.run(self._data, at, end)
         return rules.frame
 
 
@@ -153,9 +153,12 @@ class _Rules:
         self.frame = FrameAddress(-1, 0)
         self._kept: list[FrameAddress] = []
 
-    def run(self, data: memoryview, at: int) -> None:
-        """Follow the instructions from an offset to the end of the data, or to those of later code."""
-        while at < len(data) and self._location <= self._address:
+    def run(self, data: memoryview, at: int, end: int) -> None:
+        """Follow the instructions from an offset to an end, or to those of later code.
+
+        `data` is no slice: one that an error keeps would keep the file mapped.
+        """
+        while at < end and self._location <= self._address:
             code, at = data[at], at + 1
             if code & 0xC0:
                 if code & 0xC0 == _ADVANCE:

@@ -192,6 +192,24 @@ def test_names_are_those_of_one_variable_each(variables_folder: Path) -> None:
             assert len(names) == len(set(names))
 
 
+def test_a_file_is_closed_while_an_error_goes_up(variables_folder: Path, tmp_path: Path) -> None:
+    content = bytearray((variables_folder / "gcc-4.elf").read_bytes())
+    elf: Any = ELFFile(io.BytesIO(bytes(content)))
+    section = elf.get_section_by_name(".debug_frame")
+    begin = section["sh_offset"]
+    for at in range(begin + 24, begin + section["sh_size"]):
+        content[at] = 1 if content[at] == 0x0E else content[at]  # DW_CFA_def_cfa_offset, DW_CFA_set_loc
+    damaged = tmp_path / "damaged"
+    damaged.write_bytes(content)
+    places = [step.address for step in steps(variables_folder, "gcc-4") if step.values]
+    with (
+        pytest.raises(DwarfError, match="an unknown instruction 0x1 of call frame information"),
+        opened(damaged) as file,
+    ):
+        for place in places:
+            file.variables(place)
+
+
 @given(st.data())
 @settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_damage_is_refused_or_read_but_breaks_nothing(
