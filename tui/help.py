@@ -97,6 +97,11 @@ SCREENS: Final = {
         "The instructions that the kernel runs. A - stands before those that take no kprobe, the reason behind them. "
         "Armed ones have their hits.",
     ),
+    "VariableDialog": ScreenNote(
+        "The variables at an instruction",
+        "Parameters and local variables in scope there, by debug information of the same build: the fetcharg that "
+        "reads each, or why none does. Those of inlined functions have these behind their names.",
+    ),
     "RegisterDialog": ScreenNote(
         "What can be read where",
         "Each way to attach to the function: the probe that does it, the arguments, the result and the registers "
@@ -159,6 +164,7 @@ PANES: Final = {
     "SpecEditor": HelpPane("Specification as text", "ComposeScreen"),
     "SpecPane": HelpPane("Below the specification", "ComposeScreen"),
     "CodeRows": HelpPane("Instructions", "CodeDialog"),
+    "VariableRows": HelpPane("Variables", "VariableDialog"),
     "CompletingPane": HelpPane("Completion"),
     "TailTable": HelpPane("Events and calls", "LiveScreen"),
     "TablePane": HelpPane("Search", "LiveScreen"),

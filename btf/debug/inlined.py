@@ -8,7 +8,7 @@ import os
 from bisect import bisect_right
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import IO, Any, NamedTuple, cast
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, cast
 
 from elftools.elf.elffile import ELFFile
 
@@ -26,11 +26,15 @@ from btf.debug.dwarf import (
     entries,
     units,
 )
-from btf.debug.parts import DAMAGE, LINE_SECTIONS, DebugSection, WorkBound, parts_of
+from btf.debug.parts import DAMAGE, LINE_SECTIONS, VARIABLE_SECTIONS, DebugSection, WorkBound, parts_of
 from btf.elf import section_headers
 from btf.errors import BtfError
 from foreign.files import opened_file
 from foreign.text import encode_text
+
+if TYPE_CHECKING:
+    from btf.debug.line_places import CodeOfLine
+    from btf.debug.variables import LocalVariable
 
 _TAGS = frozenset({SUBPROGRAM, INLINED_SUBROUTINE})
 _SEARCHED = (".debug_info", ".debug_abbrev", ".debug_str")
@@ -38,6 +42,7 @@ _NOTES = (".notes", ".note.gnu.build-id")
 _MOST_NOTES = 1 << 16
 """Bytes of notes that are looked at."""
 _SECTIONS = frozenset(name.encode() for name in (".text", *_NOTES, *_SEARCHED, *LINE_SECTIONS))
+_VARIABLE_SECTIONS = frozenset(name.encode() for name in VARIABLE_SECTIONS)
 _LARGEST = 8 << 30
 """Maximum bytes of a file; a kernel's are up to one billion."""
 _WORK_OF_BYTE, _LEAST_WORK = 8, 4 << 20
@@ -87,6 +92,7 @@ class DebugFile:
             elf: Any = ELFFile(cast("IO[bytes]", self._map))
             headers = section_headers(elf, _SECTIONS)
             self._parts.update(parts_of(elf, self._map, headers))
+            self._machine = str(elf["e_machine"])
             notes = (bytes(self._parts[name].view[:_MOST_NOTES]) for name in _NOTES if name in self._parts)
             self.build_id = next(filter(None, map(build_id, notes)), b"")
             self.text = int(headers[b".text"]["sh_addr"]) if b".text" in headers else 0
@@ -130,7 +136,31 @@ class DebugFile:
         """Return the source line of each link-time address that has one. Raises DwarfError."""
         from btf.debug.source_lines import source_lines  # imports a reader of all of DWARF
 
-        return source_lines(self._parts, addresses, WorkBound(_LEAST_READS + self._on_disk // _BYTES_OF_READ))
+        return source_lines(self._parts, addresses, self._reads())
+
+    def code_of_line(self, name: str, line: int) -> CodeOfLine:
+        """Return the code of a line of a file, given by its name or the end of its path. Raises DwarfError."""
+        from btf.debug.line_places import code_of_line  # imports a reader of all of DWARF
+
+        return code_of_line(self._parts, name, line, self._reads())
+
+    def variables(self, address: int) -> tuple[LocalVariable, ...]:
+        """Return the parameters and local variables that are in scope at a link-time address. Raises DwarfError."""
+        from btf.debug.variables import variables_at  # imports a reader of all of DWARF
+
+        try:
+            elf: Any = ELFFile(cast("IO[bytes]", self._map))
+            headers = section_headers(elf, _VARIABLE_SECTIONS)
+            wanted = {name: header for name, header in headers.items() if name.decode() not in self._parts}
+            self._parts.update(parts_of(elf, self._map, wanted))  # not before: they may be packed
+            starts = {name.decode(): int(header["sh_addr"]) for name, header in headers.items()}
+        except (*DAMAGE, BtfError) as error:
+            raise DwarfError(str(error)) from error
+        return variables_at(self._parts, starts, self._machine, address, self._reads())
+
+    def _reads(self) -> WorkBound:
+        """Return the bound on numbers and texts that are read for one question."""
+        return WorkBound(_LEAST_READS + self._on_disk // _BYTES_OF_READ)
 
     def _units_with(self, strings: list[int]) -> list[Unit]:
         """Return the units that contain one of the string offsets, or by chance the same four bytes."""

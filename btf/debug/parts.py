@@ -24,6 +24,8 @@ LINE_SECTIONS = tuple(
     )
 )
 """Sections that source lines are read from."""
+VARIABLE_SECTIONS = (".debug_loc", ".debug_loclists", ".debug_frame", ".eh_frame")
+"""Sections that the values of variables are read from beside these."""
 _MOST_UNPACKED = 384 << 20
 """Maximum bytes of all packed sections of a file."""
 _MOST_CONTINUED = 4096
@@ -51,8 +53,8 @@ class DebugSection:
     """Section that can be searched, viewed, and read as a stream."""
 
     def __init__(self, source: mmap.mmap | bytes, start: int, size: int) -> None:
-        self._source, self._start = source, start
-        self.view = memoryview(source)[start : start + size]
+        self._source, self._start = source, min(start, len(source))  # a search takes no number beyond 63 bits
+        self.view = memoryview(source)[self._start : self._start + size]
 
     def places(self, wanted: bytes) -> Iterator[int]:
         """Yield the offset of every occurrence of some bytes."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Iterable
 from functools import cached_property
 from pathlib import Path
 
 from btf.debug.dwarf import DwarfError, SourceLine
 from btf.debug.inlined import DebugFile, build_id
+from events.names.kallsyms import Symbols
 from kernel.errors import FileRefused
 from kernel.safe_files.ownership import distrust_reason
 from kernel.target import Target
@@ -53,15 +54,21 @@ class DebugInfo:
                 file.close()
         return None
 
-    def source_lines(self, addresses: Mapping[int, int]) -> dict[int, SourceLine]:
-        """Return the source lines of addresses of the running kernel, given with those that its file has for them.
+    def distance(self, symbols: Symbols) -> int | None:
+        """Return what is added to an address of the running kernel for that in the file; None: there is none."""
+        start = next((one.address for one in symbols.named("_stext")), None)
+        return self.file.text - start if self.file is not None and start is not None else None
+
+    def source_lines(self, addresses: Iterable[int], symbols: Symbols) -> dict[int, SourceLine]:
+        """Return the source lines of addresses of the running kernel.
 
         Raises DwarfError: the debug information can't be read.
         """
-        if self.file is None:
+        distance = self.distance(symbols)
+        if self.file is None or distance is None:
             return {}
-        found = self.file.source_lines(addresses.values())
-        return {address: found[linked] for address, linked in addresses.items() if linked in found}
+        found = self.file.source_lines(address + distance for address in addresses)
+        return {linked - distance: line for linked, line in found.items()}
 
     def _paths(self, identity: str) -> list[Path]:
         if self._override is not None:

@@ -22,13 +22,14 @@ from probes.attaching.attach import COLD
 from probes.attaching.values import Attachability, ReasonKind
 from probes.code.architectures.architecture import Architecture
 from probes.code.architectures.table import ARCHITECTURES, names_text
-from probes.code.body import CodePart, FunctionBody
+from probes.code.body import CodePart, FunctionBody, Instruction
 from probes.code.decode import NoCapstone, require_capstone
 from probes.code.decoded import InstalledKprobe
 from probes.code.make_body import CodeContext, PartCode, make_parts
 from probes.code.patched_sites import PatchedSite
 from probes.code.recover import recover
 from probes.probe import ProbeKind, ProbePlace
+from probes.readable.variables import PlaceVariable
 
 _LARGEST: Final = 1 << 18
 """Bytes of code that are read of a part of a function."""
@@ -73,6 +74,16 @@ class BodyReader:
             raise InputRefusal("", self._unread(error)) from None
         except NoCapstone as error:
             raise InputRefusal(name, str(error)) from None
+
+    def variables(self, part: CodePart, instruction: Instruction) -> tuple[PlaceVariable, ...]:
+        """Return the parameters and local variables at an instruction.
+
+        Raises InputRefusal: there is no debug information of it, or it can't be read; FileRefused, TargetLost.
+        """
+        from kernel.attach.debug_places import local_variables
+
+        symbols, address = self._readers()[0], part.address + instruction.offset
+        return local_variables(self._debug, symbols, part.place_at(instruction.offset), address)
 
     def _unread(self, error: FileRefused) -> str:
         if self._info.target.recording is not None:
@@ -160,13 +171,9 @@ def _with_source(
     parts: tuple[CodePart, ...], debug: DebugInfo, symbols: Symbols, notes: list[str]
 ) -> tuple[CodePart, ...]:
     """Return parts of the kernel itself with their source lines, as far as they are known."""
-    start = next((one.address for one in symbols.named("_stext")), None)
-    if debug.file is None or start is None:
-        return parts
-    distance = debug.file.text - start
     places = [part.address + one.offset for part in parts for one in part.instructions]
     try:
-        lines = debug.source_lines({address: address + distance for address in places})
+        lines = debug.source_lines(places, symbols)
     except DwarfError as error:
         notes.append(f"no source lines: {error}")
         return parts

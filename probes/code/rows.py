@@ -100,14 +100,15 @@ def body_json(body: FunctionBody) -> dict[str, Any]:
                 "symbol": part.name,
                 "address": f"{part.address:#x}",
                 "size": part.size,
-                "instructions": [_instruction_json(body, part, one) for one in part.instructions],
+                "instructions": [instruction_json(body, part, one) for one in part.instructions],
             }
             for part in body.parts
         ],
     }
 
 
-def _instruction_json(body: FunctionBody, part: CodePart, one: Instruction) -> dict[str, Any]:
+def instruction_json(body: FunctionBody, part: CodePart, one: Instruction) -> dict[str, Any]:
+    """Return an instruction as an object for JSON."""
     refusal = kprobe_refusal(body, one)
     return {
         "offset": one.offset,

@@ -7,6 +7,7 @@ import json
 import lzma
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import NamedTuple
@@ -60,6 +61,7 @@ from probes.presets.read import read_preset
 from probes.presets.write import edited
 from probes.probe import ProbePlace
 from probes.programs.elf_symbols import ProgramError, read_program
+from probes.readable.variables import place_variables, variable_lines
 from tests.btf_writer import every_kind
 from tests.events_data import archive, captured
 from tests.fake_target import HEADER_PAGE, FakeTarget
@@ -69,6 +71,8 @@ from widgets.terminal.emulator import Emulator
 
 _CODE = range(0xFFFF_FFFF_8100_0000, 0xFFFF_FFFF_8100_00D3)
 """Addresses in the files of dwarf.tar.xz."""
+_INSTRUCTIONS = (0x401040, 0x4010A0, 0x401100, 0x401180, 0x401210, 0x401298, _CODE[0], _CODE[0x40])
+"""Addresses in the files of variables.tar.xz and of dwarf.tar.xz."""
 
 
 class Kind(NamedTuple):
@@ -248,14 +252,20 @@ def _object(data: bytes) -> None:
 
 
 def _debug_information(data: bytes) -> str:
-    """Look for inlined copies, and for the lines of all code."""
+    """Look for inlined copies, for the lines of all code, for the code of lines, and for variables."""
     with tempfile.NamedTemporaryFile() as file:
         file.write(data)
         file.flush()
         opened = DebugFile(Path(file.name))
     with contextlib.closing(opened):
         told = ""
-        for ask in (lambda: opened.inlined("only_inlined"), lambda: opened.source_lines(_CODE)):
+
+        def variables(address: int) -> None:
+            variable_lines(place_variables(opened.variables(address), hex))
+
+        asked: list[Callable[[], object]] = [partial(variables, address) for address in _INSTRUCTIONS]
+        asked += [partial(opened.code_of_line, name, line) for name, line in (("a.c", 4), ("variables.c", 17))]
+        for ask in (lambda: opened.inlined("only_inlined"), lambda: opened.source_lines(_CODE), *asked):
             try:
                 ask()
             except DwarfError:
@@ -390,7 +400,8 @@ def damaged_program(random: Random) -> bytes:
 
 def damaged_debug_file(random: Random) -> bytes:
     """A file with debug information of which any byte may be another, most often of this information."""
-    whole = random.choice([data for name, data in archive("dwarf.tar.xz").items() if name.endswith(".elf")])
+    files = [*archive("dwarf.tar.xz").items(), *archive("variables.tar.xz").items()]
+    whole = random.choice([data for name, data in files if name.endswith(".elf")])
     if random.random() < 0.2:
         return damaged(whole, random)
     begin = whole.index(b"\0.debug_info\0") if random.random() < 0.2 else len(whole) // 3

@@ -10,6 +10,7 @@ import pytest
 from tests.interface.test_app import SIZE, application, open_compose, pick, write_kernel
 from tests.interface.widget_host import screen_text, until
 from tests.pure.btf.test_inlined import folder as lines_folder
+from tests.pure.btf.test_variables import variables_folder
 from tests.pure.kernel.test_function_body import folder as folder_with_tables
 from tests.pure.kernel.test_return_instructions import CODE, planner_of
 from tests.small_kernel import save, save_with_lines
@@ -17,7 +18,7 @@ from widgets.dialogs.code_dialog import CodeDialog
 from widgets.dialogs.pick_list import PickList
 from widgets.lists.line_list import LineList
 
-__all__ = ["folder_with_tables", "lines_folder"]
+__all__ = ["folder_with_tables", "lines_folder", "variables_folder"]
 
 
 @pytest.fixture(scope="module")
@@ -80,6 +81,62 @@ async def test_source_lines_stand_above_their_instructions(
         compose = app.places.compose
         await until(lambda: compose.is_current, pilot)
         await until(lambda: "p second" in str(compose.specification.current), pilot)
+
+
+async def test_a_line_of_source_becomes_a_probe_on_its_instruction(
+    lines_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vmlinux = lines_folder / "dwarf-5.elf"
+    monkeypatch.setattr("kernel.attach.debug_info._PLACES", (str(vmlinux),))
+    app = application(save_with_lines(tmp_path, vmlinux))
+    async with app.run_test(size=SIZE) as pilot:
+        await open_compose(app, pilot)
+        compose = app.places.compose
+        compose.action_edit()
+        await pilot.press(*"p a.c:400")
+        await until(lambda: "no code is of this line; the nearest that have some: 8" in seen(app), pilot)
+        assert compose.specification.current is None
+        await pilot.press("backspace", "backspace", *" %di")
+        await until(lambda: "a.c:4 begins at _stext" in seen(app), pilot)
+        assert "and at first, second+0x10: a probe each" in seen(app)
+        await pilot.press("tab")
+        await until(lambda: str(compose.specification.current) == "p _stext %di", pilot)
+
+
+async def test_ticked_variables_are_values_of_the_probe(
+    variables_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vmlinux = variables_folder / "gcc-5.elf"
+    monkeypatch.setattr("kernel.attach.debug_info._PLACES", (str(vmlinux),))
+    app = application(save_with_lines(tmp_path, vmlinux))
+    async with app.run_test(size=SIZE) as pilot:
+        screen = await opened(app, pilot, "many")
+        await until(lambda: "21 instructions" in seen(app), pilot)
+        await pilot.press("v")
+        await until(lambda: "many: 8 of 9 variables in scope can be recorded" in seen(app), pilot)
+        assert "a=%di:s32" in seen(app) and "not readable: below the stack pointer" in seen(app)
+        await until(lambda: "space Tick" in screen_text(app)[-1], pilot)
+        await pilot.press("end", "space", "home", "space", "down", "space", "space")
+        await until(lambda: seen(app).count("[x]") == 1, pilot)
+        await pilot.press("escape")
+        await until(lambda: app.screen is screen, pilot)
+        await pilot.press("down", "down", "v")
+        await until(lambda: "many+0x2: 7 of 9 variables" in seen(app), pilot)
+        assert "[x]" not in seen(app)
+        await pilot.press("down", "space", *["down"] * 6, "space", "enter")
+        compose = app.places.compose
+        await until(lambda: compose.is_current, pilot)
+        text = "p many+0x2 b=%si:s32 h=+0x10(%sp):u8"
+        await until(lambda: text in str(compose.specification.current), pilot)
+        await until(lambda: "✓" in seen(app), pilot)
+    monkeypatch.setattr("kernel.attach.debug_info._PLACES", ())
+    app = application(tmp_path)
+    async with app.run_test(size=SIZE) as pilot:
+        await opened(app, pilot, "many")
+        await until(lambda: "21 instructions" in seen(app), pilot)
+        await pilot.press("v")
+        await until(lambda: "debug information of the very same build" in seen(app), pilot)
+        assert "space Tick" not in screen_text(app)[-1]
 
 
 async def test_a_place_that_takes_none_says_why(folder: Path) -> None:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from events.names.function_choice import is_choice, is_own_choice, is_type
+from foreign.refusal import InputRefusal
 from kernel.connection.kernel_info import KernelInfo
 from kernel.connection.planner import Planner
 from kernel.errors import KernelError
@@ -22,6 +23,7 @@ from probes.lowering.other_kernels import OtherKernelLines, lower_for_others
 from probes.probe import Probe, ProbeEnds, ProbeKind
 from probes.programs.program import SymbolNotPlaced
 from probes.static_events import StaticEvent, is_static
+from probes.translation.source_line import SourceLineSpec, source_line_of
 from probes.translation.translate import translate
 from probes.translation.translated import Translation
 from probes.verdict import Refusal, Verdict
@@ -67,6 +69,8 @@ def typed(planner: Planner, typed_text: CommandText) -> TypedText:
     if (meant := translate(text, planner.info.facts.machine)) is not None:
         return TypedText(Specification(text, _of_another_tool(text, meant)), None, None)
     try:
+        if (of_line := source_line_of(text)) is not None:
+            return TypedText(Specification(text, _of_source_line(planner.info, text, of_line)), None, None)
         return _judged(planner, typed_text)
     except KernelError as error:  # the connection is lost: there is no more to say
         found = unchecked(planner.info, typed_text)
@@ -80,7 +84,9 @@ def _judged(planner: Planner, text: CommandText) -> TypedText:
 
 
 def unchecked(info: KernelInfo, text: CommandText) -> TypedText:
-    """Return a text without a verdict."""
+    """Return a text without a verdict; one about a line of source is no probe before its instructions are known."""
+    if source_line_of(text.text) is not None:
+        return TypedText(Specification(text.text), None, None)
     return TypedText(Specification(text.text), text.armable, _with_fields(info, text.armable))
 
 
@@ -90,7 +96,7 @@ def asks_target(typed_text: CommandText) -> bool:
     """
     probe, text = typed_text.armable, typed_text.text
     head, place = [*text.split()[:2], "", ""][:2]
-    if head[:1] == "f" and is_own_choice(place.partition("%")[0]):
+    if (head[:1] == "f" and is_own_choice(place.partition("%")[0])) or source_line_of(text) is not None:
         return True
     if probe is None:
         return is_static(text) or head[:1] in ("t", "e", "-", "!") or (head[:1] in ("p", "r") and "/" in place)
@@ -155,6 +161,24 @@ def _of_another_tool(text: str, meant: Translation) -> Verdict:
     right = meant.probes[0] if meant.probes else ""
     error = Refusal("of_another_tool", f"This is {meant.tool}'s", 0, text.split()[0], hint, (), right)
     return Verdict(" ".join(text.split()), error)
+
+
+def _of_source_line(info: KernelInfo, text: str, of_line: SourceLineSpec) -> Verdict:
+    """Return a refusal of a line of source, with a probe on its first instruction. Raises TargetLost."""
+    from kernel.attach.debug_places import find_source_places
+
+    right = ""
+    try:
+        found = find_source_places(info, of_line.file, of_line.line)
+    except InputRefusal as refusal:
+        message, hint = "This is a line of source", str(refusal)
+    else:
+        right, *others = of_line.specs(found.places)
+        message = f"{found.source} begins at {found.places[0]}"
+        hint = f"and at {', '.join(found.places[1:])}: a probe each" if others else ""
+    column = text.index(of_line.file)
+    words = " ".join(text.split())
+    return Verdict(words, Refusal("of_source_line", message, column, words.split(" ")[1], hint, (), right))
 
 
 def _put_right(planner: Planner, text: str, checked: CheckResult) -> CheckResult:

@@ -142,10 +142,11 @@ class SpecificationControl:
         """Return the words that may stand at a place of the text."""
         from probes.completion.choice import NOTHING
         from probes.objects.request import is_object
+        from probes.translation.source_line import source_line_of
         from probes.translation.translate import translate
         from tui.compose.completer import Completer
 
-        if translate(text) is not None or is_object(text):
+        if translate(text) is not None or is_object(text) or source_line_of(text) is not None:
             return NOTHING
         if self._completer is None:
             self._completer = Completer(open_planner(self._bench).info, self._functions.index)

@@ -102,12 +102,15 @@ class CodeChoice(NamedTuple):
     """Place as a kprobe names it: of the instruction, or of the function with `%retinsn` or `%tailcall` behind it."""
     end: ProbeEnds | None = None
     """Instructions that are to be armed at once; None: one instruction, whose probe is specified."""
+    values: tuple[str, ...] = ()
+    """Fetchargs of the variables that were ticked."""
 
 
 class CodeDialog(Dialog[CodeChoice]):
     """Dialog that returns the choice, or None for Escape."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("v", "variables", "Variables", id="code.variables", tooltip="The local variables at the instruction"),
         Binding("n", "way_out", "Way out", id="code.way_out", tooltip="Cursor to the next return or tail call"),
         Binding(
             "r",
@@ -137,6 +140,7 @@ class CodeDialog(Dialog[CodeChoice]):
         name: str,
         read: Callable[[], Sequence[FunctionBody] | str],
         hits: Callable[[], Mapping[str, int]],
+        variables: Callable[[CodePart, Instruction], Dialog[tuple[str, ...]]],
     ) -> None:
         """Take a function.
 
@@ -144,11 +148,13 @@ class CodeDialog(Dialog[CodeChoice]):
             name: of the function.
             read: returns the code of each function of that name, or why it can't be read; called in a worker.
             hits: returns the hits of armed probes by their places.
+            variables: returns the dialog with the variables at an instruction, which returns the chosen fetchargs.
         """
         super().__init__()
         self._function = name
         self._read = read
         self._hits = hits
+        self._variables = variables
         self._head = Static("", markup=False)
         self._notes = Static("", markup=False)
         self._rows: _BodyRows | None = None
@@ -206,18 +212,32 @@ class CodeDialog(Dialog[CodeChoice]):
     @on(LineList.Selected)
     def _taken(self, event: LineList.Selected) -> None:
         event.stop()
+        if (found := self._place_to_probe()) is not None:
+            self.dismiss(CodeChoice(found.part.place_at(found.instruction.offset)))
+
+    def _place_to_probe(self) -> _Place | None:
+        """Return the row under the cursor; None: its instruction takes no kprobe, and the reason is told."""
         if (found := self._under_cursor) is None:
+            return None
+        if reason := kprobe_refusal(found.body, found.instruction):
+            self._refuse(found.part.place_at(found.instruction.offset), reason)
+            return None
+        return found
+
+    def action_variables(self) -> None:
+        """Ask for the variables at the instruction under the cursor."""
+        if (found := self._place_to_probe()) is None:
             return
-        body, part, one, _ = found
-        place = part.place_at(one.offset)
-        if reason := kprobe_refusal(body, one):
-            self._refuse(place, reason)
-        else:
-            self.dismiss(CodeChoice(place))
+
+        def chosen(values: tuple[str, ...] | None) -> None:
+            if values is not None:
+                self.dismiss(CodeChoice(found.part.place_at(found.instruction.offset), values=values))
+
+        self.app.push_screen(self._variables(found.part, found.instruction), chosen)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 - Textual's
-        """Offer the ways out only where there is code."""
-        return action not in ("way_out", "probe_ends") or self._rows is not None
+        """Offer variables and ways out only where there is code."""
+        return action not in ("way_out", "probe_ends", "variables") or self._rows is not None
 
     def action_probe_ends(self, suffix: str) -> None:
         """Return the return instructions or tail calls of the function under the cursor, to be armed."""

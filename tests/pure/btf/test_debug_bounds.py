@@ -157,6 +157,15 @@ def test_names_of_sections_are_compared_in_place(whole: bytes, tmp_path: Path) -
         opened(tmp_path / "x", bytes(lies))
 
 
+def test_a_section_behind_the_end_of_the_file_is_empty(whole: bytes, tmp_path: Path) -> None:
+    elf: Any = ELFFile(io.BytesIO(whole))
+    lies = bytearray(whole)
+    at = elf["e_shoff"] + elf["e_shentsize"] * elf.get_section_index(".debug_str")
+    struct.pack_into("<Q", lies, at + 24, 1 << 63)
+    with contextlib.closing(opened(tmp_path / "x", bytes(lies))) as file:
+        assert file.inlined("only_inlined") == inlined.Inlined(known=False, addresses=())
+
+
 def test_a_file_that_can_not_be_mapped_is_refused(tmp_path: Path) -> None:
     (tmp_path / "empty").touch()
     os.mkfifo(tmp_path / "pipe")

@@ -54,10 +54,12 @@ def test_files_without_it(tmp_path: Path, folder: Path) -> None:
     nothing.write_bytes(b"no ELF file")
     with pytest.raises(DwarfError):
         lines_of(nothing)
-    for section in (b".debug_aranges", b".debug_line\0"):
-        nothing.write_bytes((folder / "dwarf-5.elf").read_bytes().replace(section, section[::-1]))
-        with contextlib.suppress(DwarfError):
-            assert lines_of(nothing) == {}
+    whole = folder / "dwarf-5.elf"
+    nothing.write_bytes(whole.read_bytes().replace(b".debug_line\0", b"\0enil_gubed."))
+    with contextlib.suppress(DwarfError):
+        assert lines_of(nothing) == {}
+    nothing.write_bytes(whole.read_bytes().replace(b".debug_aranges", b"segnara_gubed."))
+    assert lines_of(nothing) == lines_of(whole), "clang writes none of these; the units have them, too"
 
 
 @given(st.data())

@@ -75,7 +75,8 @@ def add_reading(printing: Callable[[str, str], argparse.ArgumentParser]) -> None
         "name",
         type=types.name,
         metavar="FUNCTION|TYPE|EVENT|FILE",
-        help="vfs_read, file, 'struct file', sched/sched_switch, 't sched_switch', user_events/NAME, an object "
+        help="vfs_read, file, 'struct file', sched/sched_switch, 't sched_switch', user_events/NAME, "
+        "fs/read_write.c:562 (a line of source), an object "
         "(FILE.bpf.o), a recording (FILE.pwr)",
     )
     sub.add_argument(
@@ -84,7 +85,8 @@ def add_reading(printing: Callable[[str, str], argparse.ArgumentParser]) -> None
     sub.add_argument(
         "--code",
         action="store_true",
-        help="the instructions of the function, from the kernel's memory, and which of them take a kprobe",
+        help="the instructions of the function, from the kernel's memory, and which of them take a kprobe; of "
+        "FUNCTION+0xOFFSET the local variables there, as fetchargs",
     )
     sub.add_argument(
         "--regs",
@@ -97,7 +99,9 @@ def add_reading(printing: Callable[[str, str], argparse.ArgumentParser]) -> None
         help="as --regs, and what a hit costs there: a cheap system call of our own is timed, some seconds",
     )
     sub.add_argument(
-        "--vmlinux", metavar="FILE", help="debug information of that kernel: source lines, and what was inlined"
+        "--vmlinux",
+        metavar="FILE",
+        help="debug information of that kernel: source lines, variables, and what was inlined",
     )
     sub = printing("check", "Show the kernel's verdict on a specification, and the lines that would be written.")
     add_specs(sub, required=False)

@@ -22,6 +22,7 @@ from tui.cli.console.output import connect, emit, plain, require_connection, usa
 from tui.cli.console.verdict import error_object, show_verdict
 from tui.cli.specs.attach_text import with_corrections
 from tui.cli.specs.measured_rate import measure_rate, rate_lines
+from tui.cli.specs.source_lines import with_places
 from tui.cli.specs.translation import targets_of, translate_words
 from tui.cli.status import DONE, REFUSED
 from tui.compose.kernel_matrix import kernels
@@ -34,7 +35,7 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         refused = False
         specs, counting = _specs(arguments)
-        for spec in specs:
+        for spec in with_places(specs, planner.info):
             verdict, plan = planner.check(spec, look=True)[:2]
             verdict = with_corrections(
                 planner.info, spec, verdict, lambda text: planner.check(text, look=True).verdict

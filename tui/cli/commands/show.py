@@ -13,6 +13,7 @@ from btf.render import definition
 from btf.search import Search
 from events.names.place_kinds import PlaceKind, kind_of_place
 from foreign.refusal import InputRefusal
+from kernel.attach.debug_places import find_source_places
 from kernel.attach.explain import AttachExplainer
 from kernel.connection.kernel_info import KernelInfo
 from kernel.connection.program_events import program_events, require_user_events
@@ -21,6 +22,7 @@ from probes.attaching.spellings import closest, distance, is_like
 from probes.attaching.values import ReasonKind
 from probes.functions.capture_tree import CaptureNode
 from probes.objects.request import is_object
+from probes.translation.source_line import is_source_line
 from probes.user_events.kernel_reading import GROUP
 from tui.cli.console.output import connect, emit, plain, require_connection
 from tui.cli.console.waiting import waiting
@@ -55,6 +57,8 @@ def run(arguments: argparse.Namespace) -> int:
 def _show(info: KernelInfo, arguments: argparse.Namespace) -> int:
     if (place := _place_meant(info, arguments.name)) is not None:
         return _place(info, place, arguments)
+    if is_source_line(arguments.name):
+        return _source_line(info, arguments)
     words = arguments.name.split()
     lone = words[0] if len(words) == 1 else ""
     with waiting("reading functions and types"):
@@ -80,16 +84,39 @@ def _vmlinux(arguments: argparse.Namespace) -> Path | None:
 
 
 def _code(info: KernelInfo, name: str, arguments: argparse.Namespace) -> int:
-    """Print the code of a function; return REFUSED if it is unknown or can't be read."""
-    from tui.cli.tables.code_text import show_code
+    """Print the code of a function, or the variables at one of its instructions; return REFUSED if it is unknown or
+    can't be read.
+    """
+    from tui.cli.tables.code_text import show_code, show_instruction
 
-    if AttachExplainer(info).attachability(name).has(ReasonKind.UNKNOWN):
-        return _nothing(info, name)
+    symbol, plus, written = name.partition("+")
+    if AttachExplainer(info).attachability(symbol).has(ReasonKind.UNKNOWN):
+        return _nothing(info, symbol)
     try:
+        if plus:
+            return show_instruction(info, symbol, written, as_json=arguments.json, vmlinux=_vmlinux(arguments))
         return show_code(info, name, as_json=arguments.json, vmlinux=_vmlinux(arguments))
     except InputRefusal as error:
         print(plain(f"probewright: {error}"), file=sys.stderr)
         return REFUSED
+
+
+def _source_line(info: KernelInfo, arguments: argparse.Namespace) -> int:
+    """Print the instructions at which a line of source begins; return REFUSED if they are not known."""
+    file, _, line = arguments.name.rpartition(":")
+    try:
+        with waiting("reading debug information"):
+            found = find_source_places(info, file, int(line), _vmlinux(arguments))
+    except InputRefusal as error:
+        print(plain(f"probewright: {error}"), file=sys.stderr)
+        return REFUSED
+    if arguments.json:
+        emit({"source": found.source, "places": list(found.places)})
+    else:
+        print(plain(f"{found.source} begins at:"))
+        for place in found.places:
+            print(plain(f"  p {place}"))
+    return DONE
 
 
 def _registers(info: KernelInfo, name: str, arguments: argparse.Namespace) -> int:

@@ -23,6 +23,7 @@ from probes.presets.substitute import values_of as checked_values
 from probes.sources.source import is_source
 from probes.syntax.parse_error import ParseError
 from tui.cli.console.output import plain
+from tui.cli.specs.source_lines import with_places
 from tui.cli.specs.translation import quoted, targets_of, translate_words
 
 
@@ -96,7 +97,7 @@ def expand(wanted: Sequence[PresetChoice | str], planner: Planner) -> ArmPlan:
     calls, leasts = False, dict[str, int]()
     for one in wanted:
         if isinstance(one, str):
-            specs.append(one)
+            specs += with_places([one], planner.info)
             continue
         own, least = _specs(one, planner), least_latency(*one)
         specs += own

@@ -1,15 +1,20 @@
-"""Print a function's code: `probewright show --code FUNCTION`."""
+"""Print a function's code, or the variables at an instruction: `probewright show --code FUNCTION[+0xOFFSET]`."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
+from foreign.refusal import InputRefusal
 from kernel.attach.explain import AttachExplainer
 from kernel.attach.function_body import BodyReader
 from kernel.connection.kernel_info import KernelInfo
-from probes.code.body import FunctionBody
-from probes.code.rows import body_json, code_row, source_starts, summary_text
+from probes.code.body import CodePart, FunctionBody, Instruction
+from probes.code.boundaries import instruction_at, places_around
+from probes.code.rows import body_json, code_row, instruction_json, source_starts, source_text, summary_text
 from probes.code.ways_out import ways_out_text
+from probes.readable.variables import PlaceVariable, variable_json, variable_lines
+from probes.syntax.text import kstrtoul
 from tui.cli.console.output import emit, plain
 from tui.cli.console.waiting import waiting
 from tui.cli.status import DONE
@@ -20,8 +25,7 @@ def show_code(info: KernelInfo, name: str, *, as_json: bool, vmlinux: Path | Non
 
     `vmlinux`: file with debug information of the kernel; None: the paths of distributions.
     """
-    explainer = AttachExplainer(info, vmlinux)
-    reader = BodyReader(info, explainer.attachability, explainer.debug)
+    reader = _reader(info, vmlinux)
     with waiting("reading the function's code"):
         bodies = reader.bodies(name)
     for body in bodies:
@@ -30,6 +34,54 @@ def show_code(info: KernelInfo, name: str, *, as_json: bool, vmlinux: Path | Non
         else:
             _print_body(body)
     return DONE
+
+
+def show_instruction(info: KernelInfo, name: str, written: str, *, as_json: bool, vmlinux: Path | None) -> int:
+    """Print an instruction of each function of a name, and the variables there; return the exit status.
+
+    `written`: its offset as written. Raises InputRefusal, TargetLost.
+    """
+    offset = kstrtoul(written)
+    if offset is None:
+        raise InputRefusal(f"{name}+{written}", "the offset of an instruction is a number, such as 0x1c")
+    reader = _reader(info, vmlinux)
+    with waiting("reading the function's code"):
+        bodies = reader.bodies(name)
+    for body in bodies:
+        part = next((one for one in body.parts if one.name == name), body.parts[0])
+        if (found := instruction_at(part, offset)) is None:
+            around = " and ".join(places_around(part, offset))
+            raise InputRefusal(f"{name}+{written}", f"no instruction begins there; those around it are {around}")
+        with waiting("reading debug information"):
+            variables = reader.variables(part, found)
+        if as_json:
+            emit(
+                {
+                    "function": body.name,
+                    **instruction_json(body, part, found),
+                    "variables": [variable_json(one) for one in variables],
+                }
+            )
+        else:
+            _print_instruction(body, part, found, variables)
+    return DONE
+
+
+def _reader(info: KernelInfo, vmlinux: Path | None) -> BodyReader:
+    explainer = AttachExplainer(info, vmlinux)
+    return BodyReader(info, explainer.attachability, explainer.debug)
+
+
+def _print_instruction(
+    body: FunctionBody, part: CodePart, found: Instruction, variables: Sequence[PlaceVariable]
+) -> None:
+    row = code_row(body, part, found)
+    note = f"  # {row.note}" if row.note else ""
+    print(plain(f"{part.place_at(found.offset)}: {row.text}{note}"))
+    if source := source_text(found):
+        print(plain(source))
+    for line in variable_lines(variables) or ["no variable is in scope there"]:
+        print(plain(line))
 
 
 def _print_body(body: FunctionBody) -> None:

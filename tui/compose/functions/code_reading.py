@@ -57,10 +57,10 @@ def _only_place(plan: Plan, probe: Probe) -> str | None:
 
 
 def text_of(info: KernelInfo, choice: CodeChoice, name: str) -> str:
-    """Return the specification of a choice in the code of a function, with the result at its returns.
+    """Return the specification of a choice in the code of a function: its variables, the result at its returns.
 
     `name`: the function. A function of a module whose types were not read yet may return nothing: no result then.
     """
     is_return = choice.end is ProbeEnds.RETURN_INSTRUCTIONS and not info.unread_module(name)
     has_result = is_return and any(root.at_exit for root in info.tree(name).roots())
-    return f"p {choice.place} $retval" if has_result else f"p {choice.place}"
+    return " ".join(["p", choice.place, *choice.values, *(["$retval"] if has_result else [])])

@@ -87,6 +87,7 @@ class FunctionDialogs:
 
     def _show_code(self, name: str) -> None:
         from tui.compose.functions.code_reading import hits_by_place, read_bodies, text_of
+        from tui.compose.functions.variable_screen import VariableScreen
         from widgets.dialogs.code_dialog import CodeDialog
 
         info = open_planner(self._bench).info
@@ -100,5 +101,6 @@ class FunctionDialogs:
         def hits() -> dict[str, int]:
             return hits_by_place(self._bench.current_watch, self._bench.counts)
 
-        read = partial(read_bodies, self._attach.body_reader(info), name)
-        self._screen.app.push_screen(CodeDialog(name, read, hits), chosen)
+        reader = self._attach.body_reader(info)
+        read, variables = partial(read_bodies, reader, name), partial(VariableScreen, reader)
+        self._screen.app.push_screen(CodeDialog(name, read, hits, variables), chosen)
