@@ -5,12 +5,13 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 from operator import itemgetter
-from typing import Final
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Final
 
 from events.losses import UNKNOWN_TASK, NewestTask
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 _TIME = itemgetter(0)
 
@@ -86,6 +87,8 @@ class Gaps:
         All time stamps are of one clock. A slightly earlier time stamp after a later one, as of an event that arrived
         late, does not count as a loss.
         """
+        import numpy as np  # numpy is only needed for columns
+
         broken = np.zeros(len(stamps), np.bool_)
         if len(stamps) < 2 or not self.between(int(stamps[0]), int(stamps[-1])):
             return broken
