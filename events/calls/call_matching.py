@@ -68,7 +68,7 @@ class CallMatching:
         self.unpaired_counts: Counter[UnpairedReason] = Counter()
         """Number of ends without a partner, by reason."""
         self._store = store
-        self._losses = LossReader(store.loss_spans_at, self.at)
+        self._losses = LossReader(store.loss_spans.at, self.at)
         losses = self._losses
         self._pairing = Pairing(
             losses.may_lack_ends, limit, events_lost=losses.may_lack_events, newest_task=losses.newest_task

@@ -43,10 +43,15 @@ class NumberSource(Protocol):
 
 
 class NoNumbers:
-    """Source that has no names."""
+    """Source that has no number of any name."""
+
+    def __init__(self, names: Collection[str] = (), lack_of_files: str | None = None) -> None:
+        """Take the results of `names` and `files_lack` for every field."""
+        self._names = names
+        self._lack_of_files = lack_of_files
 
     def names(self, field: str) -> Collection[str]:  # noqa: ARG002 - as NumberSource
-        return ()
+        return self._names
 
     def numbers(self, fmt: EventFormat, field: Field) -> Mapping[str, int]:  # noqa: ARG002 - as NumberSource
         return {}
@@ -54,7 +59,7 @@ class NoNumbers:
     files_revision = 0
 
     def files_lack(self, field: str) -> str | None:  # noqa: ARG002 - as NumberSource
-        return None
+        return self._lack_of_files
 
     def file(self, record: Record, field: str) -> str | None:  # noqa: ARG002 - as NumberSource
         return None

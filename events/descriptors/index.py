@@ -128,7 +128,7 @@ class DescriptorIndex:
 
     def _may_miss(self, row: int, since: int, now: int) -> bool:
         """Return whether events may be missing between two times before a row, or a probe was taken away."""
-        spans = self._store.loss_spans_at(row)
+        spans = self._store.loss_spans.at(row)
         return spans.may_lack_ends(since, now) or (bool(spans.removals) and spans.removals[0] <= now)
 
     def is_near(self, row: int) -> bool:
@@ -203,7 +203,7 @@ class DescriptorIndex:
 
     def _take(self, step: DescriptorStep) -> None:
         """Take an event that tells something."""
-        row, ts, spans, tracker = step.row, step.ts, self._store.loss_spans_at(step.row), self._tracker
+        row, ts, spans, tracker = step.row, step.ts, self._store.loss_spans.at(step.row), self._tracker
         before = self._stamps[-1] if len(self._stamps) else ts
         if (len(spans.changes) or before > ts) and spans.changes.between(before, ts):
             self._end_certainty(row)

@@ -73,7 +73,7 @@ def _trace_time(record: Record) -> int:
     return record.ts
 
 
-def _nothing_lost(seq: int) -> LossSpans:  # noqa: ARG001 - as `Store.loss_spans_at` is called
+def _nothing_lost(seq: int) -> LossSpans:  # noqa: ARG001 - as `BootLossSpans.at` is called
     return NOTHING_LOST
 
 

@@ -82,7 +82,7 @@ class LiveTree:
         stamps = read.events.ts[read.in_time]
         if len(stamps):
             before = self._last if self._last >= 0 else int(stamps[0])
-            spans = self._store.loss_spans_at(self._at)
+            spans = self._store.loss_spans.at(self._at)
             broken[read.in_time] = spans.lacks_ends_before(np.append(before, stamps))[1:]
             self._last = int(stamps[-1])
         self.tree.take(read.events, broken if broken.any() else None)

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from events.clocks.boots import Boots
+
 _TIME = itemgetter(0)
 
 
@@ -136,6 +138,34 @@ class LossSpans:
 
 NOTHING_LOST: Final = LossSpans()
 """Spans of events that are all there."""
+
+
+class BootLossSpans:
+    """Time spans in which events of a store are missing, by boot: each has a clock of its own."""
+
+    def __init__(self, boots: Boots) -> None:
+        self._boots = boots
+        self._spans = {boots.latest: LossSpans()}
+
+    @property
+    def latest(self) -> LossSpans:
+        """Spans of the latest boot."""
+        return self._spans[self._boots.latest]
+
+    def at(self, seq: int) -> LossSpans:
+        """Return the spans of the boot of a row; those of a boot whose rows were dropped are empty."""
+        return self._spans.get(self._boots.of(seq), NOTHING_LOST)
+
+    def begin_anew(self) -> None:
+        """Handle a reset of the clock: later input is of the latest boot."""
+        self._spans[self._boots.latest] = LossSpans()
+
+    def forget(self, seq: int, ts: int) -> None:
+        """Drop the spans before a row, which is of a time; no query needs them any more."""
+        boot = self._boots.of(seq)
+        for earlier in [one for one in self._spans if one < boot]:
+            del self._spans[earlier]
+        self.at(seq).forget(ts)
 
 
 class LossReader:

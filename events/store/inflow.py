@@ -7,10 +7,11 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from events.batch import Batch
+from events.clocks.boots import Boots
 from events.decode import Decoder
 from events.store.blocks import Blocks
 from events.store.cpu_merge import Merger
-from events.store.gaps import NOTHING_LOST, LossSpans
+from events.store.gaps import BootLossSpans
 from events.store.intake import ChunkContents, Intake
 from events.store.row_columns import EMPTY, RowColumns, concatenate_rows
 
@@ -18,12 +19,11 @@ from events.store.row_columns import EMPTY, RowColumns, concatenate_rows
 class Inflow:
     """Input side of a `Store`: indexes batches, merges the CPUs, and notes gaps."""
 
-    def __init__(self, decoder: Decoder, blocks: Blocks, boot: int = 0) -> None:
-        """Take the decoder with the formats, the blocks that store the bytes, and the number of the boot."""
-        self.intake = Intake(decoder, blocks, boot)
-        self.loss_spans = self.intake.loss_spans
-        """Time spans with missing events of the latest boot."""
-        self._spans = {boot: self.loss_spans}
+    def __init__(self, decoder: Decoder, blocks: Blocks, boots: Boots) -> None:
+        """Take the decoder with the formats, the blocks that store the bytes, and the boots of the rows."""
+        self.loss_spans = BootLossSpans(boots)
+        """Time spans with missing events."""
+        self.intake = Intake(decoder, blocks, boots.latest, self.loss_spans)
         self.late_events = 0
         """Events that arrived after later ones had been returned."""
         self._merger = Merger()
@@ -82,21 +82,12 @@ class Inflow:
         self._merger = Merger()
         self._last_ts = 0
         self._gap_start = None  # a reboot counts as a gap anyway
+        self.loss_spans.begin_anew()
         self.intake.begin_anew(boot)
-        self.loss_spans = self._spans[boot] = self.intake.loss_spans
-
-    def spans_of(self, boot: int) -> LossSpans:
-        """Return the time spans with missing events of a boot; those of a boot whose rows were dropped are empty."""
-        return self._spans.get(boot, NOTHING_LOST)
-
-    def forget(self, boot: int, ts: int) -> None:
-        """Drop the spans before a time of a boot, and those of earlier boots; no query needs them any more."""
-        for earlier in [one for one in self._spans if one < boot]:
-            del self._spans[earlier]
-        self.spans_of(boot).forget(ts)
 
     def _merge(self, batch: Batch, pass_contents: list[ChunkContents]) -> RowColumns:
         runs: dict[int, list[RowColumns]] = {}
+        spans = self.loss_spans.latest
         ends: list[int] = []
         finals: list[int] = []
         before_open: list[int] = []
@@ -109,15 +100,15 @@ class Inflow:
             if len(run.ids):
                 runs.setdefault(chunk.cpu, []).append(run)
         if batch.changed and not batch.chunks:
-            self.loss_spans.changes.add(self._merger.latest + 1, self._merger.latest + 1)
+            spans.changes.add(self._merger.latest + 1, self._merger.latest + 1)
         elif batch.after_gap and not batch.chunks:
-            self.loss_spans.gaps.add(self._merger.latest + 1, self._merger.latest + 1)
+            spans.gaps.add(self._merger.latest + 1, self._merger.latest + 1)
             if self._merger.latest >= 0:
-                self.loss_spans.removals.append(self._merger.latest + 1)
+                spans.removals.append(self._merger.latest + 1)
         elif batch.after_gap and self._gap_start is None:
             self._gap_start = self._merger.latest + 1
         if self._gap_start is not None and ends:
-            self.loss_spans.gaps.add(self._gap_start, max(ends))
+            spans.gaps.add(self._gap_start, max(ends))
             self._gap_start = None
         per_cpu = [concatenate_rows(cpu_runs) for cpu_runs in runs.values()]
         return self._count_late(self._merger.merge(per_cpu, ends, finals, batch.drained, before_open))

@@ -17,7 +17,7 @@ from events.losses import Loss, RingLosses
 from events.names.event_names import regrouped_path
 from events.store import page_headers, page_walk
 from events.store.blocks import Blocks, Slab
-from events.store.gaps import LossSpans
+from events.store.gaps import BootLossSpans
 from events.store.row_columns import EMPTY, RowColumns, concatenate_rows, rows_from_lists
 from events.store.stack_owners import StackOwners
 from events.store.text_lines import FIRST_OWN_ID, LineIndex
@@ -58,14 +58,13 @@ class _PlacedChunk(NamedTuple):
 class Intake:
     """Indexer that stores the bytes in `blocks` and returns the rows in the order of their CPU."""
 
-    def __init__(self, decoder: Decoder, blocks: Blocks, boot: int = 0) -> None:
+    def __init__(self, decoder: Decoder, blocks: Blocks, boot: int, loss_spans: BootLossSpans) -> None:
         decoder.formats |= {number: _of_boot(fmt, boot) for number, fmt in decoder.formats.items()}
         self.lines = LineIndex(decoder.formats)
         self.overrun: Counter[int] = Counter()
         self.overrun_unknown: Counter[int] = Counter()
         self.undecodable = 0
-        self.loss_spans = LossSpans()
-        """Time spans in which events of this boot are missing; the intake adds its gaps."""
+        self._loss_spans = loss_spans
         self.losses = RingLosses()
         """Individual losses reported by the ring buffer."""
         self.owners = StackOwners(decoder, blocks, self.lines)
@@ -130,7 +129,6 @@ class Intake:
         self._awaiting.clear()
         self._read_to.clear()
         self.lines.begin_anew()
-        self.loss_spans = LossSpans()
         self.owners.begin_anew()
         if boot != self._boot:
             self._boot, formats = boot, self._decoder.formats
@@ -168,7 +166,7 @@ class Intake:
             at += len(placed.parts)
             self._note_gaps((chunk.cpu, chunk.ring), run, placed.missing)
             if broken and len(run.stamps):  # the position of the damage is unknown
-                self.loss_spans.gaps.add(int(run.stamps[0]), int(run.stamps[-1]))
+                self._loss_spans.latest.gaps.add(int(run.stamps[0]), int(run.stamps[-1]))
                 for part in placed.parts:
                     for bound in part.bounds:
                         self.owners.break_at(part.base | bound >> 2, chunk.cpu)
@@ -194,7 +192,7 @@ class Intake:
         for key, ts in missing:
             place = int(np.searchsorted(run.keys, key))
             before = int(run.stamps[place - 1]) if place else self._read_to.get(ring, 0)
-            self.loss_spans.gaps.add(min(before + 1, ts), ts)
+            self._loss_spans.latest.gaps.add(min(before + 1, ts), ts)
         if len(run.stamps):
             self._read_to[ring] = int(run.stamps[-1])
 
@@ -270,7 +268,7 @@ class Intake:
         self.overrun_unknown.update(found.uncounted_losses)
         self.undecodable += found.events.undecodable
         for start, end in found.gaps:
-            self.loss_spans.gaps.add(start, end)
+            self._loss_spans.latest.gaps.add(start, end)
         for ts, cpu, number in found.losses:
             self.losses.add(Loss(ts, cpu, number, self._blocks.next_seq))
         return _PlacedChunk(first, len(found.pieces), [], rows_from_lists(*found.events[:3]), [])

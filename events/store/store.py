@@ -27,7 +27,6 @@ from events.record import Record
 from events.store.blocks import Blocks
 from events.store.cgroups import CGROUP_EVENTS, Cgroups
 from events.store.columns import PIECE, FormatTable, StoreColumns
-from events.store.gaps import LossSpans
 from events.store.inflow import Inflow
 from events.store.rates import Rates
 from events.store.row_columns import RowColumns
@@ -105,7 +104,9 @@ class Store:
         self._blocks = Blocks()
         self._newest_sizes = deque[int](maxlen=_STEPS)
         """Bytes of what was added last, by step."""
-        self._inflow = Inflow(decoder, self._blocks, boot)
+        self._inflow = Inflow(decoder, self._blocks, self.boots)
+        self.loss_spans = self._inflow.loss_spans
+        """Time spans with missing events."""
         self._rates = Rates()
         self._floor = 0
         """First visible row; earlier rows may be retained but are hidden."""
@@ -199,15 +200,6 @@ class Store:
         self._inflow.begin_anew(self.boots.latest)
 
     @property
-    def loss_spans(self) -> LossSpans:
-        """Time spans with missing events of the latest boot."""
-        return self._inflow.loss_spans
-
-    def loss_spans_at(self, seq: int) -> LossSpans:
-        """Return the time spans with missing events of the boot of a row."""
-        return self._inflow.spans_of(self.boots.of(seq))
-
-    @property
     def held_events(self) -> int:
         """Number of events held back for the next pass."""
         return self._inflow.held_events
@@ -267,23 +259,20 @@ class Store:
         """Add passes over all CPUs, the oldest first (several in one call cost less); return the number of new
         rows.
         """
-        before = self._blocks.bytes
-        new = self._feed_all(batches)
-        self._newest_sizes.append(self._blocks.bytes - before)
-        self.let_go(0)
-        return new
-
-    def _feed_all(self, batches: Sequence[Batch]) -> int:
         new = at = 0
+        before = self._blocks.bytes
         for end in [place + 1 for place, batch in enumerate(batches) if batch.booted or batch.newest_task]:
             new += self._feed(batches[at:end])
             if (newest := batches[end - 1].newest_task) is not None:
-                self.loss_spans.gaps.add_newest_task(max(self.latest, 0), newest)
+                self.loss_spans.latest.gaps.add_newest_task(max(self.latest, 0), newest)
             if batches[end - 1].booted:
                 new += self.flush()
                 self.begin_anew()
             at = end
-        return new + self._feed(batches[at:])
+        new += self._feed(batches[at:])
+        self._newest_sizes.append(self._blocks.bytes - before)
+        self.let_go(0)
+        return new
 
     def _feed(self, batches: Sequence[Batch]) -> int:
         return sum(self._append(run) for run in self._inflow.feed(batches))
@@ -319,7 +308,7 @@ class Store:
             limit = self.limit_bytes + 3 * max(self._newest_sizes, default=0)
             self._blocks.evict(limit, self._inflow.lowest_key, before)
             first = self._blocks.first_seq
-            self._inflow.forget(self.boots.of(first), self._blocks.row(first)[0])
+            self.loss_spans.forget(first, self._blocks.row(first)[0])
             self.losses.forget(first)
 
     def at_time(self, ts: int) -> int:

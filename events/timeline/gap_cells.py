@@ -43,7 +43,7 @@ class GapCells:
         self._spans = [
             (max(start + part.shift, part.start), end + part.shift)
             for part in axis.parts
-            for start, end in store.loss_spans_at(part.first).gaps.spans()
+            for start, end in store.loss_spans.at(part.first).gaps.spans()
         ]
         self.outages = [span for seq in index.marks if (span := _outage(store, axis, seq)) is not None]
 

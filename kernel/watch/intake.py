@@ -134,7 +134,7 @@ class WatchIntake:
             before = True
             self._stack_awaited_since = None
             store = self.store
-            self.lacks_newest_task = store is not None and store.loss_spans.gaps.lacks_newest_task(
+            self.lacks_newest_task = store is not None and store.loss_spans.latest.gaps.lacks_newest_task(
                 store.dropped_until
             )
             if time.thread_time() >= deadline:

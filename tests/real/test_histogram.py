@@ -108,7 +108,7 @@ def test_calls_of_tasks_that_are_younger_than_the_counting_are_whole(
     watch.counts()
     run_workload(watch, guest, WORKLOAD)
     assert watch.store is not None
-    assert watch.store.loss_spans.newest_task(watch.store.latest) != UNKNOWN_TASK
+    assert watch.store.loss_spans.latest.newest_task(watch.store.latest) != UNKNOWN_TASK
     entry = armed.plan.events[0]
     assert _summary(watch, entry.path).calls.paired == 2 * WRITES
     watch.stop_recording()

@@ -6,7 +6,7 @@ All live views, their search and their exports use one object, so that they show
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from events.clocks.boots import ID_MASK, task_key
@@ -144,7 +144,7 @@ class Filter:
     def _condition(self) -> Condition | None:
         """The parsed condition with the kinds of its fields; None: every event passes."""
         sorts = {LATENCY: ValueKind.NUMBER, **self._sorts}
-        return parse_condition(self.text, sorts, str, numbers=_AnyNumbers()) if self.text else None
+        return parse_condition(self.text, sorts, str, numbers=_ANY_NUMBERS) if self.text else None
 
     def of(self, watch: Watch, store: Store) -> FilteredRows | None:
         """Return the events of a store that pass, as the same object until the result changes; None: all pass."""
@@ -212,19 +212,13 @@ class _AnyFields(dict[str, ValueKind]):
         return ValueKind.UNKNOWN
 
 
-class _AnyNumbers(NoNumbers):
-    """Names of numbers in a condition that was parsed before: every name is one."""
-
-    def names(self, field: str) -> Collection[str]:  # noqa: ARG002
-        return _AnyName()
-
-    def files_lack(self, field: str) -> str:  # noqa: ARG002
-        return ""
-
-
 class _AnyName(frozenset[str]):
     def __contains__(self, name: object) -> bool:
         return True
+
+
+_ANY_NUMBERS: Final = NoNumbers(_AnyName(), "")
+"""Names of numbers in a condition that was parsed before: every name is one."""
 
 
 def check_form(text: str) -> None:

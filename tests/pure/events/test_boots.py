@@ -69,7 +69,7 @@ def pairs_of(store: Store) -> set[tuple[int, int]]:
 
 def exported_pairs(store: Store) -> set[tuple[int, int]]:
     """Return the pairs of ends that an export finds, as its BEGIN and END or CALL."""
-    spans = Spans(ExportSource(ends=ENDS, loss_spans_at=store.loss_spans_at))
+    spans = Spans(ExportSource(ends=ENDS, loss_spans_at=store.loss_spans.at))
     found, begun = set(), list[int]()
     items = [item for seq in range(store.next_seq) for item in spans.take(store.record(seq))]
     for item in [*items, *spans.finish()]:
@@ -161,8 +161,8 @@ def test_what_is_lost_right_after_a_boot_is_told() -> None:
     store.begin_anew()
     feed(store, 10 * SECOND, F_IN, lost=True)
     store.flush()
-    assert store.loss_spans.may_lack_ends(9 * SECOND, 10 * SECOND)
-    assert not store.loss_spans.may_lack_ends(11 * SECOND, 12 * SECOND)
+    assert store.loss_spans.latest.may_lack_ends(9 * SECOND, 10 * SECOND)
+    assert not store.loss_spans.latest.may_lack_ends(11 * SECOND, 12 * SECOND)
 
 
 def test_a_task_is_where_the_one_of_its_boot_was() -> None:

@@ -158,7 +158,7 @@ def test_a_loss_is_where_it_was_with_its_number(size: int) -> None:
     feed(store, converter, [Recorded(400, 1, 5, IDS[0], 4), Recorded(500, 1, 12, IDS[0], 5)], size)
     store.flush()
     assert store.overrun == {0: 12}
-    lacks = store.loss_spans.may_lack_events
+    lacks = store.loss_spans.latest.may_lack_events
     assert [lacks(start, start + 99) for start in (100, 201, 301, 401)] == [False, True, False, True]
 
 
@@ -174,7 +174,7 @@ def test_a_notice_tells_a_loss_that_no_record_tells_yet(size: int) -> None:
     feed(store, converter, [Recorded(200, 1, 9, IDS[0], 2)], size)
     store.flush()
     assert converter.lost(1) == store.overrun == {0: 9}
-    assert store.loss_spans.may_lack_events(101, 199)
+    assert store.loss_spans.latest.may_lack_events(101, 199)
     assert converter.broken_chunks == 0
     converter.forget(1)
     assert converter.lost(1) == {}
@@ -187,7 +187,7 @@ def test_a_loss_of_one_ring_buffer_reaches_back_to_its_own_last_record() -> None
     feed(store, converter, [Recorded(900, 1, 0, IDS[1], 1)], SMALL, ring=2)
     feed(store, converter, [Recorded(1000, 1, 3, IDS[0], 1)], SMALL, ring=1)
     store.flush()
-    assert store.loss_spans.may_lack_events(101, 800)
+    assert store.loss_spans.latest.may_lack_events(101, 800)
 
 
 def test_a_time_that_goes_back_by_an_interrupt_keeps_the_place_in_the_buffer() -> None:

@@ -78,7 +78,7 @@ def _fill(store: Store, steps: list[tuple[int, int, int, int, int, bool, bool]])
 
 
 def _one_by_one(store: Store) -> list[Call]:
-    pairing = Pairing(store.loss_spans.may_lack_ends)
+    pairing = Pairing(store.loss_spans.latest.may_lack_ends)
     calls = []
     for seq in range(store.first_seq, store.next_seq):
         record = store.record(seq)
@@ -387,7 +387,7 @@ def test_a_call_that_ends_with_the_last_event_before_an_outage_is_complete() -> 
     store.flush()
     assert _all(store)[1][0] == Call(0, 1)
     stamps = np.array([store.row(seq).ts for seq in (0, 1, 3)])
-    assert store.loss_spans.lacks_ends_before(stamps).tolist() == [False, False, True]
+    assert store.loss_spans.latest.lacks_ends_before(stamps).tolist() == [False, False, True]
 
 
 @pytest.mark.parametrize("pieces", [1, 300])

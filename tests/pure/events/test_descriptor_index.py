@@ -152,7 +152,7 @@ def test_an_event_of_a_function_has_names_once_the_program_is_seen_to_be_of_64_b
     assert [trace.file(6, fd, FUNCTION) for fd in (3, 5)] == ["/etc/passwd", "/etc/group"]
     assert trace.file(5, 3, FUNCTION) == trace.index.file(trace.store.record(before), 3) == "/etc/passwd"
     trace.ts += 1000
-    trace.store.loss_spans.gaps.add(trace.ts - 500, trace.ts - 400)
+    trace.store.loss_spans.latest.gaps.add(trace.ts - 500, trace.ts - 400)
     trace.call(5, RUNS, 0)
     assert trace.file(5, 3, FUNCTION) is None
     assert trace.index.file(trace.store.record(before), 3) == "/etc/passwd"
@@ -173,7 +173,7 @@ def test_nothing_is_certain_across_a_loss() -> None:
     assert trace.file(5, 3) is None
     trace = begun()
     trace.open(5, "/etc/passwd", 3)
-    trace.store.loss_spans.gaps.add(trace.ts + 1, trace.ts + 2)
+    trace.store.loss_spans.latest.gaps.add(trace.ts + 1, trace.ts + 2)
     assert trace.file(5, 3) is None
     trace.add(EXEC, 5, 5)
     trace.open(5, "/etc/group", 3)

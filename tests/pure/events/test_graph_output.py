@@ -242,7 +242,7 @@ def test_slices_and_folded_stacks_are_the_calls_of_the_tree(steps) -> None:
 def _exported(shown: GraphModel, name: str) -> bytes:
     form, out = format_named(name), io.BytesIO()
     assert form is not None
-    source = ExportSource(formats=tuple(FORMATS.values()), loss_spans_at=shown.store.loss_spans_at)
+    source = ExportSource(formats=tuple(FORMATS.values()), loss_spans_at=shown.store.loss_spans.at)
     job = Job(shown.store, writer_of(form, source, out))
     while not job.step():
         pass

@@ -86,10 +86,10 @@ def test_a_recording_has_the_newest_task_after_each_gap_as_the_store_that_was_re
         store.flush()
     assert len(live) == len(replayed)
     for ts in range(-1, len(passes) * 1000, 500):
-        assert live.loss_spans.newest_task(ts) == replayed.loss_spans.newest_task(ts)
-    assert live.loss_spans.gaps.lacks_newest_task(-1) == replayed.loss_spans.gaps.lacks_newest_task(-1)
+        assert live.loss_spans.latest.newest_task(ts) == replayed.loss_spans.latest.newest_task(ts)
+    assert live.loss_spans.latest.gaps.lacks_newest_task(-1) == replayed.loss_spans.latest.gaps.lacks_newest_task(-1)
     if passes[-1:] == ["task"]:
-        assert replayed.loss_spans.newest_task(len(passes) * 1000) != UNKNOWN_TASK
+        assert replayed.loss_spans.latest.newest_task(len(passes) * 1000) != UNKNOWN_TASK
 
 
 @pytest.mark.parametrize("codec", list(Codec))

@@ -230,20 +230,20 @@ def test_what_was_lost_before_a_boot_is_not_lost_after_it():
     come(day + 10**6, 10_000, after_gap=True)
     store.flush()
     assert store.first_seq > 200, "the gap is forgotten with the events around it"
-    assert store.loss_spans.may_lack_ends(day, day + 10**9)
+    assert store.loss_spans.latest.may_lack_ends(day, day + 10**9)
     store.begin_anew()
     come(1000, 10)
     come(1_000_000, 200, after_gap=True)
     store.flush()
     assert store.row(store.first_seq).ts >= day, "some of before are kept"
-    assert store.loss_spans_at(store.first_seq).may_lack_ends(day, day + 10**9)
-    assert not store.loss_spans.may_lack_ends(1000, 9000)
-    assert store.loss_spans.may_lack_ends(9000, 1_000_000)
-    assert not store.loss_spans.may_lack_ends(1_110_000, 1_190_000)
+    assert store.loss_spans.at(store.first_seq).may_lack_ends(day, day + 10**9)
+    assert not store.loss_spans.latest.may_lack_ends(1000, 9000)
+    assert store.loss_spans.latest.may_lack_ends(9000, 1_000_000)
+    assert not store.loss_spans.latest.may_lack_ends(1_110_000, 1_190_000)
     come(2_000_000, 20_000)
     store.flush()
     assert store.row(store.first_seq).ts < day, "none is"
-    assert not store.loss_spans.may_lack_ends(store.row(store.first_seq).ts, store.latest)
+    assert not store.loss_spans.latest.may_lack_ends(store.row(store.first_seq).ts, store.latest)
 
 
 def test_times_of_a_clock_that_began_again_are_found_and_counted_behind_the_others():
@@ -287,7 +287,8 @@ def test_what_was_missed_is_the_same_whether_sub_buffers_come_together_or_alone(
     stamps = np.array(stamps_of(alone))
     assert stamps_of(together) == stamps.tolist()
     assert (
-        together.loss_spans.lacks_ends_before(stamps).tolist() == alone.loss_spans.lacks_ends_before(stamps).tolist()
+        together.loss_spans.latest.lacks_ends_before(stamps).tolist()
+        == alone.loss_spans.latest.lacks_ends_before(stamps).tolist()
     )
     assert [together.row(seq) for seq in range(len(together))] == [alone.row(seq) for seq in range(len(alone))]
 
@@ -447,8 +448,8 @@ def test_text_says_that_some_were_lost_and_not_how_many():
     store.feed(Batch((Chunk(-1, made.encode(), text=True),), True))
     assert [store.record(seq).values["n"] for seq in range(len(store))] == ["1", "1"]
     assert (store.overrun, store.overrun_unknown, store.lost_events, store.undecodable) == ({}, {1: 1}, 1, 0)
-    assert store.loss_spans.may_lack_ends(12_304_111_000, 12_304_117_000)
-    assert not store.loss_spans.may_lack_ends(12_304_118_000, 12_304_119_000)
+    assert store.loss_spans.latest.may_lack_ends(12_304_111_000, 12_304_117_000)
+    assert not store.loss_spans.latest.may_lack_ends(12_304_118_000, 12_304_119_000)
 
 
 @pytest.mark.parametrize("size", [1 << 20, 40, 7, 1])

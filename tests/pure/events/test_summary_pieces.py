@@ -69,7 +69,7 @@ class OneByOne:
         self.at = self.seen = self.unseen = 0
         self.tasks, self.kinds, self.took = Counter[int](), Counter[str](), list[int]()
         self.values = {field: Counter[object]() for field in FIELDS}
-        self.pairing, self.calls = Pairing(store.loss_spans.may_lack_ends), list[Call]()
+        self.pairing, self.calls = Pairing(store.loss_spans.latest.may_lack_ends), list[Call]()
 
     def step(self) -> None:
         start = max(self.at, self.store.first_seq)

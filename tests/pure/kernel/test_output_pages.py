@@ -153,7 +153,7 @@ def test_a_gap_before_lines_is_a_gap() -> None:
     store.feed(output_batch([OutputLine(2000, "stdout", b"")], 1, header)._replace(after_gap=True))
     store.feed(event(3000))
     store.flush()
-    assert store.loss_spans.may_lack_ends(1000, 3000)
+    assert store.loss_spans.latest.may_lack_ends(1000, 3000)
 
 
 def test_no_cpu_is_shown_of_a_line_and_a_condition_chooses_lines_by_it() -> None:

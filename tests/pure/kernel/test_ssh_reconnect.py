@@ -162,7 +162,7 @@ def test_what_came_stays_and_the_gap_stands_between(side: Side, watch: Watch) ->
     assert mark.values["seconds"] == f"{back.outage.seconds:.3f}"
     assert "lost" in str(mark.values["note"])
     assert mark.comm == f"{seconds_text(back.outage.seconds)} lost"
-    assert store.loss_spans.may_lack_ends(1000, 2000), "no call is paired across it"
+    assert store.loss_spans.latest.may_lack_ends(1000, 2000), "no call is paired across it"
     assert [store.record(seq).ts for seq in (0, 2)] == [1000, 2000]
     assert watch.outages == (back.outage,) and watch.error is None and watch.live
     assert watch.close() == []

@@ -704,24 +704,24 @@ def test_the_newest_task_is_asked_for_after_each_gap_and_once(tmp_path: Path) ->
     watch.tick()
     watch.queue.entries.append(Batch((), drained=False, after_gap=True))
     watch.tick()
-    assert watch.store.loss_spans.newest_task(2000) == UNKNOWN_TASK
+    assert watch.store.loss_spans.latest.newest_task(2000) == UNKNOWN_TASK
     watch.counts()
     watch.tick()
-    assert watch.store.loss_spans.newest_task(2000) == 850
+    assert watch.store.loss_spans.latest.newest_task(2000) == 850
     watch.counts()
     assert watch.queue.entries == [], "once"
     watch.stop_recording()
     replayed = replay_of(path)
     assert replayed.store is not None
-    assert replayed.store.loss_spans.newest_task(2000) == 850, "a recording knows as much"
+    assert replayed.store.loss_spans.latest.newest_task(2000) == 850, "a recording knows as much"
     with watch.armed.pause(watch.session):
         pass
     watch.tick()
-    assert watch.store.loss_spans.newest_task(2000) == UNKNOWN_TASK, "the id of before is of no use"
+    assert watch.store.loss_spans.latest.newest_task(2000) == UNKNOWN_TASK, "the id of before is of no use"
     target.files["/proc/2/stat"] = b"2 (sh) S 0 0 0 0 -1 4194560 0"
     watch.counts()
     watch.tick()
-    assert watch.store.loss_spans.newest_task(2000) == UNKNOWN_TASK, "a container has ids of its own"
+    assert watch.store.loss_spans.latest.newest_task(2000) == UNKNOWN_TASK, "a container has ids of its own"
     watch.close()
 
 

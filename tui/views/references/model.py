@@ -184,7 +184,7 @@ class ReferenceModel:
 
     def _lost_between(self, start: int, end: int) -> bool:
         """Return whether events may have been lost, or were missed, between two times."""
-        is_partial = start < self._complete_since or self.store.loss_spans_at(self._boot_row).may_lack_ends(
+        is_partial = start < self._complete_since or self.store.loss_spans.at(self._boot_row).may_lack_ends(
             start, end
         )
         return is_partial or bool(self.skipped) or self.has_missed
