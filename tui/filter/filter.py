@@ -22,7 +22,8 @@ from events.conditions.comparison import (
 )
 from events.conditions.condition_parser import ConditionError, FieldUnknown, ValueRefused, parse_condition
 from events.conditions.field_kinds import ValueKind, common_kind
-from events.conditions.named_number import NoNumbers
+from events.conditions.function_comparison import FunctionComparison
+from events.conditions.named_number import NamedNumberComparison, NoNumbers
 from events.conditions.time_comparison import TimeComparison, without_interval
 from events.names.event_names import event_name
 from events.text import UNNAMED
@@ -129,7 +130,12 @@ class Filter:
     @property
     def of_functions(self) -> bool:
         """True if the condition uses names of functions, which the kernel's symbols tell."""
-        return any(isinstance(part, SymbolComparison) for part in self._parts)
+        of_addresses = (ValueKind.SYMBOL, ValueKind.MIXED)
+        return any(
+            isinstance(part, SymbolComparison | FunctionComparison)
+            or (isinstance(part, NamedNumberComparison) and self._sorts.get(part.field) in of_addresses)
+            for part in self._parts
+        )
 
     @property
     def of_calls(self) -> bool:

@@ -62,6 +62,17 @@ def test_stacks_of_calls_are_those_of_functions(command, recording, tmp_path):  
     assert frames and frames <= set(FUNCTIONS)
 
 
+def test_a_table_by_function_has_the_events_of_a_filter_on_one(command, recording):  # noqa: F811
+    """The symbols that the names need are read before the first event."""
+    rows = command(recording, "--by", "func", "--export", "jsonl").out.splitlines()
+    counts = {one["by"]["func"]: one["count"] for one in map(json.loads, rows) if one["summary"] == "group"}
+    assert set(FUNCTIONS) <= set(counts)
+    for name in FUNCTIONS:
+        rows = command(recording, "--by", "func", "--filter", f"func == {name}", "--export", "jsonl").out.splitlines()
+        found = {one["by"]["func"]: one["count"] for one in map(json.loads, rows) if one["summary"] == "group"}
+        assert found == {name: counts[name]}
+
+
 def test_calls_and_sums_name_it(command, recording):  # noqa: F811
     calls = [json.loads(line) for line in command(recording, "--export", "jsonl", "--view", "calls").out.splitlines()]
     called = Counter(call["call"] for call in calls)
