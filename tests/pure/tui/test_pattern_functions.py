@@ -6,9 +6,11 @@ import csv
 import io
 import json
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
+import tui
 from events.calls.call_values import function_key
 from kernel.connection.kernel_info import KernelInfo
 from kernel.connection.open_target import choose
@@ -64,13 +66,16 @@ def test_stacks_of_calls_are_those_of_functions(command, recording, tmp_path):  
 
 def test_a_table_by_function_has_the_events_of_a_filter_on_one(command, recording):  # noqa: F811
     """The symbols that the names need are read before the first event."""
-    rows = command(recording, "--by", "func", "--export", "jsonl").out.splitlines()
-    counts = {one["by"]["func"]: one["count"] for one in map(json.loads, rows) if one["summary"] == "group"}
-    assert set(FUNCTIONS) <= set(counts)
-    for name in FUNCTIONS:
-        rows = command(recording, "--by", "func", "--filter", f"func == {name}", "--export", "jsonl").out.splitlines()
-        found = {one["by"]["func"]: one["count"] for one in map(json.loads, rows) if one["summary"] == "group"}
-        assert found == {name: counts[name]}
+
+    def counts(file: str, *words: str) -> dict[str, int]:
+        rows = map(json.loads, command(file, "--by", "func", "--export", "jsonl", *words).out.splitlines())
+        return {one["by"]["func"]: one["count"] for one in rows if one["summary"] == "group"}
+
+    default = str(Path(tui.__file__).with_name("default.pwr"))
+    for file, names in ((recording, FUNCTIONS), (default, ("may_open", "fifo_open"))):
+        every = counts(file)
+        for name in names:
+            assert counts(file, "--filter", f"func == {name}") == {name: every[name]}
 
 
 def test_calls_and_sums_name_it(command, recording):  # noqa: F811
