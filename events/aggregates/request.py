@@ -110,15 +110,24 @@ def place_of_key(keys_text: str, key: str) -> int:
     return 0
 
 
+_SYNONYMS: Final = {
+    "task": "comm", "process": "comm", "command": "comm", "program": "comm", "name": "comm", "thread": "pid",
+    "tid": "pid", "tgid": "pid", "function": "func", "processor": "cpu", "error": "errno", "stack": "kstack",
+}  # fmt: skip
+"""Keys by other words for them."""
+
+
 def unknown_name(name: str, names: Sequence[str]) -> str:
     """Return the message for a name that no event has, with near names and those that there are."""
-    near = difflib.get_close_matches(name, names, _MAX_NEAR)
+    every = tuple(dict.fromkeys(names))
+    meant = _SYNONYMS.get(name, "")
+    near = [meant] if meant in every else difflib.get_close_matches(name, every, _MAX_NEAR)
     hint = f": did you mean {' or '.join(near)}?" if near else "."
-    return f"no event has {name}{hint} There {_listed(names)}"
+    return f"no event has {name}{hint} There {_listed(every)}"
 
 
 def _listed(names: Iterable[str]) -> str:
-    every = tuple(dict.fromkeys(names))
+    every = tuple(names)
     more = f" and {len(every) - _MAX_NAMES} more" if len(every) > _MAX_NAMES else ""
     return f"{'is' if len(every) == 1 else 'are'} {', '.join(every[:_MAX_NAMES])}{more}"
 

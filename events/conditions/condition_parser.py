@@ -328,7 +328,8 @@ def _tokens(text: str) -> list[_ConditionToken]:
     while at < end:
         match = _TOKEN.match(text, at)
         if match is None or match.lastgroup is None:
-            raise ConditionError("this can't be read", len(text) - len(text[at:].lstrip()))
+            start = len(text) - len(text[at:].lstrip())
+            raise ConditionError("== compares" if text[start] == "=" else "this can't be read", start)
         tokens.append(_ConditionToken(match.lastgroup, match[match.lastgroup], match.start(match.lastgroup)))
         at = match.end()
         if len(tokens) > _MAX_TOKENS:

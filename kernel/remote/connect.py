@@ -93,7 +93,7 @@ def open_connection(
 
         greeting = read_greeting(master, cancel)
         master.hush()
-        say(f"starting what serves us on {address}", None)
+        say(f"starting the agent on {address}", None)
         dialect = start_dialect(master, greeting, python=python, cancel=cancel)
         kind = "agent" if isinstance(dialect, AgentDialect) else "sh"
         description = f"{kind} over {greeting.via.split()[0]}" if greeting.via else kind

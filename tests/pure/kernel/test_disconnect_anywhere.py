@@ -26,7 +26,7 @@ from tui.__main__ import main
 from tui.cli.commands import record, run
 from tui.cli.console import output
 
-_OPENING = ("connecting", "greeting", "starting what serves us")
+_OPENING = ("connecting", "greeting", "starting the agent")
 
 
 class Counting(Clocked):

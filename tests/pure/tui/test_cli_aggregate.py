@@ -219,6 +219,7 @@ class Running:
         (("--by", "comm", "--sum", "latency"), "--sum at 1: the kernel has no latency by key"),
         (("--by", "comm,pid,cpu", "--log2", "count"), "--log2: the kernel has at most 3 keys"),
         (("--by", "comn"), "--by at 1: no event has comn: did you mean comm"),
+        (("--by", "task"), "--by at 1: no event has task: did you mean comm"),
         (("--by", "comm", "--sum", "cuont"), "--sum at 1: no event has cuont: did you mean count"),
     ],
 )

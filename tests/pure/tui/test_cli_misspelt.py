@@ -28,6 +28,7 @@ def refused(words: str, capsys: pytest.CaptureFixture[str]) -> str:
         ("list --lmit=3", "unrecognized arguments: --lmit=3; did you mean --limit?"),
         ("preset list --tgas a", "unrecognized arguments: --tgas; did you mean --tags?"),
         ("x.pwr --exprt csv", "unrecognized arguments: --exprt csv; did you mean --export?"),
+        ("record f -o x.pwr cat x", "unrecognized arguments: cat x; a command to run stands behind --"),
         ("list --depht", "unrecognized arguments: --depht"),
         ("--for 3 run x", "unrecognized arguments: "),
     ],

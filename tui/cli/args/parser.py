@@ -38,7 +38,7 @@ from tui.cli.args.options import (
     add_view,
     is_aggregate,
 )
-from tui.cli.args.suggestions import unknown_arguments_message
+from tui.cli.args.suggestions import RUNNING, unknown_arguments_message
 from tui.cli.status import USAGE
 
 if TYPE_CHECKING:
@@ -57,8 +57,6 @@ _TARGETS = f"""targets:
   FILE.pwr, FOLDER, FILE.tar.xz   a recording, or saved facts of a kernel
 
 {STATUS}"""
-_RUNNING = ("run", "record", "errors", "refs")
-"""Commands that run another command, behind `--`."""
 _OWN_FAILURE = 125
 """`tui.cli.follow.command_run.OWN_FAILURE`; here as that module is slow to import."""
 _OF_SEVERAL = ("app", "run")
@@ -72,7 +70,7 @@ def parse(argv: list[str]) -> argparse.Namespace:
     first = _first_word(argv)
     parser = _commands() if first in COMMANDS else _application()
     program: list[str] = []
-    has_program = first in _RUNNING and "--" in argv
+    has_program = first in RUNNING and "--" in argv
     if has_program:  # argparse would take the program's words for functions
         argv, program = argv[: argv.index("--")], argv[argv.index("--") + 1 :]
     if has_program and first in ("run", "record"):

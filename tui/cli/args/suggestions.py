@@ -8,6 +8,8 @@ from collections.abc import Sequence
 
 from tui.cli.args.fast_path import COMMANDS
 
+RUNNING = ("run", "record", "errors", "refs")
+"""Commands that run another command, behind `--`."""
 _INSTEAD = {
     (
         "record",
@@ -44,7 +46,13 @@ def unknown_arguments_message(
         if (instead := _INSTEAD.get((getattr(arguments, "command", ""), word))) is not None:
             return f"{message}; {instead}"
     found = [near for word in words for near in difflib.get_close_matches(word, options, 1)]
+    if not found and getattr(arguments, "command", "") in RUNNING and not any(map(_is_option, unknown)):
+        return f"{message}; a command to run stands behind --"
     return f"{message}; did you mean {', '.join(dict.fromkeys(found))}?" if found else message
+
+
+def _is_option(word: str) -> bool:
+    return word.startswith("-")
 
 
 def _is_target(word: str) -> bool:
