@@ -132,6 +132,10 @@ def test_only_the_command_and_its_children_are_recorded(guest: Guest, env: dict[
         {"stream": "err", "text": "no end of a line"}
     ]
     assert {(one["event"], one["comm"], one["cpu"]) for one in lines} == {("command/output", "python3", -1)}
+    every = command.run("--export", "jsonl", "-t", str(file))
+    times = [one["ts"] for one in every.objects]
+    assert times == sorted(times) and "came late" not in done.err + every.err
+    assert f"{len(lines)} lines of the command" in done.out
     # Counted by programs of the kernel: those of the command alone, too.
     done = command.run("run", "f vfs_read count", "--by", "count", "--hist", *words, env=env)
     groups = [one for one in done.objects if str(READ) in json.dumps(one)]

@@ -73,7 +73,7 @@ def test_what_waits_in_a_queue_is_counted_and_what_comes_later_is_not_in_the_fil
             watch.tick()
         while session.pump.received_bytes < 4096 * (at + 1):  # what one pass has given, one after the other
             session.pump.wait(0.01)
-    assert record._finish(watch) == 5 * 9
+    assert record._finish(watch).events == 5 * 9
     target.pages.queue.put(page_of(number, 10_000, 9))
     assert watch.tick() == 0
     assert watch.close() == []
@@ -94,7 +94,7 @@ def test_where_enough_came_the_file_does_not_hold_what_waits(tmp_path, capsys):
         session.pump.wait(0.01)
     for _ in range(3):  # the first brings in what was armed
         watch.tick(0.0)
-    assert record._finish(watch, enough=True) == exported(tmp_path / "x.pwr", capsys) == 2 * 9
+    assert record._finish(watch, enough=True).events == exported(tmp_path / "x.pwr", capsys) == 2 * 9
     assert watch.close() == []
 
 
@@ -108,7 +108,7 @@ def test_what_could_not_be_written_fast_enough_is_not_told_to_be_there(tmp_path,
     assert session is not None
     target.pages.queue.put(page_of(number, 1000, 9))
     assert session.pump.wait(60.0)
-    assert record._finish(watch) == exported(tmp_path / "x.pwr", capsys) == 0
+    assert record._finish(watch).events == exported(tmp_path / "x.pwr", capsys) == 0
     assert watch.close() == []
 
 

@@ -7,11 +7,11 @@ import contextlib
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from events.record import Record
+from events.recording.lines_in_time import COMMAND_OUTPUT
 from foreign.count_text import counted, size_text
-from kernel.commands.output_pages import OUTPUT_PLAN
 from kernel.connection.planner import Planner
 from kernel.errors import TargetLost
 from kernel.guards.row_bounds import HEADLESS
@@ -43,8 +43,17 @@ def _require_room(watch: Watch) -> None:
         raise SignalStop
 
 
-def _finish(watch: Watch, *, enough: bool = False) -> int:
-    """End the recording; return the number of events of its probes in the file. Raises OSError.
+class _Contents(NamedTuple):
+    """Contents of a recording, in numbers."""
+
+    events: int = 0
+    """Events of its probes."""
+    lines: int = 0
+    """Lines of the command, which are events beside those."""
+
+
+def _finish(watch: Watch, *, enough: bool = False) -> _Contents:
+    """End the recording; return what is in the file. Raises OSError.
 
     A recording holds whole pages of the ring buffer, and so more events than were requested; `enough`: the requested
     number is reached, and unread events are not wanted.
@@ -57,15 +66,16 @@ def _finish(watch: Watch, *, enough: bool = False) -> int:
             watch.session.pump.drain()
     watch.stop_recording()
     if watch.store is None:
-        return 0
+        return _Contents()
     watch.tick()
     while watch.intake.has_backlog:
         watch.tick()
     watch.store.flush()
-    plans = (plan for plan in watch.event_fields.plans if plan is not OUTPUT_PLAN)
-    paths = {event.path for plan in plans for event in plan.events}
-    total = sum(number for event, number in watch.store.totals.items() if watch.store.event(event) in paths)
-    return max(0, total - recorder.dropped) if recorder is not None else total
+    totals = watch.store.by_event(watch.store.totals)
+    lines = totals.pop(COMMAND_OUTPUT, 0)
+    paths = {event.path for plan in watch.event_fields.plans for event in plan.events}
+    total = sum(number for path, number in totals.items() if path in paths)
+    return _Contents(max(0, total - recorder.dropped) if recorder is not None else total, lines)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -80,13 +90,16 @@ def run(arguments: argparse.Namespace) -> int:
     return status
 
 
-def _print_file(path: Path, held: int, *, as_json: bool) -> None:
+def _print_file(path: Path, held: _Contents, *, as_json: bool) -> None:
     """Print the size of the recording, and the number of its events."""
     size = path.stat().st_size
     if as_json:
-        emit({"file": str(path), "events": held, "bytes": size})
+        emit(
+            {"file": str(path), "events": held.events, **({"lines": held.lines} if held.lines else {}), "bytes": size}
+        )
     else:
-        print(plain(f"{path}: {counted(held, 'event')}, {size_text(size)}"))
+        lines = f", {counted(held.lines, 'line')} of the command" if held.lines else ""
+        print(plain(f"{path}: {counted(held.events, 'event')}{lines}, {size_text(size)}"))
 
 
 def _record(
@@ -100,7 +113,7 @@ def _record(
     watch = Watch(planner, HEADLESS, limits_of(arguments))
     if arguments.count:
         watch.intake.at_once = 1  # events received while the file is begun exceed the request
-    held, enough = 0, False
+    held, enough = _Contents(), False
     connection_error: TargetLost | None = None
     try:
         armed = retry_after_reconnect(watch, arguments, lambda: expand(requested, planner))
