@@ -147,7 +147,9 @@ def holding(events: Store, text: str, kernel: str) -> list[int]:
     """Rows by the columns, which must be those by the records."""
     formats = events.decoder.formats.values()
     symbols = captured(kernel, "my").symbols
-    condition = parse_condition(text, value_kinds(formats, ["func"]), events.comm, symbols=lambda _: symbols)
+    condition = parse_condition(
+        text, value_kinds(formats, ["func"]), events.task_names.name, symbols=lambda _: symbols
+    )
     rows = condition.candidates(events.columns(events.first_seq, events.next_seq)).tolist()
     assert rows == [condition(events.record(seq)) for seq in range(events.first_seq, events.next_seq)]
     return [row for row, holds in enumerate(rows) if holds]
@@ -185,7 +187,7 @@ def test_a_number_of_that_name_in_another_event_does_not_keep_names_from_being_c
     values = {seq: events.record(seq).values.get("func") for seq in range(events.first_seq, events.next_seq)}
     name = symbols.text(next(value for value in values.values() if isinstance(value, int)), offset=False)
     for text in (f"func == {name}", f"func != {name}", f'func ~ "{name[:4]}*"', f"!(func == {name})"):
-        mixed = parse_condition(text, {"func": ValueKind.MIXED}, events.comm, symbols=lambda _: symbols)
+        mixed = parse_condition(text, {"func": ValueKind.MIXED}, events.task_names.name, symbols=lambda _: symbols)
         rows = mixed.candidates(events.columns(events.first_seq, events.next_seq)).tolist()
         assert rows == [mixed(events.record(seq)) for seq in values]
         assert [row for row, holds in enumerate(rows) if holds] == holding(events, text, "7.2") != []
@@ -204,7 +206,7 @@ def test_without_symbols_no_name_is_the_same_and_none_is_another() -> None:
     assert kinds == {"func": ValueKind.SYMBOL}
     for text in ("func == vfs_read", "func != vfs_read", 'func ~ "*"'):
         symbols: list[Symbols | None] = [None]
-        condition = parse_condition(text, kinds, events.comm, symbols=partial(_last, symbols))
+        condition = parse_condition(text, kinds, events.task_names.name, symbols=partial(_last, symbols))
         before = condition.tasks({})
         assert not condition.candidates(events.columns(events.first_seq, events.next_seq)).any()
         assert not any(condition(events.record(seq)) for seq in range(events.first_seq, events.next_seq))
@@ -212,7 +214,7 @@ def test_without_symbols_no_name_is_the_same_and_none_is_another() -> None:
         symbols.append(captured("7.2", "my").symbols)
         assert condition.tasks({}) != before, "so that the events are checked again"
     with pytest.raises(ConditionError, match="func is a function or an address"):
-        parse_condition("func > vfs_read", kinds, events.comm)
+        parse_condition("func > vfs_read", kinds, events.task_names.name)
 
 
 def test_a_name_is_compared_without_its_module() -> None:

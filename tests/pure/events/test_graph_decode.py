@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from events.batch import Batch, Chunk
 from events.decode import Decoder
 from events.format import ByteOrder, EventFormat, HeaderPage, parse_format
 from events.graph.call_ends import EndKind, GraphEnds, concatenate_ends, zeros
@@ -184,7 +185,10 @@ def test_real_pages(kernel: str) -> None:
 
 def test_rows_that_were_dropped_are_counted() -> None:
     taken = captured("7.2", "fgraph")
-    store = store_of(taken.decoder, {cpu: raw * 40 for cpu, raw in taken.raw.items()}, 1 << 17)
+    store = store_of(taken.decoder, taken.raw, 1 << 17)
+    for _ in range(40):
+        store.feed(Batch(tuple(Chunk(cpu, raw) for cpu, raw in taken.raw.items()), drained=True))
+    store.flush()
     assert store.first_seq > 0
     reader = GraphReader(store, 10)
     assert len(reader.read()) == len(store)
