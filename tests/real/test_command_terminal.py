@@ -100,12 +100,12 @@ def test_only_the_command_is_recorded_while_it_runs(guest: Guest, tmp_path: Path
         assert "armed 1" in screen
         # Its last events stay, though all tasks are recorded again.
         screen = terminal.wait(re.compile(r"paused \+\d\d+ new").search)
-        assert re.search(rf"▌.*-{command} +output +got D", screen), screen
+        assert re.search(rf"▌.*[-…]{command} +output +got D", screen), screen
         assert [int(one) for one in reads(screen)][-4:] == [command] * 3 + [child], screen
         # What it wrote stands among its reads, in order of time.
         times = re.findall(r"^[ ▌]+(\d+\.\d+)  ", screen, re.MULTILINE)
         assert times == sorted(times, key=float), screen
-        assert re.search(rf"-{command} +output +tasks {command} ", screen), screen
+        assert re.search(rf"[-…]{command} +output +tasks {command}", screen), screen
         terminal.press("Escape")
         time.sleep(2 * PAUSE)
         terminal.press("Space")
