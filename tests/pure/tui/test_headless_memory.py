@@ -51,14 +51,23 @@ __all__ = ["command"]
 
 prepare = Symbols.prepare
 SMALL = HEADLESS._replace(
-    rows=256 << 10, queued=128 << 10, unwritten=64 << 10, tasks=64, moves=4, calls=64, values=64, piece=256
+    rows=256 << 10,
+    queued=128 << 10,
+    unwritten=64 << 10,
+    tasks=64,
+    moves=4,
+    calls=64,
+    values=64,
+    at_once=32 << 10,
+    piece=256,
 )
 """So small that all of it is full after some thousand events."""
-FIRST, LAST = 12_000, 48_000
+FIRST, LAST = 12_000, 96_000
 """Events after which is looked at what is held."""
-MOST = 20 * (LAST - FIRST) + SMALL.unwritten
-"""Bytes that it may differ: what is under way (half a megabyte was seen, a third of it small objects), and tables
-that were made larger. A number of each event is more, as a small object."""
+MOST = 20 * (LAST - FIRST)
+"""Bytes that it may differ: what is under way (half a megabyte was seen, a third of it small objects), tables that
+were made larger, and three steps of what came last, which a store holds beside its bound. A number of each event is
+more, as a small object."""
 
 
 class Eager(BusyStream):
