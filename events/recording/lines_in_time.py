@@ -6,6 +6,7 @@ are held until then (`events.store.store.Store.hold_after`).
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from typing import Final
 
@@ -17,6 +18,8 @@ COMMAND_OUTPUT: Final = "command/output"
 """Path of the events that are lines of a command."""
 _AHEAD: Final = 8 << 20
 """Bytes of passes in front of a line that may hold younger events: seconds of the fastest recordings."""
+_OF_ENTRY: Final = 512
+"""Bytes of an entry without its data."""
 
 Entry = Batch | dict[int, EventFormat]
 
@@ -32,22 +35,22 @@ def timeline_with_lines(recording: Recording) -> Iterator[Entry]:
     if not any(fmt.path == COMMAND_OUTPUT for fmt in recording.formats.values()):
         yield from recording.timeline()
         return
-    ahead: list[Entry] = []
+    ahead = deque[Entry]()
     size = lines_at = 0  # the latter: place in `ahead` behind the lines and the last reboot
     try:
         for entry in recording.timeline():
+            size += _size(entry)
             if _is_of_lines(entry):
                 ahead.insert(lines_at, entry)
                 lines_at += 1
-                continue
-            ahead.append(entry)
-            size += _size(entry)
+            else:
+                ahead.append(entry)
             if isinstance(entry, Batch) and entry.booted:
                 lines_at = len(ahead)
             while size > _AHEAD:
-                passed = ahead.pop(0)
+                passed = ahead.popleft()
                 lines_at = max(0, lines_at - 1)
-                size -= 0 if _is_of_lines(passed) else _size(passed)
+                size -= _size(passed)
                 yield passed
     except RecordingError:
         yield from ahead
@@ -62,4 +65,5 @@ def _is_of_lines(entry: Entry) -> bool:
 
 
 def _size(entry: Entry) -> int:
-    return sum(len(chunk.data) for chunk in entry.chunks) if isinstance(entry, Batch) else 0
+    """Return about the bytes of memory that an entry takes: passes may be empty, and many."""
+    return _OF_ENTRY + (sum(len(chunk.data) for chunk in entry.chunks) if isinstance(entry, Batch) else 0)

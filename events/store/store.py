@@ -193,7 +193,7 @@ class Store:
         have the names of another boot.
         """
         self.flush()
-        if self.next_seq not in self.boots.starts:
+        if self.next_seq not in self.boots.starts[-1:]:
             self.boots.begin(self.next_seq)
             self.task_names.unknown.clear()
             self.cgroups.begin_anew(self.next_seq, self._blocks.first_seq)

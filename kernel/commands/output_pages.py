@@ -87,8 +87,8 @@ def _data(line: OutputLine, pid: int, order: str) -> bytes:
 
 def _cut(data: bytes) -> bytes:
     """Return the beginning of a line that is too long, with a mark, and no part of a character before it."""
-    end = MOST_TEXT - len(_MARK)
-    while end > MOST_TEXT - 8 and data[end] & 0xC0 == 0x80:
+    end = min(len(data), MOST_TEXT - len(_MARK))
+    while MOST_TEXT - 8 < end < len(data) and data[end] & 0xC0 == 0x80:
         end -= 1
     return data[:end] + _MARK
 

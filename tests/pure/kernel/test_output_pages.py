@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import sys
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import given
@@ -13,7 +14,7 @@ from events.batch import Batch
 from events.conditions.condition_parser import parse_condition
 from events.decode import Decoder
 from events.export.formats.text import context
-from events.format import HeaderPage
+from events.format import EventFormat, HeaderPage
 from events.recording.chunks import pack_batch, unpack_batches
 from events.recording.lines_in_time import COMMAND_OUTPUT, timeline_with_lines
 from events.recording.reader import Recording
@@ -138,6 +139,43 @@ def test_a_long_line_is_one_row_with_its_beginning() -> None:
     store.feed(output_batch(rows, 77, header))
     store.flush()
     assert [str(store.record(row).values["text"])[-1:] for row in range(2)] == ["…", "t"]
+
+
+def test_a_long_line_of_little_text_is_its_text() -> None:
+    """Sequences of a terminal are no text, and may be most of a line that is too long."""
+    written = b"\x1b[1m" * 3000 + b"short\r\n"
+    rows = RowLines().take([OutputLine(5, "terminal", written, goes_on=True)], 5)
+    store, header = Store(Decoder({OUTPUT_FORMAT.id: OUTPUT_FORMAT}, LAYOUTS[1]), 1000), LAYOUTS[1]
+    store.feed(output_batch(rows, 77, header))
+    store.flush()
+    assert [store.record(row).values["text"] for row in range(store.next_seq)] == ["…"]
+
+
+def test_passes_and_lines_that_are_read_ahead_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    header, file = LAYOUTS[1], io.BytesIO()
+    writer = RecordingWriter(file)
+    writer.blob("format", OUTPUT_FORMAT.path, OUTPUT_FORMAT.source.encode())
+    line, empty = output_batch([OutputLine(5, "stdout", b"x")], 1, header), Batch((), drained=True)
+    for _ in range(5000):
+        writer.pages(line)
+        writer.pages(empty)
+    writer.close()
+    monkeypatch.setattr("events.recording.lines_in_time._AHEAD", 64 << 10)
+    recording = Recording(file.getvalue())
+    read = 0
+
+    def counted_timeline() -> Iterator[Batch | dict[int, EventFormat]]:
+        nonlocal read
+        for entry in given():
+            read += 1
+            yield entry
+
+    given = recording.timeline
+    monkeypatch.setattr(recording, "timeline", counted_timeline)
+    most = 0
+    for number, _ in enumerate(timeline_with_lines(recording)):
+        most = max(most, read - number)
+    assert read == 10_001 and most < 200
 
 
 def test_a_gap_before_lines_is_a_gap() -> None:
