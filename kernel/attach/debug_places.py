@@ -111,4 +111,4 @@ def _place(symbols: Symbols, address: int) -> str:
         return f"{found.name}+{found.offset:#x}" if found.offset else found.name
     entry = next(one for one in entries if one.address == address - found.offset)
     base = base_of(entry, symbols)
-    return f"{base.symbol}+{base.distance + found.offset}" if base is not None else f"{address:#x}"
+    return f"{base.symbol}+{base.distance + found.offset:#x}" if base is not None else f"{address:#x}"
