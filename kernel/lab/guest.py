@@ -18,7 +18,8 @@ from kernel.lab.work import Progress, Work, wait_until
 
 _BOOT_SECONDS = 600.0  # 5 on an idle machine; a large initrd on a busy one takes 90
 _ANSWER_SECONDS = 300.0
-_COMMAND_SECONDS = 300.0  # an emulated machine on a busy one is a hundred times slower than the command
+COMMAND_SECONDS = 300.0
+"""Seconds that a command in a guest may take: an emulated machine on a busy one is a hundred times slower than the command."""
 _PORT_TRIES = 3
 _SHOWN_LINES = 12  # lines of a console in a message
 
@@ -54,7 +55,7 @@ class Guest:
         """Command line for a shell in the guest."""
         return ["ssh", *self.ssh_options, self.host]
 
-    def run(self, command: str, timeout: float = _COMMAND_SECONDS) -> bytes:
+    def run(self, command: str, timeout: float = COMMAND_SECONDS) -> bytes:
         """Run a shell command in the guest; return its standard output.
 
         Raises:
