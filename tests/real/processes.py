@@ -61,9 +61,14 @@ def sshs(owner: int, *, master: bool = False) -> list[int]:
     return found
 
 
-def zombies() -> list[int]:
-    """Children of ours that have ended and that nobody waited for."""
-    return [pid for pid in children(os.getpid()) if ended(pid)]
+def zombies() -> list[str]:
+    """Names of our children that have ended and that nobody waited for, with what they ended with."""
+    found = []
+    for pid in filter(ended, children(os.getpid())):
+        with contextlib.suppress(OSError):
+            status = Path(f"/proc/{pid}/stat").read_text().split()[-1]
+            found.append(f"{Path(f'/proc/{pid}/comm').read_text().strip()} {pid}, status {status}")
+    return found
 
 
 def until(seen: Callable[[], object], seconds: float = PATIENCE) -> bool:
