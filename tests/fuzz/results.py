@@ -152,7 +152,7 @@ def _ring_records(data: bytes) -> None:
             counted.keys_of(group)
             counted.groups.values[0].total(group)
     live = LiveTree(store, {})
-    failed = FailedCalls(live.tree, lambda _: ErrorReturn.UNKNOWN)
+    failed = FailedCalls(live.tree, lambda *_: ErrorReturn.UNKNOWN)
     while live.tick(1.0):
         pass
     failed.take()
