@@ -47,6 +47,7 @@ from tui.views.graph.names import GraphNames
 HERE = str(shipped_recording())
 FIXED = [
     "comm == cat",
+    "errno == ENOENT || dfd < 0 && errno == 0",
     "latency > 100us",
     "dfd < 0 && ret > 2",
     "count > 1024 || ret < 0",
