@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import enum
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
@@ -48,6 +49,14 @@ class FieldLocation(enum.StrEnum):
     """Indirect as DATA, but the offset counts from the end of the field."""
 
 
+class ErrorForm(enum.Enum):
+    """Form of the errors, -4095 to -1, among the numbers of a field."""
+
+    NONE = "no number is an error"
+    OWN_WIDTH = "in the field's width, also without a sign"
+    REGISTER = "as OWN_WIDTH, or in the lower 32 bits below zeros, as functions of type int leave a register"
+
+
 @dataclass(frozen=True, slots=True)
 class Field:
     """Field of a record."""
@@ -72,6 +81,7 @@ class Field:
     """Bit in the event's `FAULTS_FIELD` that is set where a number could not be read; 0: nobody tells."""
     naming: str = field(default="", repr=False)
     """Argument of `print fmt` that names the field's numbers (`events.names.print_names`); empty: none does."""
+    errors: ErrorForm = ErrorForm.NONE
 
     @property
     def end(self) -> int:
@@ -132,6 +142,18 @@ class EventFormat:
     def is_probe(self) -> bool:
         """True for an event of a kprobe, fprobe or tracepoint probe."""
         return "__probe_ip" in self.names or "__probe_func" in self.names
+
+    def with_results(self, is_unknown: Mapping[str, bool]) -> EventFormat:
+        """Return a format that tells which fields have return values.
+
+        Args:
+            is_unknown: True for those of functions of several types, or of types that nobody knows, by field.
+        """
+        fields = (
+            replace(one, errors=_error_form(one, is_unknown=is_unknown[one.name])) if one.name in is_unknown else one
+            for one in self.fields
+        )
+        return replace(self, fields=tuple(fields)) if is_unknown else self
 
     def with_function(self, name: str) -> EventFormat:
         """Return a format with a field for the probed function, before the others, at the address that a kprobe or
@@ -197,7 +219,17 @@ _WIDTHS = {
     "dma_addr_t": 8,
 }
 _LONGS = frozenset(("long", "unsigned long", "size_t", "ssize_t", "uintptr_t"))
+_CALLS = "funcgraph_"
+"""Prefix of the function_graph tracer's events, which have return values as registers under `_RESULT`."""
+_RESULT = "retval"
 _CHARS = frozenset(("char", "signed char"))
+
+
+def _error_form(field: Field, *, is_unknown: bool) -> ErrorForm:
+    is_number = field.kind in (FieldKind.INT, FieldKind.POINTER) and field.loc is FieldLocation.INLINE
+    if not is_number or field.count is not None or field.width not in (4, 8):
+        return ErrorForm.NONE
+    return ErrorForm.REGISTER if is_unknown and not field.signed and field.width == 8 else ErrorForm.OWN_WIDTH
 
 
 def parse_format(text: str, system: str = "", long_size: int = 8) -> EventFormat:
@@ -228,6 +260,8 @@ def parse_format(text: str, system: str = "", long_size: int = 8) -> EventFormat
     own = tuple(field for field in fields if not field.name.startswith("common_"))
     if len({field.name for field in own}) != len(own):
         raise FormatError(f"{name.group(1)}: two fields have one name")
+    if system == "ftrace" and name.group(1).startswith(_CALLS):
+        own = tuple(replace(one, errors=ErrorForm.REGISTER) if one.name == _RESULT else one for one in own)
     if any(field.name == FAULTS_FIELD for field in common):
         own = tuple(
             replace(one, fault=1 << number if number < _SHARED_BIT and one.kind is not FieldKind.STRING else 0)

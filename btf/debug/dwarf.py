@@ -6,10 +6,9 @@ where a general reader takes two hundred. Supports DWARF 4 and 5 with 32-bit off
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterator
 from struct import Struct
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, overload
 
 SUBPROGRAM, INLINED_SUBROUTINE = 0x2E, 0x1D
 NAME, LOW_PC, ABSTRACT_ORIGIN, ENTRY_PC = 0x03, 0x11, 0x31, 0x52
@@ -35,10 +34,21 @@ _MOST_FORMS = 1 << 16
 _MOST_BITS = 10 * 7
 """Maximum bits of a LEB128."""
 READER_ERRORS = (
-    *(struct.error, ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError, NotImplementedError),
-    *(OSError, RecursionError, TypeError, ValueError),
+    *(AssertionError, AttributeError, IndexError, KeyError, NotImplementedError, OverflowError, RecursionError),
+    *(TypeError, ValueError, ZeroDivisionError),
 )
-"""Errors that pyelftools raises for damaged debug information beside its own."""
+"""Errors that pyelftools, and who reads what it found, raise for damaged debug information beside its own; each has
+its damaged file in `tests/pure/btf/test_debug_damage.py`."""
+
+
+class ByteSource(Protocol):
+    """Bytes, or a section that is read where it is asked for."""
+
+    def __len__(self) -> int: ...
+    @overload
+    def __getitem__(self, place: int, /) -> int: ...
+    @overload
+    def __getitem__(self, place: slice, /) -> bytes: ...
 
 
 class DwarfError(Exception):
@@ -92,7 +102,7 @@ class Abbreviation(NamedTuple):
     """Size of the entry after its code; None: variable."""
 
 
-def units(info: bytes | memoryview) -> Iterator[Unit]:
+def units(info: ByteSource) -> Iterator[Unit]:
     """Yield all units of .debug_info.
 
     Raises:
@@ -103,10 +113,10 @@ def units(info: bytes | memoryview) -> Iterator[Unit]:
         number += 1
         if number > _MOST_UNITS:
             raise DwarfError(f"more than {_MOST_UNITS} units of debug information")
-        length, version, kind, size, abbreviations = _HEADER5.unpack_from(info, at)
+        length, version, kind, size, abbreviations = _HEADER5.unpack(info[at : at + _HEADER5.size])
         header = _HEADER5.size
         if version <= 4:
-            length, version, abbreviations, size = _HEADER4.unpack_from(info, at)
+            length, version, abbreviations, size = _HEADER4.unpack(info[at : at + _HEADER4.size])
             header, kind = _HEADER4.size, 1
         end = at + 4 + length
         if length >= 0xFFFFFFF0 or version not in (2, 3, 4, 5) or size != 8 or end > len(info):
@@ -116,7 +126,7 @@ def units(info: bytes | memoryview) -> Iterator[Unit]:
         at = end
 
 
-def abbreviations(data: bytes | memoryview, at: int) -> dict[int, Abbreviation]:
+def abbreviations(data: ByteSource, at: int) -> dict[int, Abbreviation]:
     """Return the table of .debug_abbrev at an offset.
 
     Raises:
@@ -152,40 +162,37 @@ def abbreviations(data: bytes | memoryview, at: int) -> dict[int, Abbreviation]:
 
 
 def entries(
-    info: bytes | memoryview, unit: Unit, table: dict[int, Abbreviation], tags: frozenset[int]
+    info: ByteSource, unit: Unit, table: dict[int, Abbreviation], tags: frozenset[int]
 ) -> Iterator[DebugEntry]:
     """Yield the entries of a unit that have one of `tags`, with attributes that are addresses, strings or references.
 
     Raises:
         DwarfError: the data is invalid or not supported.
     """
-    at, end = unit.first, unit.end
-    info = memoryview(info)[:end]
+    data, at = info[unit.start : unit.end], unit.first - unit.start
     try:
-        while at < end:
+        while at < len(data):
             offset = at
-            code = info[at]
+            code = data[at]
             at += 1
             if code & 0x80:
-                code, at = unsigned_leb(info, offset)
+                code, at = unsigned_leb(data, offset)
             if not code:
                 continue
             tag, forms, size = table[code]
             if tag in tags:
-                values, at = _values(info, at, forms, unit.start)
-                yield DebugEntry(offset, tag, values)
+                values, at = _values(data, at, forms, unit.start)
+                yield DebugEntry(unit.start + offset, tag, values)
             elif size is not None:
                 at += size
             else:
                 for _, form in forms:
-                    at = _value_end(info, at, form)
+                    at = _value_end(data, at, form)
     except (IndexError, KeyError):
-        raise DwarfError(f"an entry that makes no sense at {at:#x}") from None
+        raise DwarfError(f"an entry that makes no sense at {unit.start + at:#x}") from None
 
 
-def _values(
-    info: bytes | memoryview, at: int, forms: tuple[tuple[int, int], ...], unit: int
-) -> tuple[dict[int, int], int]:
+def _values(info: ByteSource, at: int, forms: tuple[tuple[int, int], ...], unit: int) -> tuple[dict[int, int], int]:
     values = {}
     for attribute, form in forms:
         value_end = _value_end(info, at, form)
@@ -197,7 +204,7 @@ def _values(
     return values, at
 
 
-def _value_end(info: bytes | memoryview, at: int, form: int) -> int:
+def _value_end(info: ByteSource, at: int, form: int) -> int:
     """Return the offset after a value."""
     size = _SIZES.get(form)
     if size is not None:
@@ -217,7 +224,7 @@ def _value_end(info: bytes | memoryview, at: int, form: int) -> int:
     raise DwarfError(f"a value of an unknown form {form:#x}")
 
 
-def unsigned_leb(data: bytes | memoryview, at: int) -> tuple[int, int]:
+def unsigned_leb(data: ByteSource, at: int) -> tuple[int, int]:
     """Decode an unsigned LEB128; return it and its end, which is also correct for a signed one."""
     value = shift = 0
     while True:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from btf.debug.dwarf import DwarfError, unsigned_leb
+from btf.debug.dwarf import ByteSource, DwarfError, unsigned_leb
 from btf.debug.parts import DebugSection, WorkBound
 
 FRAME_SECTIONS: Final = (".debug_frame", ".eh_frame")
@@ -54,14 +54,14 @@ def frame_address_at(
     """
     for name in FRAME_SECTIONS:
         if (part := parts.get(name)) is not None:
-            found = _Section(part.view, starts.get(name, 0), name == ".eh_frame", work).find(address)
+            found = _Section(part, starts.get(name, 0), name == ".eh_frame", work).find(address)
             if found is not None:
                 return found
     return None
 
 
 class _Section:
-    def __init__(self, data: memoryview, start: int, is_eh: bool, work: WorkBound) -> None:
+    def __init__(self, data: ByteSource, start: int, is_eh: bool, work: WorkBound) -> None:
         self._data, self._start, self._is_eh, self._work = data, start, is_eh, work
         self._known: dict[int, _Common] = {}
 
@@ -153,11 +153,8 @@ class _Rules:
         self.frame = FrameAddress(-1, 0)
         self._kept: list[FrameAddress] = []
 
-    def run(self, data: memoryview, at: int, end: int) -> None:
-        """Follow the instructions from an offset to an end, or to those of later code.
-
-        `data` is no slice: one that an error keeps would keep the file mapped.
-        """
+    def run(self, data: ByteSource, at: int, end: int) -> None:
+        """Follow the instructions from an offset to an end, or to those of later code."""
         while at < end and self._location <= self._address:
             code, at = data[at], at + 1
             if code & 0xC0:
@@ -181,7 +178,7 @@ class _Rules:
         self._location += delta * self._common.code_factor
         return self._location <= self._address
 
-    def _define(self, code: int, data: memoryview, at: int) -> int:
+    def _define(self, code: int, data: ByteSource, at: int) -> int:
         """Follow an instruction about the frame address; return its end."""
         if code == _REMEMBER:
             self._kept.append(self.frame)
@@ -208,12 +205,12 @@ class _Rules:
             raise DwarfError(f"an unknown instruction {code:#x} of call frame information")
         return at
 
-    def _factored(self, data: memoryview, at: int) -> tuple[int, int]:
+    def _factored(self, data: ByteSource, at: int) -> tuple[int, int]:
         offset, at = _signed_leb(data, at)
         return offset * self._common.data_factor, at
 
 
-def _signed_leb(data: memoryview, at: int) -> tuple[int, int]:
+def _signed_leb(data: ByteSource, at: int) -> tuple[int, int]:
     """Decode a signed LEB128; return it and its end."""
     value, end = unsigned_leb(data, at)
     return value - (1 << 7 * (end - at) if data[end - 1] & 0x40 else 0), end

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
-import mmap
 import os
 from bisect import bisect_right
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from elftools.elf.elffile import ELFFile
 
@@ -30,6 +30,7 @@ from btf.debug.parts import DAMAGE, LINE_SECTIONS, VARIABLE_SECTIONS, DebugSecti
 from btf.elf import section_headers
 from btf.errors import BtfError
 from foreign.files import opened_file
+from foreign.refusal import InputRefusal
 from foreign.text import encode_text
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ class Inlined(NamedTuple):
 
 
 class DebugFile:
-    """Memory-mapped vmlinux with debug information; `close` unmaps it."""
+    """Open vmlinux with debug information, of which is read what is asked for; `close` closes it."""
 
     def __init__(self, path: Path) -> None:
         """Open the file.
@@ -80,28 +81,31 @@ class DebugFile:
             OSError: it cannot be read.
         """
         try:
-            with opened_file(path, _LARGEST) as (file, size):
-                self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-                self._on_disk = min(size, os.fstat(file.fileno()).st_blocks * 512)
-        except ValueError as error:  # an InputRefusal, or there is nothing to map
+            self._opened = contextlib.ExitStack()
+            self._file, size = self._opened.enter_context(opened_file(path, _LARGEST))
+        except InputRefusal as error:
             raise DwarfError(str(error)) from error
+        self._on_disk = min(size, os.fstat(self._file.fileno()).st_blocks * 512)
         self._parts: dict[str, DebugSection] = {}
         self._work = WorkBound(_WORK_OF_BYTE * self._on_disk + _LEAST_WORK)
         """Bytes that a search for a function looks at."""
         try:
-            elf: Any = ELFFile(cast("IO[bytes]", self._map))
+            elf: Any = ELFFile(self._file)
             headers = section_headers(elf, _SECTIONS)
-            self._parts.update(parts_of(elf, self._map, headers))
+            self._parts.update(parts_of(elf, self._file.fileno(), headers))
             self._machine = str(elf["e_machine"])
-            notes = (bytes(self._parts[name].view[:_MOST_NOTES]) for name in _NOTES if name in self._parts)
+            notes = (self._parts[name][:_MOST_NOTES] for name in _NOTES if name in self._parts)
             self.build_id = next(filter(None, map(build_id, notes)), b"")
             self.text = int(headers[b".text"]["sh_addr"]) if b".text" in headers else 0
             """Address of .text."""
             self._info, self._abbreviations, self._strings = map(self._part, _SEARCHED)
-            self._units = list(units(self._info.view))
+            self._units = list(units(self._info))
         except (*DAMAGE, BtfError, DwarfError) as error:
             self.close()
             raise DwarfError(f"{path}: {error}") from error
+        except OSError:
+            self.close()
+            raise
 
     def _part(self, name: str) -> DebugSection:
         if name not in self._parts:
@@ -109,10 +113,8 @@ class DebugFile:
         return self._parts[name]
 
     def close(self) -> None:
-        """Unmap the file; repeated calls are allowed."""
-        for part in self._parts.values():
-            part.view.release()
-        self._map.close()
+        """Close the file; repeated calls are allowed."""
+        self._opened.close()
 
     def inlined(self, name: str, go_on: Callable[[float], bool] = lambda _: True) -> Inlined | None:
         """Find a function and its inlined copies; return None if `go_on`, called with the share that is done,
@@ -149,12 +151,12 @@ class DebugFile:
         from btf.debug.variables import variables_at  # imports a reader of all of DWARF
 
         try:
-            elf: Any = ELFFile(cast("IO[bytes]", self._map))
+            elf: Any = ELFFile(self._file)
             headers = section_headers(elf, _VARIABLE_SECTIONS)
             wanted = {name: header for name, header in headers.items() if name.decode() not in self._parts}
-            self._parts.update(parts_of(elf, self._map, wanted))  # not before: they may be packed
+            self._parts.update(parts_of(elf, self._file.fileno(), wanted))  # not before: they may be packed
             starts = {name.decode(): int(header["sh_addr"]) for name, header in headers.items()}
-        except (*DAMAGE, BtfError) as error:
+        except (*DAMAGE, BtfError, OSError) as error:
             raise DwarfError(str(error)) from error
         return variables_at(self._parts, starts, self._machine, address, self._reads())
 
@@ -167,7 +169,7 @@ class DebugFile:
         starts = [unit.start for unit in self._units]
         found = set[int]()
         for string in strings:
-            self._work.take(len(self._info.view) // _SEARCHED_AT_ONCE)
+            self._work.take(len(self._info) // _SEARCHED_AT_ONCE)
             for at in self._info.places(string.to_bytes(4, "little")):
                 self._work.take(1)
                 found.add(bisect_right(starts, at) - 1)
@@ -176,8 +178,8 @@ class DebugFile:
     def _in_unit(self, unit: Unit, strings: frozenset[int]) -> tuple[bool, set[int]]:
         self._work.take(unit.end - unit.start + _WORK_OF_TABLE)
         functions, copies = set[int](), list[tuple[int, int]]()
-        table = abbreviations(self._abbreviations.view, unit.abbreviations)
-        for entry in entries(self._info.view, unit, table, _TAGS):
+        table = abbreviations(self._abbreviations, unit.abbreviations)
+        for entry in entries(self._info, unit, table, _TAGS):
             values = entry.values
             if entry.tag == SUBPROGRAM:
                 if values.get(NAME) in strings:

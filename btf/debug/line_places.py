@@ -71,7 +71,7 @@ def code_of_line(parts: Mapping[str, DebugSection], name: str, line: int, work: 
         files = (name,) if name in paths else tuple(paths)
         if len(files) != 1:
             return CodeOfLine(files)
-        lines = parts[".debug_line"].view
+        lines = parts[".debug_line"]
         addresses, others = set[int](), set[int]()
         for program, numbers in found:
             wanted = {number for number, path in numbers.items() if path == files[0]}
@@ -122,14 +122,14 @@ def _program_starts(parts: Mapping[str, DebugSection], name: str, work: WorkBoun
         at
         for section in (parts[name] for name in _NAMES if name in parts)
         for place in islice(section.places(base + b"\0"), _MOST_NAMES)
-        for at in _beginnings(section.view, place)
+        for at in _beginnings(section, place)
     }
-    at, lines = 0, parts[".debug_line"].view
+    at, lines = 0, parts[".debug_line"]
     while at + _HEADER.size <= len(lines):
-        length, version = _HEADER.unpack_from(lines, at)
+        length, version = _HEADER.unpack(lines[at : at + _HEADER.size])
         begin = at + (_AFTER_VERSION + 2 if version >= 5 else _AFTER_VERSION) + 4
         size = int.from_bytes(lines[begin - 4 : begin], "little")
-        header = bytes(lines[begin : min(begin + size, at + 4 + length)])
+        header = lines[begin : min(begin + size, at + 4 + length)]
         work.take(1 + len(header) // _SEARCHED_AT_ONCE)
         # Names are numbers of four bytes at any distance, so that four arrays of these have all of them.
         words = (memoryview(header[i : len(header) - (len(header) - i) % 4]).cast("I") for i in range(4))
@@ -138,10 +138,10 @@ def _program_starts(parts: Mapping[str, DebugSection], name: str, work: WorkBoun
         at += 4 + length
 
 
-def _beginnings(names: memoryview, place: int) -> Iterator[int]:
+def _beginnings(names: DebugSection, place: int) -> Iterator[int]:
     """Yield the offsets at which a name may be meant that ends there: its own, and those of folders before it."""
     yield place
-    before = bytes(names[max(place - 1024, 0) : place])
+    before = names[max(place - 1024, 0) : place]
     text = before[before.rfind(b"\0") + 1 :]
     if text.endswith(b"/"):
         at = place - len(text)

@@ -6,7 +6,7 @@ import posixpath
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
-from btf.debug.dwarf import DwarfError, unsigned_leb
+from btf.debug.dwarf import ByteSource, DwarfError, unsigned_leb
 
 _LONGEST_PROGRAM: Final = 2 << 20
 """Maximum bytes of the line program of a compilation unit."""
@@ -27,7 +27,7 @@ class LineRow(NamedTuple):
     """True where a breakpoint on the line is recommended (is_stmt)."""
 
 
-def line_rows(program: Any, lines: memoryview) -> Iterator[LineRow]:  # noqa: ANN401 - of pyelftools
+def line_rows(program: Any, whole: ByteSource) -> Iterator[LineRow]:  # noqa: ANN401 - of pyelftools
     """Yield the rows of a line program; of those of one address the last holds. pyelftools would keep half a kilobyte
     of each.
 
@@ -39,6 +39,7 @@ def line_rows(program: Any, lines: memoryview) -> Iterator[LineRow]:  # noqa: AN
     if end - at > _LONGEST_PROGRAM:
         raise DwarfError(f"a line program of {end - at} bytes")
     default = bool(header["default_is_stmt"])
+    lines, at, end = whole[at:end], 0, end - at
     address, file, line, begins = 0, 1, 1, default
     while at < end:
         code = lines[at]

@@ -26,7 +26,7 @@ def dwarf_of(parts: Mapping[str, DebugSection], work: WorkBound) -> Any:  # noqa
     for name, part in parts.items():
         if f"{name[1:]}_sec" in found:
             stream: Any = DebugSectionStream(part, work)
-            found[f"{name[1:]}_sec"] = DebugSectionDescriptor(stream, name, 0, len(part.view), 0)
+            found[f"{name[1:]}_sec"] = DebugSectionDescriptor(stream, name, 0, len(part), 0)
     return DWARFInfo(DwarfConfig(True, "x64", 8), **found)
 
 

@@ -42,7 +42,7 @@ def _lines_of_unit(
     program = dwarf.line_program_for_CU(unit)
     if program is None:
         return {}
-    rows = sorted(line_rows(program, parts[".debug_line"].view), key=lambda row: row.address)
+    rows = sorted(line_rows(program, parts[".debug_line"]), key=lambda row: row.address)
     starts = [row.address for row in rows]
     calls = list(_inlined_calls(dwarf, unit, addresses))
     found = {}

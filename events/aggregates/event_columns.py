@@ -8,17 +8,16 @@ from typing import Final, NamedTuple
 
 from events.aggregates.request import TIMED
 from events.conditions.comparison import CALL_TIMES, COMM, CPU, LATENCY, PID
+from events.conditions.errno_comparison import ERRNO
 from events.conditions.field_kinds import ValueKind, value_kind
 from events.conditions.function_comparison import FUNC
 from events.format import PROBE_FIELDS, EventFormat, Field
+from events.names.errnos import returned_field
 from events.names.event_names import CGROUP
 
 STACKS: Final = ("kstack", "stack")
 """Words for the kernel's stack of an event."""
-ERRNO: Final = "errno"
 EVENT: Final = "event"
-_RETURN_WIDTHS: Final = (4, 8)
-"""Bytes of a return value that can be an error."""
 
 
 class KeyKind(enum.Enum):
@@ -41,6 +40,7 @@ _PROPERTIES: Final = {
     **dict.fromkeys(CPU, KeyKind.CPU),
     **dict.fromkeys(CGROUP, KeyKind.CGROUP),
     EVENT: KeyKind.EVENT,
+    ERRNO: KeyKind.ERRNO,
 }
 _OF_EVERYEVENT: Final = ("comm", "pid", "cpu", "cgroup", EVENT)
 
@@ -50,8 +50,6 @@ class EventColumns(NamedTuple):
 
     expressions: Mapping[str, str] = {}
     """Field name by expression: `$retval`, `file->f_pos`."""
-    returned: frozenset[str] = frozenset()
-    """Names of fields with a return value, in which a negative number is an error."""
     hidden: frozenset[str] = frozenset()
     """Names of fields that only match entries with exits."""
     is_on_function: bool = False
@@ -77,8 +75,6 @@ class ValueSource(NamedTuple):
 
     field: Field | None
     """Field; None: the duration of a call, from its end or from the times in it."""
-    is_returned: bool = False
-    """True if a negative number is an error, also in an unsigned field."""
 
 
 def field_of(name: str, fmt: EventFormat, columns: EventColumns) -> Field | None:
@@ -92,7 +88,7 @@ def key_source(name: str, fmt: EventFormat, columns: EventColumns) -> KeySource 
     if (field := field_of(name, fmt, columns)) is not None:
         return KeySource(KeyKind.FIELD, fmt, field, fmt.path)
     kind = property_kind(name, columns)
-    if kind is KeyKind.ERRNO and (field := returned_field(fmt, columns)) is None:
+    if kind is KeyKind.ERRNO and (field := returned_field(fmt)) is None:
         return None
     return KeySource(kind, fmt, field, fmt.path) if kind is not None else None
 
@@ -101,25 +97,9 @@ def property_kind(name: str, columns: EventColumns) -> KeyKind | None:
     """Return the kind of a key that is no field; None: the event has no such key."""
     if name == FUNC and columns.is_on_function:
         return KeyKind.FUNCTION
-    if name == ERRNO and columns.returned:
-        return KeyKind.ERRNO
     if name in STACKS and columns.has_stacks:
         return KeyKind.STACK
     return _PROPERTIES.get(name)
-
-
-def returned_field(fmt: EventFormat, columns: EventColumns) -> Field | None:
-    """Return the field with the return value in which an error is looked for; None: the event has none."""
-    return next(
-        (
-            field
-            for field in fmt.fields
-            if field.name in columns.returned
-            and value_kind(field) is ValueKind.NUMBER
-            and field.width in _RETURN_WIDTHS
-        ),
-        None,
-    )
 
 
 def value_source(name: str, fmt: EventFormat, columns: EventColumns) -> ValueSource | None:
@@ -128,7 +108,7 @@ def value_source(name: str, fmt: EventFormat, columns: EventColumns) -> ValueSou
     if field is not None:
         if value_kind(field) is not ValueKind.NUMBER:
             return None
-        return ValueSource(field, field.name in columns.returned and field.width in _RETURN_WIDTHS)
+        return ValueSource(field)
     return ValueSource(None) if name in TIMED and set(CALL_TIMES) <= set(fmt.names) else None
 
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from events.aggregates.event_columns import (
     EventColumns,
@@ -14,15 +13,15 @@ from events.aggregates.event_columns import (
     KeySource,
     ValueSource,
     property_kind,
-    returned_field,
     value_source,
 )
 from events.aggregates.groups import Mask, ValueColumn
 from events.aggregates.stack_keys import stack_keys
 from events.clocks.boots import ID_MASK
-from events.conditions.comparison import CALL_TIMES, is_register
+from events.conditions.comparison import CALL_TIMES
 from events.decode import Value
-from events.format import Field
+from events.format import ErrorForm
+from events.names.errnos import error_in, error_numbers, returned_field
 from events.record import Record
 from events.stacks.stack import KERNEL_STACKS, recorded_stack
 from events.store.columns import FormatTable, is_number
@@ -31,7 +30,6 @@ from events.summary.keys import KeyColumns, field_keys, keys_from_numbers, numbe
 if TYPE_CHECKING:
     from events.store.store import Store
 
-_MAX_ERRNO: Final = 4095
 _UNKNOWN_CGROUP: Final = 1 << 63
 """Bit of the key of a task whose cgroup is not known yet; the bits below have its thread id."""
 
@@ -55,7 +53,7 @@ def key_column(source: KeySource, table: FormatTable, store: Store) -> tuple[Key
         return KeyColumns(np.zeros(len(table), np.uint64)), None
     if kind is KeyKind.ERRNO:
         values, missing = table.column(field)
-        errors = _error_numbers(values, is_register=is_register(source.path, field.name))
+        errors = error_numbers(values, field)
         return KeyColumns((-errors).astype(np.uint64)), missing
     if is_number(field):
         values, missing = table.column(field)
@@ -73,22 +71,11 @@ def value_columns(source: ValueSource, table: FormatTable) -> list[ValueColumn]:
         return [ValueColumn(end - begin, end > 0)]
     values, missing = table.column(source.field)
     present = None if missing is None else ~missing
-    if source.is_returned and values.dtype.kind == "u":
-        errors = _error_numbers(values, is_register=is_register(table.layout.format.path, source.field.name))
+    if source.field.errors is not ErrorForm.NONE and values.dtype.kind == "u":
+        errors = error_numbers(values, source.field)
         is_other = errors == 0 if present is None else present & (errors == 0)
         return [ValueColumn(errors, errors < 0), ValueColumn(values, is_other)]
     return [ValueColumn(values, present)]
-
-
-def _error_numbers(values: NDArray[Any], *, is_register: bool) -> NDArray[np.int64]:
-    """Return the negative error number in each return value, also in an unsigned column; 0: it is none.
-
-    `is_register`: the values are registers, in which an error of 32 bits is not sign-extended.
-    """
-    numbers = values.view(f"i{values.dtype.itemsize}").astype(np.int64)
-    if is_register:
-        numbers = np.where(numbers >> 31 == 1, numbers - (1 << 32), numbers)
-    return np.where((numbers < 0) & (numbers >= -_MAX_ERRNO), numbers, 0)
 
 
 def _stack_of(record: Record) -> Value:
@@ -139,9 +126,9 @@ def _text_key(name: str, record: Record, columns: EventColumns, store: Store) ->
         return (record.values[field],)
     kind = property_kind(name, columns)
     if kind is KeyKind.ERRNO:
-        own = returned_field(record.format, columns) if record.format is not None else None
+        own = returned_field(record.format) if record.format is not None else None
         value = record.values.get(own.name) if own is not None else None
-        return (max(0, -_returned_number(value, own)),) if own is not None and isinstance(value, int) else ()
+        return (max(0, -error_in(value, own)),) if own is not None and isinstance(value, int) else ()
     if kind is KeyKind.CGROUP:
         return (store.cgroups.path_of(record.pid, record.ts, record.seq) or "",)
     if kind is KeyKind.STACK:
@@ -165,11 +152,4 @@ def text_value(name: str, record: Record, columns: EventColumns) -> int | None:
     value = record.values.get(source.field.name) if source is not None and source.field is not None else None
     if source is None or source.field is None or not isinstance(value, int):
         return None
-    error = _returned_number(value, source.field) if source.is_returned else 0
-    return error or int(value)
-
-
-def _returned_number(value: int, field: Field) -> int:
-    """Return the negative error number in a return value; 0: it is none."""
-    number = value - (1 << 8 * field.width) if value >> (8 * field.width - 1) == 1 else value
-    return number if -_MAX_ERRNO <= number < 0 else 0
+    return error_in(value, source.field) or int(value)

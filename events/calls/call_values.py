@@ -90,6 +90,14 @@ class Call(NamedTuple):
         return self.entry is None and self.unpaired_reason is None
 
 
+class CalledFunction(NamedTuple):
+    """Function of calls, in one boot: another boot has it elsewhere."""
+
+    function: int
+    """Result of `function_key`."""
+    boot: int = 0
+
+
 def function_key(probe: int, address: int = 0) -> int:
     """Return one signed number for a probe and, if the probe is on several functions, the function's address."""
     number = (address << PROBE_BITS | probe) & _MASK

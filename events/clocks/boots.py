@@ -45,8 +45,3 @@ class Boots:
         import numpy as np
 
         return self._first + np.searchsorted(self.starts, rows, side="right")
-
-    def common(self, start: int, stop: int) -> int | None:
-        """Return the boot of all rows from `start` to before `stop`; None: they are of several boots."""
-        first = self.of(start)
-        return first if self.of(max(start, stop - 1)) == first else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from dataclasses import field as member
 from functools import cached_property
@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from events.conditions.field_kinds import ValueKind, value_kind
 from events.decode import text_of
+from events.format import ErrorForm
+from events.names.errnos import error_in, error_numbers
 from events.names.event_names import event_name
 from events.names.glob import Glob
 from events.record import Record
@@ -47,9 +49,6 @@ CALL_TIMES: Final = ("calltime", "rettime")
 """Fields of the function_graph tracer's exits (ftrace_graph_ret_entry of kernel/trace/trace_entries.h)."""
 RETVAL: Final = "retval"
 """Field with the return value in the tracer's exits: a register, in which a 32-bit error is not sign-extended."""
-_LAST_ERROR: Final = -4095
-_TRACER_PREFIX: Final = "ftrace/funcgraph_"
-"""Prefix of the paths of that tracer's exit and entry events."""
 
 COMM: Final = ("comm", "COMM")
 PID: Final = ("pid", "common_pid")
@@ -57,11 +56,6 @@ CPU: Final = ("cpu", "CPU")
 """Names for properties of every event. If an event has a field of its own with the first name, as sched_wakeup has
 the woken task's `comm` and `pid`, the second name still denotes the event's property, as in the kernel's filters
 (kernel/trace/trace_events.c, trace_define_generic_fields)."""
-
-
-def is_register(path: str, field: str) -> bool:
-    """Return whether a field of an event is a return value as the function_graph tracer records it."""
-    return field == RETVAL and path.startswith(_TRACER_PREFIX)
 
 
 @dataclass(frozen=True)
@@ -101,11 +95,10 @@ class NumberComparison(Comparison):
         value = record.values.get(self.field)
         if self.field not in record.values:
             value = record.pid if self.field in PID else record.cpu if self.field in CPU else self._duration(record)
-        is_returned = is_register(record.event, self.field)
-        if is_returned and isinstance(value, int):
-            value = _with_error_sign(value)
-        number = self.number if is_returned else self._field_number(record.format.fields if record.format else ())
-        return isinstance(value, int) and bool(NUMERIC[self.operator](value, number))
+        field = next((one for one in record.format.fields if one.name == self.field), None) if record.format else None
+        if field is not None and isinstance(value, int) and self.operator != "&":
+            value = error_in(value, field) or value
+        return isinstance(value, int) and bool(NUMERIC[self.operator](value, self._field_number(field)))
 
     def _duration(self, record: Record) -> int | None:
         """Return the duration of a call whose exit record contains it; None: the record is another one."""
@@ -123,28 +116,21 @@ class NumberComparison(Comparison):
         (begin, _), (end, _) = (table.column(fields[name]) for name in CALL_TIMES)
         return self.compare(end.astype(np.int64) - begin.astype(np.int64))
 
-    def _retval_mask(self, values: NDArray[Any]) -> Mask:
-        """Return a mask of the tracer's return values that satisfy the comparison, with errors as negative
-        numbers.
+    def _field_number(self, field: Field | None) -> int:
+        """Return the number as it is compared: an error as it appears in the field, also in an unsigned pointer
+        (ERR_PTR); among return values, of which errors are negative, below zero.
         """
-        import numpy as np
-
-        values = values.astype(np.uint64)
-        wide = np.where((values >> np.uint64(31)) == 1, values | np.uint64(0xFFFFFFFF00000000), values).view(np.int64)
-        return np.where((wide >= _LAST_ERROR) & (wide < 0), self.compare(wide), self.compare(values))
-
-    def _field_number(self, fields: Iterable[Field]) -> int:
-        """Return the number as it appears in the field: an error is negative, also in an unsigned pointer
-        (ERR_PTR).
-        """
+        if field is not None and field.errors is not ErrorForm.NONE:
+            return error_in(self.number, field) or self.number
         if not self.of_error or self.operator not in ("==", "!="):
             return self.number
-        field = next((candidate for candidate in fields if candidate.name == self.field), None)
         unsigned = field is not None and not field.signed and field.width in (4, 8)
         return self.number + (1 << 8 * field.width if field and unsigned else 0)
 
     def of_table(self, table: FormatTable, comm: Comm) -> Mask:  # noqa: ARG002 - of both
         """Return a boolean mask of the rows that satisfy the comparison."""
+        import numpy as np
+
         from events.store.columns import is_number
 
         field = next((candidate for candidate in table.layout.format.fields if candidate.name == self.field), None)
@@ -155,9 +141,11 @@ class NumberComparison(Comparison):
         values, missing = table.column(field)
         if values.dtype.kind == "b":  # numpy cannot compare bools with numbers above 64 bits
             values = values.view("u1")
-        if is_register(table.layout.format.path, self.field):
-            return self._retval_mask(values)
-        rows = self.compare(values, self._field_number([field]))
+        number = self._field_number(field)
+        rows = self.compare(values, number)
+        if field.errors is not ErrorForm.NONE and values.dtype.kind == "u" and self.operator != "&":
+            errors = error_numbers(values, field)
+            rows = np.where(errors < 0, self.compare(errors, number), rows)
         return rows if missing is None else rows & ~missing
 
     def compare(self, values: NDArray[Any], number: int | None = None) -> Mask:
@@ -171,14 +159,6 @@ class NumberComparison(Comparison):
             return np.asarray((wide & np.uint64(self.number & _ALL_BITS)) != 0)
         found: Mask = NUMERIC[self.operator](values, self.number if number is None else number)
         return found
-
-
-def _with_error_sign(value: int) -> int:
-    """Return an error as a negative number, even a 32-bit one, as the kernel's print_graph_retval does; other values
-    as is.
-    """
-    signed = value - (1 << 32) if value >> 31 == 1 else value - (1 << 64) if value >> 63 else value
-    return signed if _LAST_ERROR <= signed < 0 else value
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from events.conditions.comparison import (
     TextComparison,
 )
 from events.conditions.condition import COMMON_FIELDS, BinaryCondition, Condition, Negation, Term
+from events.conditions.errno_comparison import ERRNO, ErrnoComparison, named_error
 from events.conditions.field_kinds import ValueKind
 from events.conditions.file_comparison import FileComparison
 from events.conditions.function_comparison import FUNC, FunctionComparison, FunctionSource
@@ -150,8 +151,8 @@ class _TokenReader:
             raise ConditionError("a value is missing", value.at)
         if sort is ValueKind.NEITHER:
             raise ValueRefused(f"{name.text} has {sort.value}: it can't be compared", name.at)
-        if sort is ValueKind.TIME:
-            return _time(name, sign, value)
+        if sort is ValueKind.TIME or (name.text == ERRNO and sort is not ValueKind.TEXT):
+            return (_time if sort is ValueKind.TIME else _errno)(name, sign, value)
         if value.kind == "word" and sort is not ValueKind.TEXT and sign.text in NUMERIC:
             numeric = self.numeric_comparison(name.text, sign.text, value, sort)
             if numeric is not None:
@@ -228,6 +229,18 @@ def _time(name: _ConditionToken, sign: _ConditionToken, value: _ConditionToken) 
     return found
 
 
+def _errno(name: _ConditionToken, sign: _ConditionToken, value: _ConditionToken) -> Term:
+    text = _unquoted(value)
+    number = named_error(text)
+    if number is None:
+        number = _number(text)
+    if number is None or sign.text not in NUMERIC:
+        raise ValueRefused(
+            f"{name.text} is an error, {text} is none: {name.text} == ENOENT, {name.text} != 0", value.at
+        )
+    return ErrnoComparison(name.text, sign.text, number, of_error=errno_of(text) is not None)
+
+
 def _unquoted(value: _ConditionToken) -> str:
     return value.text[1:-1] if value.kind == "quoted" else value.text
 
@@ -257,8 +270,8 @@ def parse_condition(
 
     Args:
         text: comparisons `FIELD OP VALUE` with `&&`, `||`, `!` and parentheses. A value is a number, a time (`1.5ms`,
-            in nanoseconds), an error name (`-EAGAIN`), or a text, in quotes if it has blanks or operators. That of
-            `time` is seconds of the kernel's clock.
+            in nanoseconds), an error name (`-EAGAIN`; of `errno` also `EAGAIN`), or a text, in quotes if it has
+            blanks or operators. That of `time` is seconds of the kernel's clock.
         fields: kinds of the recorded fields by name; `comm`, `pid`, `cpu`, `time`, `event` and `cgroup` always
             exist, and so do `COMM`, `common_pid`, `CPU` and `TIME` where events have fields with the first names.
         comm: returns the task name of a thread id.

@@ -48,10 +48,9 @@ class GroupCounts:
         """Count integers of a field, recorded in a boot; nothing if there is no room, or it had texts before."""
         found = self.values.get(field.name)
         if found is None and self._has_room:
-            found = self.values[field.name] = NumberCounts(field, boot)
+            found = self.values[field.name] = NumberCounts(field)
         if isinstance(found, NumberCounts):
-            found.boot = boot if found.boot == boot else None
-            found.add(values)
+            found.add(values, boot)
 
     def add_texts(self, name: str, found: KeyColumns) -> None:
         """Count texts of a field, given as their keys; nothing if there is no room, or it had numbers before."""

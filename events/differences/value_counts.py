@@ -24,8 +24,8 @@ _MAX_ERRNO: Final = 4095
 ZERO: Final = "0"
 NEGATIVE: Final = "negative"
 
-NameOf = Callable[[Value], str]
-"""Returns the name of a value; the number itself if it has none."""
+NameOf = Callable[[Value, int], str]
+"""Returns the name of a value in a boot; the number itself if it has none."""
 
 
 class NamedCount(NamedTuple):
@@ -57,11 +57,9 @@ class ValueShares(NamedTuple):
 class NumberCounts:
     """Numbers of one field: their sizes, and the most telling ones exactly."""
 
-    def __init__(self, field: Field | None, boot: int | None = 0) -> None:
+    def __init__(self, field: Field | None) -> None:
         self.field = field
         """Field; None: the durations of calls."""
-        self.boot = boot
-        """Boot in which all were recorded; None: several, in which an address has no common name."""
         self.number = 0
         self.total = 0
         """Sum of all numbers."""
@@ -72,11 +70,12 @@ class NumberCounts:
         self.negative: Counter[int] = Counter()
         """Negative numbers that may be errors, each by itself; the others under 0."""
         self.zeros = 0
-        self.exact: Counter[int] | None = Counter()
-        """Each number by itself; None: there are more than `MOST_EXACT`."""
+        self.exact: dict[int, Counter[int]] | None = {}
+        """Each number by itself, by boot, as addresses have other names in each; None: there are more than
+        `MOST_EXACT` in one."""
 
-    def add(self, values: NDArray[Any]) -> None:
-        """Count integers or bools."""
+    def add(self, values: NDArray[Any], boot: int = 0) -> None:
+        """Count integers or bools that were recorded in a boot."""
         if not len(values):
             return
         found, hits = np.unique(values.astype(np.int64) if values.dtype.kind == "b" else values, return_counts=True)
@@ -90,8 +89,9 @@ class NumberCounts:
         for value, count in zip(found[:below].tolist(), hits[:below].tolist(), strict=True):
             self.negative[value if value >= -_MAX_ERRNO else 0] += count
         if self.exact is not None:
-            self.exact.update(dict(zip(found.tolist(), hits.tolist(), strict=True)))
-            if len(self.exact) > MOST_EXACT:
+            own = self.exact.setdefault(boot, Counter())
+            own.update(dict(zip(found.tolist(), hits.tolist(), strict=True)))
+            if len(own) > MOST_EXACT:
                 self.exact = None
 
     @property
@@ -103,13 +103,15 @@ class NumberCounts:
         """Return the counts by name; numbers whose names are plain digits have none."""
         shares: Counter[str] = Counter()
         names: Counter[str] = Counter()
+        every = [(boot, *one) for boot, own in (self.exact or {}).items() for one in own.items()]
+        first = next(iter(self.exact or (0,)))
         for value, hits in self.negative.items():
-            name = name_of(value) if value else ""
+            name = name_of(value, first) if value else ""
             shares[name if _is_name(name, value) else NEGATIVE] += hits
-        for value, hits in (self.exact or {}).items():
-            if value >= 0 and _is_name(name := name_of(value), value):
+        for boot, value, hits in every:
+            if value >= 0 and _is_name(name := name_of(value, boot), value):
                 names[name] += hits
-        if self.zeros and not (self.exact and _is_name(name_of(0), 0)):
+        if self.zeros and not (self.exact and _is_name(name_of(0, first), 0)):
             shares[ZERO] += self.zeros
         return ValueShares(
             self.number,

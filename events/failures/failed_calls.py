@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from events.clocks.boots import Boots
 from events.failures.first_failure import ErrorReturns, FailureChain, FailureSearch, GivenValues
 from events.graph.begin_end_columns import Ints, RowKind
 from events.graph.tree import CallRowFlag, CallTree
@@ -21,21 +22,23 @@ class FailedCalls:
         self,
         tree: CallTree,
         error_returns: ErrorReturns,
-        is_chosen: Callable[[int], bool] | None = None,
+        is_chosen: Callable[[int, int], bool] | None = None,
         errnos: frozenset[int] = frozenset(),
         given_values: GivenValues = lambda _: (),
         since: int = 0,
+        boots: Boots | None = None,
     ) -> None:
         """Take the tree.
 
         Args:
             tree: the tree.
             error_returns: forms of the errors of its functions.
-            is_chosen: returns whether a function, by the number of a row's `function`, is one whose failures are
-                wanted; None: of all calls that no other call encloses.
+            is_chosen: returns whether a function, by the number of a row's `function` and its boot, is one whose
+                failures are wanted; None: of all calls that no other call encloses.
             errnos: negative error numbers that are wanted; empty: all.
             given_values: arguments of the calls.
             since: time, in nanoseconds of the kernel's clock, from which on calls that begin are looked at.
+            boots: boots of the events of the tree; None: all are of the first.
         """
         self.checked = 0
         """Number of chosen calls that have returned a value."""
@@ -46,9 +49,11 @@ class FailedCalls:
         self.without_values = 0
         """Number of chosen calls without a recorded result, or without their beginning."""
         self._tree = tree
-        self._search = FailureSearch(tree, error_returns, given_values)
+        self._search = FailureSearch(tree, error_returns, given_values, boots)
         self._is_chosen = is_chosen
-        self._chosen: dict[int, bool] = {}
+        self._boots = boots or Boots()
+        self._chosen: dict[tuple[int, int], bool] = {}
+        """True for the chosen functions, by number and boot."""
         self._errnos = errnos
         self._since = since
         self._next = tree.first
@@ -103,13 +108,18 @@ class FailedCalls:
         function = columns.column("function")[part]
         if self._is_chosen is None:
             return self._outermost(np.flatnonzero(is_call) + start)
-        chooses = self._is_chosen
-        for one in np.unique(function[is_call]).tolist():
-            if one not in self._chosen:
-                self._chosen[one] = chooses(one)
-        wanted = np.array([one for one, is_chosen in self._chosen.items() if is_chosen], np.uint64)
-        rows: list[int] = (np.flatnonzero(is_call & np.isin(function, wanted)) + start).tolist()
+        boots = self._boots.of_rows(columns.column("seq")[part])
+        rows: list[int] = []
+        for boot in np.unique(boots).tolist():
+            own = is_call & (boots == boot)
+            wanted = [one for one in np.unique(function[own]).tolist() if self._chooses(one, boot)]
+            rows += (np.flatnonzero(own & np.isin(function, np.array(wanted, np.uint64))) + start).tolist()
         return rows
+
+    def _chooses(self, function: int, boot: int) -> bool:
+        if (function, boot) not in self._chosen:
+            self._chosen[function, boot] = self._is_chosen is None or self._is_chosen(function, boot)
+        return self._chosen[function, boot]
 
     def _outermost(self, rows: Ints) -> list[int]:
         """Return those of some calls that no other call encloses."""

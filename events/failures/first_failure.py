@@ -15,14 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from btf.functions.error_returns import ErrorReturn
+from events.clocks.boots import Boots
 from events.graph.begin_end_columns import Ints, Places, RowKind
 from events.graph.tree import CallRowFlag, CallTree
 
 _MAX_ERRNO: Final = 4095
 _INCOMPLETE: Final = CallRowFlag.NO_EXIT | CallRowFlag.LOST | CallRowFlag.OPEN
 
-ErrorReturns = Callable[[int], ErrorReturn]
-"""Function that returns the form of the errors of a function, by the number of a row's `function`."""
+ErrorReturns = Callable[[int, int], ErrorReturn]
+"""Function that returns the form of the errors of a function, by the number of a row's `function` and its boot."""
 GivenValues = Callable[[int], Collection[int]]
 """Function that returns the arguments of the call of a row, as signed numbers; empty: they are unknown."""
 
@@ -66,18 +67,29 @@ def error_numbers(retval: Ints, form: NDArray[np.uint8]) -> Ints:
 class FailureSearch:
     """Search of a tree for first failures."""
 
-    def __init__(self, tree: CallTree, error_returns: ErrorReturns, given_values: GivenValues = lambda _: ()) -> None:
+    def __init__(
+        self,
+        tree: CallTree,
+        error_returns: ErrorReturns,
+        given_values: GivenValues = lambda _: (),
+        boots: Boots | None = None,
+    ) -> None:
+        """Take the tree, and the boots of its events; None: all are of the first."""
         self._tree = tree
         self._given_values = given_values
         self._error_returns = error_returns
-        self._forms: dict[int, ErrorReturn] = {}
+        self._boots = boots or Boots()
+        self._forms: dict[tuple[int, int], ErrorReturn] = {}
+        """Forms by function and boot, in which other functions have its address."""
 
     def errors(self, rows: Ints | Places) -> Ints:
         """Return the negative error number that each row returned; 0: none, or it is no call."""
         columns, at = self._tree.columns, rows - self._tree.first
         has = columns.column("flags")[at] & CallRowFlag.RETVAL != 0
         is_call = columns.column("kind")[at] == RowKind.CALL
-        forms = np.array([self._form(function) for function in columns.column("function")[at].tolist()], np.uint8)
+        boots = self._boots.of_rows(columns.column("seq")[at])
+        functions = zip(columns.column("function")[at].tolist(), boots.tolist(), strict=True)
+        forms = np.array([self._form(function, boot) for function, boot in functions], np.uint8)
         numbers: Ints = np.where(has & is_call, error_numbers(columns.column("retval")[at], forms), 0)
         return numbers
 
@@ -129,10 +141,12 @@ class FailureSearch:
         return functions
 
     def _hides_errors(self, row: int) -> bool:
-        return self._form(*self._functions(np.array([row]))) is ErrorReturn.NONE
+        boot = self._boots.of(int(self._tree.columns.column("seq")[row - self._tree.first]))
+        (function,) = self._functions(np.array([row]))
+        return self._form(function, boot) is ErrorReturn.NONE
 
-    def _form(self, function: int) -> ErrorReturn:
-        form = self._forms.get(function)
+    def _form(self, function: int, boot: int) -> ErrorReturn:
+        form = self._forms.get((function, boot))
         if form is None:
-            form = self._forms[function] = self._error_returns(function)
+            form = self._forms[function, boot] = self._error_returns(function, boot)
         return form

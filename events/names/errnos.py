@@ -2,6 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any, Final
+
+from events.format import ErrorForm
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from events.format import EventFormat, Field
+
+LAST_ERRNO: Final = -4095
+"""Lowest number that is an error (MAX_ERRNO of include/linux/err.h)."""
 _BASE = (
     "EPERM ENOENT ESRCH EINTR EIO ENXIO E2BIG ENOEXEC EBADF ECHILD EAGAIN ENOMEM EACCES EFAULT ENOTBLK EBUSY EEXIST "
     "EXDEV ENODEV ENOTDIR EISDIR EINVAL ENFILE EMFILE ENOTTY ETXTBSY EFBIG ENOSPC ESPIPE EROFS EMLINK EPIPE EDOM "
@@ -49,6 +61,31 @@ def errno_name(value: int) -> str | None:
 def errno_of(name: str) -> int | None:
     """Return the negative number of an error name, -11 for `-EAGAIN`; None: there is no such error."""
     return _NUMBERS.get(name)
+
+
+def returned_field(fmt: EventFormat) -> Field | None:
+    """Return the field with the return value in which an error is looked for; None: the event has none."""
+    return next((field for field in fmt.fields if field.errors is not ErrorForm.NONE), None)
+
+
+def error_in(value: int, field: Field) -> int:
+    """Return the negative error number in a number of a field; 0: it is none."""
+    if field.errors is ErrorForm.NONE:
+        return 0
+    bits = 32 if field.errors is ErrorForm.REGISTER and value >> 31 == 1 else 8 * field.width
+    number = value - (1 << bits) if value >> (bits - 1) == 1 else value
+    return number if LAST_ERRNO <= number < 0 else 0
+
+
+def error_numbers(values: NDArray[Any], field: Field) -> NDArray[np.int64]:
+    """Return the result of `error_in` for each number in a column of a field."""
+    import numpy as np
+
+    numbers = values.view(f"i{values.dtype.itemsize}").astype(np.int64)
+    if field.errors is ErrorForm.REGISTER:
+        numbers = np.where(numbers >> 31 == 1, numbers - (1 << 32), numbers)
+    is_error = (numbers < 0) & (numbers >= LAST_ERRNO) & (field.errors is not ErrorForm.NONE)
+    return np.where(is_error, numbers, 0)
 
 
 def errno_names() -> tuple[str, ...]:

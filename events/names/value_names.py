@@ -14,16 +14,15 @@ from btf.types import Enum, Enum64, Int, Ptr
 from btf.values import enum_name
 from btf.walk import strip
 from events.decode import Scalar, Value
-from events.format import NAME_ONLY, PROBE_FIELDS, Field, FieldKind
+from events.format import NAME_ONLY, PROBE_FIELDS, ErrorForm, Field, FieldKind
 from events.names.constants import names_of
-from events.names.errnos import errno_name
+from events.names.errnos import LAST_ERRNO, errno_name, error_in
 from events.names.kallsyms import Symbols
 from events.names.kallsyms_table import HIGHEST
 from events.names.number_names import NumberFormat, NumberNames
 from events.names.syscalls import call_name
 from events.text import show
 
-_MAX_ERRNO = 4095
 _POINTERS = {
     Kind.FUNC_PROTO: "function",
     **dict.fromkeys((Kind.STRUCT, Kind.UNION, Kind.FWD, Kind.VOID), "object"),
@@ -159,7 +158,7 @@ class Namer:
             return NumberFormat(_is_hex(kind, field), text)
         if _points_to_object(kind, field):
             lowest = symbols.lowest if (symbols := self._symbols()) else HIGHEST
-            return NumberFormat(True, text, lowest=min(lowest, HIGHEST - _MAX_ERRNO) if is_retval else lowest)
+            return NumberFormat(True, text, lowest=min(lowest, HIGHEST + LAST_ERRNO) if is_retval else lowest)
         return NumberFormat(_is_hex(kind, field), text if is_retval else None, is_retval)
 
     def _named(self, field: Field | None, naming: str) -> NumberNames | None:
@@ -177,12 +176,14 @@ class Namer:
         """Return `-EAGAIN` etc. for a negative number, also for a pointer (ERR_PTR) or a number recorded as
         unsigned.
         """
-        bits = 8 * field.width if field and field.width in (4, 8) else 64
         if kind == "bool" or (field and field.width < 4):
             return None
+        if field is not None and field.errors is not ErrorForm.NONE:
+            return errno_name(error_in(value, field))
+        bits = 8 * field.width if field and field.width in (4, 8) else 64
         if value >= 1 << (bits - 1):
             value -= 1 << bits
-        return errno_name(value) if -_MAX_ERRNO <= value < 0 else None
+        return errno_name(value) if LAST_ERRNO <= value < 0 else None
 
     def _type_shape(self, column: int | None) -> tuple[str, int]:
         """Return (bool | enum | function | object | pointer | empty, type id without modifiers); object: pointer to a

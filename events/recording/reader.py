@@ -207,22 +207,26 @@ class Recording:
         return tuple(found)
 
     @cached_property
-    def _function_fields(self) -> dict[str, str]:
-        """Name of the field with the probed function by event, as the plans have it."""
-        found: dict[str, str] = {}
+    def _plan_columns(self) -> dict[str, list[dict[str, Any]]]:
+        """Columns by event, as the plans have them."""
+        found: dict[str, list[dict[str, Any]]] = {}
         for plan in self.plans:
             with suppress(TypeError, KeyError, AttributeError):  # damaged plans are reported with the probes
                 for event in plan["events"]:
-                    for column in event["columns"]:
-                        if column.get("functions"):
-                            found[exported_name(f"{event['group']}/{event['event']}")] = str(column["name"])
+                    columns = [{**column, "name": str(column["name"])} for column in event["columns"]]
+                    found[exported_name(f"{event['group']}/{event['event']}")] = columns
         return found
 
     def _format(self, path: str, text: bytes, entry: ChunkEntry) -> EventFormat:
         try:
             system, _, _ = path.rpartition("/")
             parsed = parse_format(text.decode("utf-8", "replace"), system, self.header.long_size)
-            function = self._function_fields.get(exported_name(path))
+            columns = self._plan_columns.get(exported_name(path), [])
+            function = next((one["name"] for one in columns if one.get("functions")), "")
+            is_unknown = {
+                one["name"]: bool(function) and one.get("btf_type") is None for one in columns if one.get("is_retval")
+            }
+            parsed = parsed.with_results(is_unknown)
             return parsed.with_function(function) if function else parsed
         except FormatError as error:
             raise RecordingError(self.name, entry.offset, f"format of {path}: {error}") from error

@@ -14,6 +14,7 @@ import numpy as np
 from events.calls.call_matching import CallMatching
 from events.conditions.comparison import LATENCY, Comparison, NumberComparison
 from events.conditions.condition import COMMON_FIELDS
+from events.conditions.errno_comparison import ErrnoComparison
 from events.conditions.function_comparison import FunctionComparison
 from events.store.columns import PIECE, Ints, Mask, StoreColumns
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
     from events.calls.call_values import EndRole
     from events.conditions.condition import Condition
+    from events.format import EventFormat
     from events.store.store import Store
 
 
@@ -92,14 +94,14 @@ class JoinedEnds:
             for table in columns.tables.values():
                 inside = np.flatnonzero(np.isin(table.seqs, seqs[at:stop]))
                 places = np.searchsorted(seqs, table.seqs[inside])
-                names = {field.name for field in table.layout.format.fields}
+                fmt = table.layout.format
                 for part in parts:
-                    has = _has_field(part, names, table.layout.format.path)
+                    has = _has_field(part, fmt.names, fmt.path, fmt)
                     yield part, places, has, part.of_table(table, self.condition.comm)[inside]
             text = np.flatnonzero(columns.is_text & np.isin(np.arange(start, start + len(columns)), seqs[at:stop]))
             records = [self._store.record(start + place) for place in text.tolist()]
             for part in parts if records else ():
-                has_it = [_has_field(part, record.values, record.event) for record in records]
+                has_it = [_has_field(part, record.values, record.event, record.format) for record in records]
                 yield (
                     part,
                     np.searchsorted(seqs, text + start),
@@ -109,9 +111,11 @@ class JoinedEnds:
             at = stop
 
 
-def _has_field(part: Comparison, names: Container[str], path: str) -> bool:
+def _has_field(part: Comparison, names: Container[str], path: str, fmt: EventFormat | None) -> bool:
     """Return whether an event has what is compared."""
     is_known = part.field in names or part.field in COMMON_FIELDS
+    if isinstance(part, ErrnoComparison):
+        return is_known or part.has(fmt)
     return is_known or (isinstance(part, FunctionComparison) and part.has(path))
 
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from events.decode import text_of
 from events.format import EventFormat, Field
+from events.names.errnos import LAST_ERRNO
 from events.names.number_names import NumberFormat
 from events.record import Record
 from events.search.number_match import DECIMAL, HEX, NumberPattern, decimal, hexadecimal
@@ -24,7 +25,6 @@ from events.search.search import LineStyle
 from events.store.columns import FormatTable, Mask, StoreColumns, StringBytes, is_number, is_string
 from events.text import FAULT, UNNAMED
 
-_MOST_ERRORS = 4095
 _LARGEST = (1 << 64) - 1
 _NO_ANCHOR = re.compile(r"\\x?[0-9a-f]{0,2}|[^\x00-\x7f]")
 _NO_ANCHOR_FOLDED = re.compile(r"\\x?[0-9a-f]{0,2}|i?[^\x00-\x7f]|k|i$")
@@ -163,8 +163,9 @@ class TextMatch:
             return rows
         named = np.ones(len(values), np.bool_)
         if reading.only_errors:
-            signed = values.view(f"i{values.itemsize}")
-            named = (signed < 0) & (signed >= -_MOST_ERRORS)
+            numbers = values.view(f"i{values.itemsize}").astype(np.int64)
+            narrow = np.where(numbers >> 31 == 1, numbers - (1 << 32), numbers)  # as `ErrorForm.REGISTER` has them
+            named = (narrow < 0) & (narrow >= LAST_ERRNO)
         elif reading.lowest:
             named = values.astype(np.uint64) >= min(reading.lowest, _LARGEST)
         if named.any():

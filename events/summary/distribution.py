@@ -53,6 +53,15 @@ class Distribution:
         self.count += len(values)
         self._counts += np.bincount(_steps(values), minlength=_SIZE)
 
+    def plus(self, *others: Distribution) -> Distribution:
+        """Return the counts of the numbers of several distributions."""
+        every, found = (self, *others), Distribution()
+        found.count = sum(one.count for one in every)
+        found.total = sum(one.total for one in every)
+        found.most = max(one.most for one in every)
+        found._counts = np.sum([one._counts for one in every], axis=0)
+        return found
+
     @property
     def mean(self) -> float:
         """Arithmetic mean; 0 without numbers."""

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from events.calls.call_matching import CallMatching
-from events.calls.call_values import EndRole, probe_and_address
+from events.calls.call_values import CalledFunction, EndRole, probe_and_address
 from events.calls.pairing import MOST_OPEN
 from events.record import Record
 from events.store.columns import PIECE, StoreColumns
@@ -93,7 +93,7 @@ class Summary:
         """Counts of the chosen field's values."""
         self.calls = CallMatching(store, most_open)
         """Calls of the store's events; its counters have the ends without a pair."""
-        self._latencies: dict[int, Distribution] = {}
+        self._latencies: dict[CalledFunction, Distribution] = {}
         self._store = store
         self._limit = limit
         self._most_open = most_open
@@ -104,7 +104,6 @@ class Summary:
         self._only = only
         self._chosen = chosen
         self._events = StoreScan(store, self._count)
-        self._first_row = store.first_seq
         self._last_reset = -1
         """Last row processed at which the trace clock was reset."""
         self._fields: StoreScan | None = None
@@ -117,11 +116,6 @@ class Summary:
     def skipped_events(self) -> int:
         """Number of events that the store dropped before they were counted."""
         return self._events.skipped_events
-
-    @property
-    def boot(self) -> int | None:
-        """Boot in which all counted events were recorded; None: several, in which an address has no common name."""
-        return self._store.boots.common(self._first_row, max(scan.at for scan in self._scans))
 
     @property
     def backlog(self) -> int:
@@ -166,14 +160,12 @@ class Summary:
                 counted.event = now(counted.event)
 
     @property
-    def latencies(self) -> Mapping[int, Distribution]:
-        """Durations in nanoseconds of the proven calls, by the result of `events.calls.call_values.function_key`.
+    def latencies(self) -> Mapping[CalledFunction, Distribution]:
+        """Durations in nanoseconds of the proven calls, by function and boot.
 
-        Probes are in the order of their numbers, the functions of one probe by the sum of their durations, the
-        largest first. Beyond `_MOST_FUNCTIONS` a probe's further functions are counted together, under address 0.
+        Beyond `_MOST_FUNCTIONS` a probe's further functions are counted together, under address 0.
         """
-        found = ((function, counts) for function, counts in self._latencies.items() if counts.count)
-        return dict(sorted(found, key=lambda one: (probe_and_address(one[0])[0], -one[1].total)))
+        return {function: counts for function, counts in self._latencies.items() if counts.count}
 
     def top_tasks(self, number: int) -> list[ValueCount]:
         """Return the `events.clocks.boots.task_key` of the tasks with the most events."""
@@ -268,12 +260,13 @@ class Summary:
             order = np.argsort(functions, kind="stable")
             distinct, first = np.unique(functions[order], return_index=True)
             last = [*first[1:].tolist(), len(took)]
+            boot = self._store.boots.of(columns.first)
             for function, start, stop in zip(distinct.tolist(), first.tolist(), last, strict=False):
-                self._latency_counts(function).add(took[order[start:stop]])
+                self._latency_counts(CalledFunction(function, boot)).add(took[order[start:stop]])
 
-    def _latency_counts(self, function: int) -> Distribution:
+    def _latency_counts(self, function: CalledFunction) -> Distribution:
         if function not in self._latencies and len(self._latencies) >= _MOST_FUNCTIONS:
-            function = probe_and_address(function)[0]
+            function = CalledFunction(probe_and_address(function.function)[0], function.boot)
         return self._latencies.setdefault(function, Distribution())
 
 

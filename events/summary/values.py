@@ -23,25 +23,17 @@ class TopValue(NamedTuple):
     """Maximum error: there were at most this many more occurrences; 0: the count is exact."""
 
 
-class FieldValues:
-    """Counts of the values of a field; takes events piece by piece."""
+class BootValues:
+    """Counts of the values that a field had in one boot."""
 
-    def __init__(self, event: str, field: str, limit: int = 4096) -> None:
-        """Take the path of the event, the name of its field, and the number of distinct values to keep."""
-        self.event = event
-        self.field = field
+    def __init__(self, limit: int = 4096) -> None:
+        """Take the number of distinct values to keep."""
         self.frequent = FrequentValues(limit)
         self._field: Field | None = None
         """Field in the event's most recent format."""
         self._mixed = False
         """True if formats of the event differ in the field: then a key alone does not determine its value."""
         self._values: dict[int, Value] = {}
-        self._boots: set[int] = set()
-
-    @property
-    def boot(self) -> int | None:
-        """Boot in which all counted events were recorded; None: several, in which an address has no common name."""
-        return next(iter(self._boots)) if len(self._boots) == 1 else None
 
     @property
     def of_numbers(self) -> Field | None:
@@ -49,19 +41,7 @@ class FieldValues:
         field = self._field
         return field if field is not None and is_number(field) and not self._mixed else None
 
-    def take(self, columns: StoreColumns, texts: Iterable[Record]) -> None:
-        """Count the values in a range of events, and in those of them received as text."""
-        for table in columns.tables.values():
-            field = next((field for field in table.layout.format.fields if field.name == self.field), None)
-            # A format without the field is of an earlier probe of this name.
-            if table.layout.format.path == self.event and field is not None:
-                self._learn(field)
-                self._boots.add(table.layout.format.boot)
-                self._add(field_keys(table, field))
-        if values := [r.values[self.field] for r in texts if r.event == self.event and self.field in r.values]:
-            self._add(value_keys(values))
-
-    def _learn(self, field: Field) -> None:
+    def learn(self, field: Field) -> None:
         """Set the field's current format; values counted so far keep their meaning."""
         before, self._field = self.of_numbers, field
         if before is not None and (before.kind, before.signed) != (field.kind, field.signed):
@@ -72,7 +52,8 @@ class FieldValues:
         elif before is None and is_number(field) and len(self.frequent):
             self._mixed = True
 
-    def _add(self, found: KeyColumns) -> None:
+    def add(self, found: KeyColumns) -> None:
+        """Count values, given as their keys."""
         new = self.frequent.add(found.keys)
         self._values |= found.values(new)
         if self._mixed and self._field is not None and is_number(self._field):
@@ -96,3 +77,42 @@ class FieldValues:
             TopValue(self._values.get(count.key), count.hits, count.error) for count in counts if count.hits >= least
         ]
         return sorted(found, key=lambda count: (-count.hits, str(count.value)))[:number]
+
+
+class FieldValues:
+    """Counts of the values of a field by boot, as addresses have other names in each; takes events piece by piece."""
+
+    def __init__(self, event: str, field: str, limit: int = 4096) -> None:
+        """Take the path of the event, the name of its field, and the number of distinct values to keep of a boot."""
+        self.event = event
+        self.field = field
+        self.boots: dict[int, BootValues] = {}
+        self._limit = limit
+
+    @property
+    def total(self) -> int:
+        """Number of all values."""
+        return sum(values.frequent.total for values in self.boots.values())
+
+    @property
+    def exact(self) -> bool:
+        """True if no count was dropped."""
+        return all(values.frequent.exact for values in self.boots.values())
+
+    def take(self, columns: StoreColumns, texts: Iterable[Record]) -> None:
+        """Count the values in a range of events, and in those of them received as text."""
+        for table in columns.tables.values():
+            field = next((field for field in table.layout.format.fields if field.name == self.field), None)
+            # A format without the field is of an earlier probe of this name.
+            if table.layout.format.path == self.event and field is not None:
+                values = self.of_boot(table.layout.format.boot)
+                values.learn(field)
+                values.add(field_keys(table, field))
+        own = [record for record in texts if record.event == self.event and self.field in record.values]
+        for boot in dict.fromkeys(record.boot for record in own):
+            found = value_keys([record.values[self.field] for record in own if record.boot == boot])
+            self.of_boot(boot).add(found)
+
+    def of_boot(self, boot: int) -> BootValues:
+        """Return the values of one boot."""
+        return self.boots.setdefault(boot, BootValues(self._limit))

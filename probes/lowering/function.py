@@ -182,11 +182,20 @@ def _explained_by_pattern(
 
 
 def _with_functions(events: Sequence[PlannedEvent], pattern: str) -> list[PlannedEvent]:
-    """Return the events of a pattern with a column for the function that a record is from."""
+    """Return the events of a pattern with a column for the function that a record is from.
+
+    Results have the type of no function, unless all return that, as a path behind `$retval` proves.
+    """
+    is_common = any("$retval->" in column.label for event in events for column in event.columns)
     name = unique_field(FUNCTION, {column.name for event in events for column in event.columns})
     # Names are found by the addresses then: a recording keeps no longer texts.
     column = PlanColumn(name, FUNCTION, functions=pattern if len(pattern) <= MAX_PATTERN else "*")
-    return [replace(event, columns=(column, *event.columns)) for event in events]
+
+    def own(event: PlannedEvent) -> Iterator[PlanColumn]:
+        for one in event.columns:
+            yield replace(one, btf_type=None) if one.is_retval and not is_common else one
+
+    return [replace(event, columns=(column, *own(event))) for event in events]
 
 
 def _implied_exit_note(probe: Probe) -> list[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import zlib
 from collections.abc import Iterator
 from functools import lru_cache
 from io import BytesIO
@@ -43,7 +44,7 @@ def debug_structs(data: bytes) -> dict[str, DebugStruct]:
     from elftools.common.exceptions import DWARFError, ELFError  # not at each start of a session
     from elftools.elf.elffile import ELFFile
 
-    damage = (*READER_ERRORS, ELFError, DWARFError)
+    damage = (*READER_ERRORS, ELFError, DWARFError, zlib.error)
     found: dict[str, DebugStruct] = {}
     with contextlib.suppress(*damage):
         elf = ELFFile(BytesIO(data))

@@ -115,6 +115,11 @@ class PlannedEvent:
         return next((column.name for column in self.columns if column.functions), "")
 
     @property
+    def results(self) -> dict[str, bool]:
+        """Fields with return values, by name: see `events.format.EventFormat.with_results`."""
+        return {one.name: bool(self.function_field) and one.btf_type is None for one in self.columns if one.is_retval}
+
+    @property
     def function_address(self) -> str:
         """Name of the field with the address in the probed function (kernel/trace/trace_probe.h)."""
         return "__probe_func" if self.at_exit else "__probe_ip"

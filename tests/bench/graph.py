@@ -283,6 +283,10 @@ PARTS = (
     Part("keys", (PAGE, LINE), paged),
     Part("fold", (FOLD,), folded),
     Part("search", (SEARCH,), lambda: beside(SEARCH, lambda shown: shown.find("nothing", 0, 1, 60))),
-    Part("hot", (HOT,), lambda: beside(HOT, lambda shown: hot_spots(call_times(shown.tree)))),
+    Part(
+        "hot",
+        (HOT,),
+        lambda: beside(HOT, lambda shown: hot_spots(call_times(shown.tree, shown.store.boots), shown.lines.title_of)),
+    ),
     Part("tree", (TREE,), grown),
 )

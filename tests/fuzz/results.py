@@ -142,7 +142,7 @@ def _ring_records(data: bytes) -> None:
     for part in (data[:half], data[half:]):
         store.feed(converter.converted(Batch((Chunk(0, part, ring=1), Chunk(1, part, ring=2)), drained=True)))
     store.flush()
-    columns = EventColumns({"$retval": "retval"}, frozenset({"retval"}))
+    columns = EventColumns({"$retval": "retval"})
     statistics = tuple(Statistic(function, "retval") for function in AggregateFunction)
     for keys in (("func", "errno"), ("comm", "args", "cpu"), ()):
         counted = Aggregate(store, AggregateRequest(keys, statistics), lambda _: columns)
@@ -152,7 +152,7 @@ def _ring_records(data: bytes) -> None:
             counted.keys_of(group)
             counted.groups.values[0].total(group)
     live = LiveTree(store, {})
-    failed = FailedCalls(live.tree, lambda _: ErrorReturn.UNKNOWN)
+    failed = FailedCalls(live.tree, lambda *_: ErrorReturn.UNKNOWN)
     while live.tick(1.0):
         pass
     failed.take()

@@ -250,7 +250,9 @@ async def test_hot_spots_tell_what_they_leave_out(recording, monkeypatch):
         every = LiveTree(view.shown.store, {})
         while every.tick(1):
             pass
-        left_out = len(call_times(every.tree).function) - sum(spot.calls for spot in pane.hot.spots.spots)
+        left_out = len(call_times(every.tree, view.shown.store.boots).function) - sum(
+            spot.calls for spot in pane.hot.spots.spots
+        )
         assert left_out > 0
         note = f"without the oldest {grouped(left_out)} calls; "
         await until(lambda: note in screen_text(app)[1], pilot)

@@ -15,7 +15,7 @@ from kernel.watch.watch import Watch
 from probes.syntax.parse import parse_probe
 from tests.real.guest_watch import run_workload, watch_of
 from tests.real.held import bring_in
-from tui.present.call_ends import ends_of, function_titles
+from tui.present.call_ends import ends_of, titled_latencies
 from tui.present.summary_values import Subject, kernel_values
 
 PATTERN = "f vfs_re*%both"
@@ -95,8 +95,7 @@ def test_latencies_and_counts_are_by_function(guest: Guest, watch: Watch) -> Non
     summary.use(ends_of(watch.event_fields.plans))
     while summary.backlog:
         summary.tick(1.0)
-    titles = function_titles(watch, summary.latencies, summary.boot)
-    timed = {titles[function]: counts.count for function, counts in summary.latencies.items()}
+    timed = {title: counts.count for title, counts in titled_latencies(watch, summary.latencies)}
     assert timed.keys() == names.keys()
     assert all(CALLS.get(name, 0) <= timed[name] <= names[name] for name in names)
 

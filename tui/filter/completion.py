@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from events.conditions.comparison import COMM, LATENCY, NUMERIC
 from events.conditions.condition import COMMON_FIELDS
 from events.conditions.condition_parser import quote_value
+from events.conditions.errno_comparison import ERRNO
 from events.conditions.field_kinds import ValueKind
 from events.conditions.function_comparison import FUNC
 from events.conditions.time_comparison import TIME_OPERATORS
-from events.names.errnos import errno_name, errno_names, errno_of
+from events.names.errnos import errno_name, errno_names, errno_of, error_in, returned_field
 from events.names.event_names import CGROUP, event_name
 from events.text import FAULT
 from probes.completion.choice import Completion, Completions, ItemKind, ranked
@@ -22,6 +23,7 @@ from tui.present.watched_events import probed_functions
 
 if TYPE_CHECKING:
     from events.names.kallsyms import Symbols
+    from events.record import Record
     from events.store.store import Store
     from kernel.watch.watch import Watch
 
@@ -119,7 +121,8 @@ def _fields(known: Mapping[str, ValueKind], typed: str) -> tuple[Completion, ...
 
 
 def _field_note(name: str, sort: ValueKind) -> str:
-    return "of a call, a time: 10us, 1.5ms" if name == LATENCY else sort.value
+    notes = {LATENCY: "of a call, a time: 10us, 1.5ms", ERRNO: "the error in a return value: ENOENT, 0 for none"}
+    return notes.get(name, sort.value)
 
 
 def _values(recent: Sequence[CandidateValue], sort: ValueKind, typed: str, sign: str) -> tuple[Completion, ...]:
@@ -152,7 +155,7 @@ def values_seen(watch: Watch, store: Store, field: str) -> tuple[CandidateValue,
         record = store.record(seq)
         value = record.values.get(field)
         if value is None and field not in record.values:
-            value = functions.get(record.event)
+            value = functions.get(record.event) if field != ERRNO else _error_of(record)
         function = record.format.function if record.format is not None else None
         if function is not None and function.name == field:  # a condition takes the name, which people know
             name = dict(shown.values(record, at_once=True)).get(field, "").partition(" [")[0]
@@ -203,6 +206,14 @@ def _values_of_any_event(store: Store, field: str) -> tuple[CandidateValue, ...]
     return tuple(one for one in found if one is not None)
 
 
+def _error_of(record: Record) -> str | None:
+    """Return the error that an event returned: `ENOENT`; None: none, or one without a name."""
+    field = returned_field(record.format) if record.format is not None else None
+    value = record.values.get(field.name) if field is not None else None
+    name = errno_name(error_in(value, field)) if field is not None and isinstance(value, int) else None
+    return name and name[1:]
+
+
 def _value(value: object, shown: str) -> CandidateValue | None:
     if isinstance(value, str):
         try:
@@ -212,6 +223,8 @@ def _value(value: object, shown: str) -> CandidateValue | None:
     if not isinstance(value, int):
         return None
     number = str(int(value))
+    if errno_of(shown) is not None:  # also of a number without a sign
+        return CandidateValue(shown, number)
     if (name := errno_name(value)) is not None and shown.startswith(name):
         return CandidateValue(name, number)
     return CandidateValue(number, shown if shown not in (number, hex(value)) else "")

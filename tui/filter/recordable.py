@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from events.conditions.comparison import SymbolComparison, TextComparison
+from events.conditions.errno_comparison import ERRNO, NO_RESULT
 from events.conditions.function_comparison import FUNC
 from events.names.function_choice import choice_or_any, is_choice
 from probes.corrections.corrections import corrected
@@ -27,6 +28,8 @@ _NEAREST = 3
 
 def field_hint(name: str, watch: Watch) -> str:
     """Return the probe that would record a field, an armed one with more; empty: there is none, or in a recording."""
+    if name == ERRNO:
+        return NO_RESULT
     if not watch.info.target.is_kernel:
         return ""
     probes = [armed.plan.probe for armed in watch.armed.probes]

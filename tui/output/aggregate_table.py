@@ -26,7 +26,11 @@ _LOG2 = "log2"
 def group_object(model: AggregateTableSource, row: AggregateRow) -> dict[str, Any]:
     """Return a row as an object: its keys by name, the numbers of those with another name, and its statistics."""
     keys = dict(zip(model.request.keys, row.keys, strict=True)) if row.keys or not model.request.keys else {}
-    numbers = {name: number for name, key in keys.items() if (number := model.labels.number(key)) is not None}
+    numbers = {
+        name: number
+        for place, (name, key) in enumerate(keys.items())
+        if place not in row.mixed and (number := model.labels.number(key)) is not None
+    }
     return {
         "summary": _KINDS[not row.keys and bool(model.request.keys)],
         "by": {name: model.labels.exported(key) for name, key in keys.items()},

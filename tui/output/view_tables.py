@@ -163,7 +163,7 @@ class HotSpotsTable(EventsTable):
             passing = passing_rows(graph.tree, graph.chosen)(slice(None)) if graph.chosen is not None else None
             self._rows = [
                 {
-                    "function": graph.lines.name_of(spot.function, graph.boot),
+                    "function": spot.function,
                     "calls": spot.calls,
                     "self": spot.self_time,
                     "total": spot.total,
@@ -172,7 +172,7 @@ class HotSpotsTable(EventsTable):
                     "longest": spot.longest,
                     "errors": spot.failed if graph.knows_errors else None,
                 }
-                for spot in hot_spots(call_times(graph.tree, None, passing))
+                for spot in hot_spots(call_times(graph.tree, self.store.boots, None, passing), graph.lines.title_of)
             ]
         return self._rows
 

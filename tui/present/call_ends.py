@@ -3,34 +3,40 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterable
+from collections.abc import Container, Mapping
 from typing import TYPE_CHECKING
 
-from events.calls.call_values import EndRole, probe_and_address
+from events.calls.call_values import CalledFunction, EndRole, probe_and_address
 from probes.plans.plan import Plan, PlannedEvent, titles_of
 
 if TYPE_CHECKING:
+    from events.summary.distribution import Distribution
     from kernel.watch.watch import Watch
 
 
-def function_titles(watch: Watch, functions: Iterable[int], boot: int | None) -> dict[int, str]:
-    """Return a title for each function, given as a result of `events.calls.call_values.function_key`.
+def titled_latencies(
+    watch: Watch, latencies: Mapping[CalledFunction, Distribution]
+) -> list[tuple[str, Distribution]]:
+    """Return the title of each function and its durations, those of all boots together.
 
     The name of the function, with the title of the probe where several probes are on it; else the title of the probe.
-    `boot`: that of all calls; None: several, in which an address has no common name.
+    Probes are in the order of their numbers, the functions of one probe by the sum of their durations, the largest
+    first.
     """
-    plans, name_of = watch.event_fields.plans, watch.event_fields.namer(boot).function
+    plans = watch.event_fields.plans
     titles = titles_of(plans)
-    found = {function: probe_and_address(function) for function in functions}
-    names = {
-        function: name_of(address, plans[probe].probe.subject) if address else ""
-        for function, (probe, address) in found.items()
-    }
-    counts = Counter(names.values())
-    return {
-        function: f"{name} ({titles[probe]})" if name and counts[name] > 1 else name or titles[probe]
-        for (function, (probe, _)), name in zip(found.items(), names.values(), strict=True)
-    }
+    found: dict[tuple[int, str], list[Distribution]] = {}
+    for function, durations in latencies.items():
+        probe, address = probe_and_address(function.function)
+        name_of = watch.event_fields.namer(function.boot).function
+        name = name_of(address, plans[probe].probe.subject) if address else ""
+        found.setdefault((probe, name), []).append(durations)
+    counts = Counter(name for _, name in found)
+    sums = [(*key, one[0] if len(one) == 1 else one[0].plus(*one[1:])) for key, one in found.items()]
+    return [
+        (f"{name} ({titles[probe]})" if name and counts[name] > 1 else name or titles[probe], durations)
+        for probe, name, durations in sorted(sums, key=lambda one: (one[0], -one[2].total))
+    ]
 
 
 def ends_of(plans: tuple[Plan, ...], *, results: bool = False) -> dict[str, EndRole]:

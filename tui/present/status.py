@@ -42,10 +42,12 @@ def fields_of(watch: Watch) -> tuple[str, ...]:
 
 def sorts_of_fields(watch: Watch) -> dict[str, ValueKind]:
     """Return the kind of value of each field that a probe records, or recorded before."""
+    from events.conditions.errno_comparison import ERRNO
     from events.conditions.field_kinds import ValueKind, common_kind, value_kinds
     from events.conditions.function_comparison import FUNC
     from events.format import PROBE_FIELDS
     from events.graph.record_ends import EVENTS
+    from events.names.errnos import returned_field
     from events.recording.chunks import RecordingError
 
     formats = [fmt for one in watch.armed.probes for fmt in one.formats.values()]
@@ -53,13 +55,17 @@ def sorts_of_fields(watch: Watch) -> dict[str, ValueKind]:
         formats += watched_events.formats_of(watch)
     # The tracer has no plan that names the fields of its calls.
     traced = (name for fmt in formats if fmt.path in EVENTS for name in fmt.names)
-    columns = (column.name for plan in watch.event_fields.plans for event in plan.events for column in event.columns)
+    plans = watch.event_fields.plans
+    columns = (column.name for plan in plans for event in plan.events for column in event.columns)
     places = (name for fmt in formats for name in fmt.names if name in PROBE_FIELDS)
     kinds = value_kinds(formats, dict.fromkeys((*columns, *traced, *places)))
     for name in {name for fmt in formats for name in watch.event_fields.address_fields(fmt)}:
         if kinds.get(name) is ValueKind.NUMBER:
             kinds[name] = ValueKind.SYMBOL
-    if watched_events.probed_functions(watch.event_fields.plans):
+    has_results = any(column.is_retval for plan in plans for event in plan.events for column in event.columns)
+    if has_results or any(returned_field(fmt) is not None for fmt in formats):
+        kinds[ERRNO] = common_kind((ValueKind.NUMBER, kinds.get(ERRNO, ValueKind.NUMBER)))
+    if watched_events.probed_functions(plans):
         kinds[FUNC] = common_kind((ValueKind.TEXT, kinds.get(FUNC, ValueKind.TEXT)))
     return kinds
 

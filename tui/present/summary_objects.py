@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from events.names.event_names import exported_name
 from probes.hist.kept import LATENCY
-from tui.present.call_ends import function_titles
+from tui.present.call_ends import titled_latencies
 from tui.present.summary_values import (
     QUANTILES,
     Subject,
@@ -65,13 +65,11 @@ def objects_of(
             "step": line.width,
             "counts": line.counts(kind),
         }
-    latencies = summary.latencies
-    titles = function_titles(watch, latencies, summary.boot)
-    for function, found in latencies.items():
-        yield _latency_object(titles[function], found)
+    for title, found in titled_latencies(watch, summary.latencies):
+        yield _latency_object(title, found)
     for subject, values in counted.items():
         shown = values_of(watch, values, exact=exact)
-        yield values_object(subject, shown, values.frequent.total, exact=values.frequent.exact, most=most)
+        yield values_object(subject, shown, values.total, exact=values.exact, most=most)
     yield values_object(Subject(), tasks_of(store, summary), summary.counted, exact=summary.tasks.exact, most=most)
 
 

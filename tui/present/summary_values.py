@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections import Counter
 from collections.abc import Collection, Container, Iterable
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -109,24 +110,44 @@ def has_values(watch: Watch, subject: Subject) -> bool:
 
 
 def values_of(watch: Watch, counted: FieldValues | None, *, exact: bool = False) -> list[SummaryValue]:
-    """Return the most frequent values of a field; `exact`: values whose rounded texts are equal are not merged."""
+    """Return the most frequent values of a field, those of one name together, which another boot may have elsewhere;
+    `exact`: values whose rounded texts are equal are not merged.
+    """
     if counted is None:
         return []
-    name = ValueNames(watch, counted.event, counted.field, counted.boot)
-    known = counted.of_numbers
-    if name.measured and not exact:
-        return name.times(counted.top(SHOWN))
-    return [
-        SummaryValue(
-            name.of(top.value, known, exact=exact),
-            top.hits,
-            top.error,
-            name.condition(top.value),
-            known is not None,
-            top.value,
+    found: dict[str, list[SummaryValue]] = {}
+    floors: Counter[str] = Counter()
+    boots = counted.boots
+    for boot, values in boots.items():
+        name = ValueNames(watch, counted.event, counted.field, boot)
+        # Of several boots all are named, as the first ones together may be others than those of each.
+        rows = name.rows(
+            values.top(len(values.frequent) if len(boots) > 1 else SHOWN), values.of_numbers, exact=exact
         )
-        for top in counted.top(SHOWN)
-    ]
+        for row in rows:
+            found.setdefault(row.label, []).append(row)
+        floors.update(dict.fromkeys((row.label for row in rows), values.frequent.floor))
+    floor = sum(values.frequent.floor for values in boots.values())
+    merged = [_one_value(rows, floor - floors[label]) for label, rows in found.items()]
+    return sorted(merged, key=lambda one: -one.hits)[:SHOWN]
+
+
+def _one_value(rows: list[SummaryValue], uncounted: int) -> SummaryValue:
+    """Return the rows of one name as one; `uncounted`: greatest number that boots may have which did not count it."""
+    first, conditions = rows[0], dict.fromkeys(row.condition for row in rows)
+    condition = " || ".join(f"({text})" for text in conditions) if len(conditions) > 1 else first.condition
+    return first._replace(
+        hits=sum(row.hits for row in rows),
+        error=sum(row.error for row in rows) + uncounted,
+        condition=condition if all(conditions) else "",
+        value=first.value if len({row.value for row in rows}) == 1 else None,
+    )
+
+
+def distinct_values(counted: FieldValues, shown: list[SummaryValue]) -> int:
+    """Return the number of values of a field, of several boots that of the names as far as they are shown."""
+    numbers = [len(values.frequent) for values in counted.boots.values()]
+    return len(shown) if len(numbers) > 1 and len(shown) < SHOWN else max(numbers, default=0)
 
 
 def tasks_of(store: Store, summary: Summary) -> list[SummaryValue]:
@@ -185,6 +206,17 @@ class ValueNames:
         if self.measured and not exact and (time := time_of(value)):
             return time
         return value_text(value, field, self._column, self._namer)
+
+    def rows(self, counted: Iterable[TopValue], field: Field | None, *, exact: bool) -> list[SummaryValue]:
+        """Return the names of values; `field`: see `of`; `exact`: see `values_of`."""
+        if self.measured and not exact:
+            return self.times(counted)
+        return [
+            SummaryValue(
+                self.of(value, field, exact=exact), hits, error, self.condition(value), field is not None, value
+            )
+            for value, hits, error in counted
+        ]
 
     def times(self, counted: Iterable[TopValue]) -> list[SummaryValue]:
         """Merge times that have the same text into one row."""

@@ -16,6 +16,7 @@ from elftools.elf.elffile import ELFFile
 from btf.debug import inlined
 from btf.debug.dwarf import DwarfError
 from btf.debug.inlined import DebugFile
+from btf.debug.parts import DebugSection
 from tests.pure.btf.test_inlined import folder
 from tests.pure.btf.test_source_lines import CODE
 
@@ -172,3 +173,41 @@ def test_a_file_that_can_not_be_mapped_is_refused(tmp_path: Path) -> None:
     for name, said in (("empty", "empty"), ("pipe", "no regular file"), (".", "no regular file")):
         with pytest.raises(DwarfError, match=said):
             DebugFile(tmp_path / name)
+
+
+def test_a_file_that_is_cut_while_it_is_open_is_refused(whole: bytes, tmp_path: Path) -> None:
+    with contextlib.closing(opened(tmp_path / "x", whole)) as file:
+        os.truncate(tmp_path / "x", 64)
+        with pytest.raises(DwarfError, match="shorter"):
+            file.inlined("only_inlined")
+        for ask in (lambda: file.source_lines(CODE), lambda: file.variables(CODE.start)):
+            with pytest.raises(DwarfError):
+                ask()
+        with pytest.raises(DwarfError):
+            file.code_of_line("a.c", 1)
+
+
+def test_a_packed_section_is_no_larger_than_what_it_is_unpacked_to(whole: bytes, tmp_path: Path) -> None:
+    lies = bytearray(rebuilt(whole, packed=True, debug_str=b"few"))
+    at = lies.rindex(struct.pack("<IIQ", 1, 0, 3))
+    size = struct.pack("<Q", len(lies) - at)
+    place = lies.rindex(struct.pack("<Q", at) + size)
+    lies[place + 8 : place + 16] = struct.pack("<Q", 1 << 33)
+    with pytest.raises(DwarfError, match="packed sections have more than"):
+        opened(tmp_path / "x", bytes(lies))
+
+
+@pytest.mark.parametrize("size", [0, 1, 100, 5000, 30_000])
+def test_a_section_is_what_its_bytes_are(tmp_path: Path, size: int) -> None:
+    data = bytes(at * at % 251 for at in range(size))
+    (tmp_path / "x").write_bytes(b"head" + data)
+    with (tmp_path / "x").open("rb") as file:
+        for part in (DebugSection.of_file(file.fileno(), 4, size + 9), DebugSection.of_bytes(data)):
+            assert len(part) == size and part[:] == data and part[3:2000] == data[3:2000] and part[size:] == b""
+            assert [part[at] for at in range(0, size, 7)] == list(data[::7])
+            assert [part[at : at + 9000] for at in range(0, size, 999)] == [
+                data[at : at + 9000] for at in range(0, size, 999)
+            ]
+            assert list(part.places(b"\1\4")) == [at for at in range(size) if data[at : at + 2] == b"\1\4"]
+            with pytest.raises(IndexError):
+                part[size]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -16,11 +17,12 @@ from events.batch import Batch, Chunk
 from events.calls.calls import Calls
 from events.clocks.boots import task_key
 from events.conditions.condition_parser import parse_condition
-from events.conditions.field_kinds import value_kinds
+from events.conditions.field_kinds import ValueKind, value_kinds
 from events.decode import Decoder, Value
-from events.format import HeaderPage, parse_format
+from events.format import EventFormat, HeaderPage, parse_format
 from events.names.errnos import errno_name
 from events.names.kernel_text import kernel_text
+from events.names.value_names import Namer
 from events.record import Record
 from events.store.store import Store
 from kernel.connection.open_target import shipped_recording
@@ -305,11 +307,13 @@ print fmt: "(%lx <- %lx) ret={spec}", REC->__probe_func, REC->__probe_ret_ip, RE
 
 @pytest.mark.parametrize("bits", [8, 16, 32, 64])
 @pytest.mark.parametrize(("sign", "spec"), [("u", "%{}u"), ("s", "%{}d"), ("u", "0x%{}x")])
+@pytest.mark.parametrize("is_unknown", [False, True])
 @pytest.mark.parametrize("keys", [("errno",), ("ret",), ()])
-def test_returned_values_of_text_are_those_of_records_in_every_type(bits, sign, spec, keys):
+def test_returned_values_of_text_are_those_of_records_in_every_type(bits, sign, spec, keys, is_unknown):
     header = HeaderPage.parse(HEADER_PAGE)
     spec = spec.format("L" if bits == 64 else "")
     fmt = parse_format(_FORMAT.format(sign=sign, bits=bits, size=bits // 8, signed=int(sign == "s"), spec=spec), "pw")
+    fmt = fmt.with_results({"ret": is_unknown})
     values = [(value % (1 << bits)).to_bytes(bits // 8, "little") for value in _RESULTS]
     data = b"".join(event(entry(2000, 7, bytes(16) + value), 1000) for value in values)
     pages, texts = (Store(Decoder({fmt.id: fmt}, header)) for _ in range(2))
@@ -322,10 +326,43 @@ def test_returned_values_of_text_are_those_of_records_in_every_type(bits, sign, 
     request = AggregateRequest(keys, tuple(Statistic(function, "ret") for function in AggregateFunction))
     found, true = (_totals(store, request) for store in (texts, pages))
     assert found == true
-    errors = [number for value in values if -4096 < (number := int.from_bytes(value, "little", signed=True)) < 0]
-    if keys == ("errno",):
-        counted = {key: hits for (key,), (hits, _) in found.items() if key}
-        assert counted == (Counter(-number for number in errors) if bits >= 32 else {})
+    errors = [number for value in values if -4096 < (number := _error(value, is_unknown and sign == "u")) < 0]
+    if keys == ("errno",) and bits >= 32:
+        counted = {key: hits for (key,), (hits, _) in found.items()}
+        assert counted == Counter([*(-number for number in errors), *[0] * (len(values) - len(errors))])
+        _check_filters(pages, fmt, found)
+    elif keys == ("errno",):
+        assert found == {}
+
+
+def _error(value: bytes, is_register: bool) -> int:
+    """Return the number with its sign; of a register the lower half where the upper is 0."""
+    if is_register and len(value) == 8 and not any(value[4:]) and value[3] >> 7:
+        value = value[:4]
+    return int.from_bytes(value, "little", signed=True)
+
+
+def _check_filters(store: Store, fmt: EventFormat, found: dict[tuple[Value, ...], tuple[int, ValueTotal]]) -> None:
+    """Check that filters find as many events as the table of errors counts, and that each is shown as its error."""
+    kinds = {"ret": ValueKind.NUMBER, "errno": ValueKind.NUMBER}
+    field = next(one for one in fmt.fields if one.name == "ret")
+    for (error,), (hits, total) in found.items():
+        assert isinstance(error, int)
+        words = [f"errno == {error}", f"errno == -{error}", *([f"ret == -{error}"] if error else [])]
+        if name := errno_name(-error):
+            words += [f"errno == {name}", f"errno == {name[1:]}", f"ret == {name}"]
+        words += [] if error else ["errno == 'no error'", "errno < 1"]
+        for text in words:
+            condition = parse_condition(text, kinds, str)
+            mask = condition.candidates(store.columns(0, store.next_seq))
+            assert mask.sum() == hits, text
+            assert [condition(one) for one in _records(store)] == mask.tolist()
+            values = {_records(store)[row].values["ret"] for row in np.flatnonzero(mask)}
+            assert not name or {Namer().text(value, None, True, field) for value in values} == {name}
+        assert not error or total.least == total.most == -error
+    below = parse_condition("ret < 0", kinds, str).candidates(store.columns(0, store.next_seq)).sum()
+    failed = sum(hits for (error,), (hits, _) in found.items() if error)
+    assert below == failed if not field.signed else below >= failed
 
 
 @pytest.mark.parametrize("value", ["retval", "$retval"])
@@ -354,7 +391,7 @@ def test_errors_of_the_tracers_calls_are_those_that_a_filter_finds(watch, value)
     assert failed.sum() == sum(hits for (error,), (hits, _) in found.items() if error)
 
 
-_OF_PROBE = EventColumns({"$retval": "ret"}, frozenset({"ret"}))
+_OF_PROBE = EventColumns({"$retval": "ret"})
 
 
 def _totals(

@@ -38,6 +38,10 @@ TIMES = st.floats(0.1, 100)
 FIELD = Field("ret", "s64", 8, 8, True, FieldKind.INT, 8)
 
 
+def number_text(value: object, _: int) -> str:
+    return str(value)
+
+
 def numbers_of(values: list[int]) -> NumberCounts:
     found = NumberCounts(FIELD)
     for start in range(0, len(values), 7):
@@ -68,7 +72,7 @@ def facts(draw: st.DrawFn) -> RecordingFacts:
         groups[name, "f"] = GroupFacts(
             size,
             {
-                "ret": numbers_of(values).named(lambda value: "-ENOENT" if value == -2 else str(value)),
+                "ret": numbers_of(values).named(lambda value, _: "-ENOENT" if value == -2 else str(value)),
                 "path": texts_of([shuffled.choice("xyz") for _ in range(size)]).named(),
             },
             numbers_of([shuffled.randrange(1, 10**6) for _ in range(size)]) if size else None,
@@ -163,12 +167,16 @@ def test_the_range_of_a_percentile_has_the_coverage_that_it_claims(count, part):
 
 def test_known_changes_are_found_and_sorted_by_what_is_proven():
     a = RecordingFacts(
-        {("read", "f"): GroupFacts(500, {"ret": numbers_of([512] * 500).named(str)}, numbers_of([1000] * 500))},
+        {
+            ("read", "f"): GroupFacts(
+                500, {"ret": numbers_of([512] * 500).named(number_text)}, numbers_of([1000] * 500)
+            )
+        },
         10.0,
         500,
         frozenset(("read", "only_a", "rare")),
     )
-    values = numbers_of([4096] * 400 + [-2] * 100).named(lambda value: "-ENOENT" if value == -2 else str(value))
+    values = numbers_of([4096] * 400 + [-2] * 100).named(lambda value, _: "-ENOENT" if value == -2 else str(value))
     groups = {
         ("read", "f"): GroupFacts(500, {"ret": values}, numbers_of([9000] * 500)),
         ("rare", "g"): GroupFacts(2),
@@ -240,7 +248,7 @@ def test_lost_events_make_a_rate_unsure():
 @given(st.lists(st.integers(-(1 << 63), (1 << 63) - 1) | st.integers(-5000, 5000), max_size=200))
 def test_numbers_are_counted_exactly(values):
     found = numbers_of(values)
-    shares = found.named(str)
+    shares = found.named(number_text)
     assert (found.number, found.total) == (len(values), sum(values))
     assert (found.least, found.most) == (min(values, default=None), max(values, default=None))
     assert found.sizes.count == sum(value > 0 for value in values)
@@ -258,5 +266,5 @@ def test_the_largest_unsigned_numbers_are_counted():
 
 @pytest.mark.parametrize("number", [64, 65])
 def test_names_are_known_of_few_distinct_numbers(number):
-    found = numbers_of(list(range(number))).named(lambda value: f"NAME{value!r}")
+    found = numbers_of(list(range(number))).named(lambda value, _: f"NAME{value!r}")
     assert (found.names is None) == (number > 64)

@@ -58,7 +58,7 @@ def tree_of(*roots: Node, task: int = 7) -> tuple[CallTree, FailureSearch]:
     tree = CallTree()
     rows = [edge for root in roots for edge in edges(root)]
     tree.take(columns_of(rows, task))
-    return tree, FailureSearch(tree, lambda function: nodes[function - 1].form)
+    return tree, FailureSearch(tree, lambda function, _: nodes[function - 1].form)
 
 
 def columns_of(rows: list[tuple[Edge, Node, int]], task: int = 7, start: int = 0) -> BeginEndColumns:
@@ -119,7 +119,7 @@ def test_several_calls_of_one_function_are_one() -> None:
     root = call(ENOENT, *tries)
     tree, _ = tree_of(root)
     tree.columns.column("function")[tries[1].row] = tries[0].row + 1
-    chain = FailureSearch(tree, lambda _: LONG).chain(0)
+    chain = FailureSearch(tree, lambda *_: LONG).chain(0)
     assert chain is not None
     assert (chain.origin, chain.is_ambiguous) == (tries[1].row, False)
 
@@ -130,11 +130,11 @@ def test_a_call_that_was_given_the_error_only_hands_it_on() -> None:
     root = call(ENOENT, call(0), lookup, walk_of_error)
     tree, _ = tree_of(root)
     given = {walk_of_error.row: (5, ENOENT), lookup.row: (7,)}
-    chain = FailureSearch(tree, lambda _: LONG, lambda row: given.get(row, ())).chain(0)
+    chain = FailureSearch(tree, lambda *_: LONG, lambda row: given.get(row, ())).chain(0)
     assert chain is not None
     assert (chain.rows, chain.is_ambiguous) == ((0, lookup.row), False)
     given[lookup.row] = (ENOENT,)
-    chain = FailureSearch(tree, lambda _: LONG, lambda row: given.get(row, ())).chain(0)
+    chain = FailureSearch(tree, lambda *_: LONG, lambda row: given.get(row, ())).chain(0)
     assert chain is not None
     assert chain.rows == (0,)
 
@@ -253,7 +253,7 @@ def test_each_failed_call_is_found_once_wherever_the_events_are_cut(
     rows = [edge for root in roots for edge in edges(root)]
     forms = [node.form for root in roots for node in walk(root)]
     tree = CallTree()
-    failed = FailedCalls(tree, lambda function: forms[function - 1])
+    failed = FailedCalls(tree, lambda function, _: forms[function - 1])
     found = []
     start = 0
     while start < len(rows):
@@ -271,9 +271,9 @@ def test_chosen_calls_in_one_chain_count_once_and_a_handled_one_by_itself() -> N
     root = call(EACCES, handled, call(EACCES, passed_on))
     tree, _ = tree_of(root)
     chosen = {1, handled.row + 1, passed_on.row + 1}
-    failed = FailedCalls(tree, lambda _: LONG, chosen.__contains__)
+    failed = FailedCalls(tree, lambda *_: LONG, lambda function, _: function in chosen)
     assert [chain.rows for chain in failed.take()] == [(0, root.inside[1].row, passed_on.row), (handled.row,)]
-    only = FailedCalls(tree, lambda _: LONG, chosen.__contains__, frozenset({ENOENT}))
+    only = FailedCalls(tree, lambda *_: LONG, lambda function, _: function in chosen, frozenset({ENOENT}))
     assert [chain.errno for chain in only.take()] == [ENOENT]
     assert only.failed == 1
 
@@ -285,7 +285,7 @@ def test_a_call_waits_for_the_chosen_one_around_it() -> None:
     rows = list(edges(root))
     tree = CallTree()
     tree.take(columns_of(rows[:-1]))
-    failed = FailedCalls(tree, lambda _: LONG, lambda _: True)
+    failed = FailedCalls(tree, lambda *_: LONG, lambda *_: True)
     assert failed.take() == []
     assert failed.oldest_needed == 0
     tree.take(columns_of(rows[-1:], start=len(rows) - 1))

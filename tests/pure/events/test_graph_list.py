@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from events.clocks.boots import Boots
 from events.graph.begin_end_columns import RowKind, by_depth
 from events.graph.hot_spots import call_times, hot_spots
 from events.graph.tree import CallRow, CallRowFlag, CallTree
@@ -124,16 +125,21 @@ def test_hot_spots(events: list[Event], pieces: list[int], task: int | None) -> 
     for row in map(tree.row, range(tree.next)):
         if row.kind == RowKind.CALL and row.duration >= 0 and task in (None, row.task):
             calls.setdefault(row.function, []).append(row)
-    found = {spot.function: spot for spot in hot_spots(call_times(tree, task))}
-    assert set(found) == set(calls)
+    found = {
+        spot.function: spot
+        for spot in hot_spots(call_times(tree, Boots(), task), lambda function, _: (hex(function), 0))
+    }
+    assert set(found) == set(map(hex, calls))
     for function, rows in calls.items():
-        spot, took = found[function], sorted(row.duration for row in rows)
+        spot, took = found[hex(function)], sorted(row.duration for row in rows)
         assert (spot.calls, spot.total, spot.self_time) == (len(rows), sum(took), sum(map(own_time, rows)))
         assert spot.longest == took[-1]
         summed = Distribution()  # what the summary says of the same calls
         summed.add(np.array(took, np.int64))
         assert (spot.p50, spot.p99) == (summed.quantile(50), summed.quantile(99))
-    own = [spot.self_time for spot in hot_spots(call_times(tree, task))]
+    own = [
+        spot.self_time for spot in hot_spots(call_times(tree, Boots(), task), lambda function, _: (hex(function), 0))
+    ]
     assert own == sorted(own, reverse=True)
 
 
@@ -142,7 +148,7 @@ def test_hot_spots_and_what_they_leave_out_are_all_calls(events: list[Event], pi
     every, some = grown(events, pieces, by_depth), grown(events, pieces, by_depth, limit)
     dropped = [every.row(row) for row in range(some.first) if every.row(row).kind == RowKind.CALL]
     timed = [row for row in dropped if row.duration >= 0]
-    assert len(call_times(some).function) + len(timed) == len(call_times(every).function)
+    assert len(call_times(some, Boots()).function) + len(timed) == len(call_times(every, Boots()).function)
     assert len(timed) <= some.dropped_calls <= len(dropped)
     assert some.dropped_calls - len(timed) <= sum(
         row.duration < 0 and not row.flags & CallRowFlag.NO_ENTRY for row in dropped

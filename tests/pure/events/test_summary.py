@@ -14,7 +14,7 @@ from events.summary.distribution import Distribution, PowerOfTwo
 from events.summary.frequent import FrequentValues
 from events.summary.keys import value_keys
 from events.summary.timeline import Timeline
-from events.summary.values import FieldValues
+from events.summary.values import BootValues
 
 NUMBERS = st.one_of(
     st.integers(0, 100), st.integers(0, (1 << 64) - 1), st.integers(0, 64).map(lambda n: (1 << n) - 1)
@@ -108,9 +108,9 @@ def test_values_of_any_kind_come_back_from_their_keys(values):
 
 
 def test_texts_that_came_equally_often_stand_in_the_order_of_their_text():
-    found = FieldValues("group/event", "filename")
+    found = BootValues()
     names = [f"/proc/{letter}" for letter in "qwertyuiopas"]
-    found._add(value_keys([*names, "/tmp/last", *reversed(names), "/tmp/last", "/tmp/last"]))
+    found.add(value_keys([*names, "/tmp/last", *reversed(names), "/tmp/last", "/tmp/last"]))
     assert [(top.value, top.hits) for top in found.top(4)] == [
         *(("/tmp/last", 3), ("/proc/a", 2), ("/proc/e", 2), ("/proc/i", 2))
     ]

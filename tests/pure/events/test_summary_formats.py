@@ -47,5 +47,5 @@ def test_each_value_is_read_by_the_format_that_it_came_with(first, then):
         summary.tick(60)
         expected.update(value.decode() if isinstance(value, bytes) else value for value in values[fmt, shape])
     assert summary.values is not None
-    assert {top.value: top.hits for top in summary.values.top(10)} == expected
-    assert (summary.values.of_numbers is not None) == (first == then != TEXT)
+    assert {top.value: top.hits for top in summary.values.of_boot(0).top(10)} == expected
+    assert (summary.values.of_boot(0).of_numbers is not None) == (first == then != TEXT)

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from events.batch import Batch, Chunk
-from events.calls.call_values import Call, End, EndRole, UnpairedReason, idle_task
+from events.calls.call_values import Call, CalledFunction, End, EndRole, UnpairedReason, idle_task
 from events.calls.pairing import Pairing
 from events.decode import Decoder
 from events.format import HeaderPage, parse_format
@@ -132,12 +132,14 @@ def test_by_columns_as_one_by_one(events, piece, limit):
     assert not summary.backlog and (summary.counted, summary.skipped_events) == (true.seen, true.unseen)
     assert {one.key: one.hits for one in summary.top_tasks(99)} == true.tasks
     assert {kind: summary.timeline.total(kind) for kind in summary.timeline.kinds} == true.kinds
-    assert {field: {top.value: top.hits for top in found.top(99)} for field, found in counts.items()} == true.values
+    assert {
+        field: {top.value: top.hits for top in found.of_boot(0).top(99)} for field, found in counts.items()
+    } == true.values
     assert summary.calls.paired == len(true.took)
     assert summary.calls.unpaired_counts == Counter(
         call.unpaired_reason for call in true.calls if call.unpaired_reason
     )
-    times = summary.latencies.get(3, Distribution())
+    times = summary.latencies.get(CalledFunction(3), Distribution())
     assert (times.count, times.total, times.most) == (len(true.took), sum(true.took), max(true.took, default=0))
 
 

@@ -16,13 +16,14 @@ import pyarrow.parquet
 import pytest
 
 from events.batch import Batch, Chunk
-from events.calls.call_values import function_key
+from events.calls.call_values import CalledFunction, function_key
 from events.export.catalogue import format_named
 from events.export.job import writer_of
 from events.recording.reader import Recording
 from events.search import sorted_rows
 from events.search.text_match import TextMatch
 from events.store.store import Store
+from events.summary.distribution import Distribution
 from events.summary.summary import Summary
 from kernel.connection.kernel_info import KernelInfo
 from kernel.recording.target import RecordingTarget
@@ -38,7 +39,7 @@ from tests.pure.kernel.test_watch import Anything, probe
 from tests.replays import replay_of
 from tui.filter.filter import Filter
 from tui.output.event_source import source_of_rows
-from tui.present.call_ends import function_titles
+from tui.present.call_ends import titled_latencies
 from tui.present.first_rows import first_rows
 from tui.present.status import detail_of
 from tui.present.summary_values import tasks_of, values_of
@@ -249,19 +250,17 @@ def test_the_preview_of_a_recording_has_no_wrong_name(side: Kernel, watch: Watch
     assert [row.texts["func"] for row in rows if "func" in row.texts] == [hex(SAME)] * 2, "no symbols are read yet"
 
 
-def test_a_value_counted_in_two_boots_is_a_number(side: Kernel, watch: Watch) -> None:
+def test_an_address_counted_in_two_boots_is_two_functions(side: Kernel, watch: Watch) -> None:
     both_boots(side, watch)
     store = store_of(watch)
     path = store.record(0).event
     summary = Summary(store)
     summary.choose(path, "func")
     summary.tick(60)
-    assert [(value.label, value.hits) for value in values_of(watch, summary.values)] == [(hex(SAME), 2)]
-    assert summary.boot is None
-    called = function_key(0, SAME)
-    assert function_titles(watch, [called], summary.boot)[called] == hex(SAME)
-    for rows, name in (((0, 1), FIRST), ((2, 3), SECOND)):
-        assert function_titles(watch, [called], store.boots.common(*rows))[called] == name
+    counted = values_of(watch, summary.values)
+    assert {(value.label, value.hits) for value in counted} == {(FIRST, 1), (SECOND, 1)}
+    latencies = {CalledFunction(function_key(0, SAME), boot): Distribution() for boot in (0, 1)}
+    assert {title for title, _ in titled_latencies(watch, latencies)} == {FIRST, SECOND}
     later = Summary(store.from_now_on())
     later.choose(path, "func")
     side.hit(20, id_of_probe(watch))

@@ -9,11 +9,15 @@ from btf.walk import strip
 from probes.check import check_typed
 from probes.corrections.corrections import corrected
 from probes.facts.facts import TargetFacts
+from probes.facts.lookups import Environment, ProgramSupport
 from probes.fetcharg import FetchArg, ReturnValue
 from probes.functions.fetcharg_types import own_type
 from probes.functions.function_index import index_of
 from probes.functions.signature import certain_signature_of
 from probes.lowering.arguments.pattern_result import result_fetcharg, typed_results
+from probes.lowering.lower import lower
+from probes.plans.plan import Via
+from probes.syntax.parse import parse_probe
 from probes.verdict import Verdict
 from tests.probes_data import KERNELS, environment, kernel
 
@@ -75,3 +79,15 @@ def test_a_patterns_errors_are_below_zero(name: str) -> None:
     assert corrected(mixed, verdict(mixed), verdict) == "f vfs_re*%return $retval:s32 if ret < -5"
     narrow = "f vfs_read%return $retval:u32 if ret == -2"
     assert corrected(narrow, verdict(narrow), verdict) == "f vfs_read%return $retval:s32 if ret == -2"
+
+
+@pytest.mark.parametrize("name", KERNELS)
+@pytest.mark.parametrize("text", ["f vfs_*%both file $retval", "f vfs_*%return $retval"])
+def test_results_of_several_types_have_the_type_of_none(name: str, text: str) -> None:
+    """Values by name are read by the types of one function, the results of all are not."""
+    known = kernel(name)
+    around = environment(name) if "file" not in text else Environment(programs=ProgramSupport(fentry=False))
+    via = Via.BPF if "file" in text else Via.TRACEFS
+    plan = lower(parse_probe(text), known.btf, known.facts, "pw", environment=around, via=via)
+    (column,) = (one for one in plan.events[-1].columns if one.is_retval)
+    assert column.btf_type is None and plan.events[-1].results == {"ret": True}

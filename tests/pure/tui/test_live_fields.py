@@ -8,7 +8,8 @@ from types import SimpleNamespace
 import pytest
 
 from events.batch import Batch, Chunk
-from events.summary.values import TopValue
+from events.summary.keys import value_keys
+from events.summary.values import FieldValues
 from kernel.connection.kernel_info import KernelInfo
 from kernel.connection.planner import Planner
 from kernel.hosts.merged_events import MergedEvent
@@ -205,8 +206,9 @@ def test_times_that_read_the_same_are_one_row_with_all_their_events(watch, targe
 def test_a_measured_time_has_the_name_of_the_screen_in_the_summary(watch, target):
     path = "synthetic/pw_136_cv__io"
     assert Subject(path, "lat").label == "io lat"
-    top = SimpleNamespace(event=path, field="lat", of_numbers=None, boot=0, top=lambda _: [TopValue(812, 3, 0)])
-    assert [one.condition for one in values_of(watch, top)] == ["event == io && lat == 812"]
+    counted = FieldValues(path, "lat")
+    counted.of_boot(0).add(value_keys([812] * 3))
+    assert [one.condition for one in values_of(watch, counted)] == ["event == io && lat == 812"]
     record = SimpleNamespace(event=path, values={})
     assert clause_of(record, EventColumn("event", of_all=True), same=True) == "event == io"
 

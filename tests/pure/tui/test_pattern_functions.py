@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 import tui
-from events.calls.call_values import function_key
+from events.calls.call_values import CalledFunction, function_key
+from events.summary.distribution import Distribution
 from kernel.connection.kernel_info import KernelInfo
 from kernel.connection.open_target import choose
 from kernel.connection.planner import Planner
@@ -21,7 +22,7 @@ from tests.pattern_recording import FUNCTIONS, pattern_recording
 from tests.pure.commands import command  # noqa: F401 - a fixture
 from tui.filter.completion import values_seen
 from tui.output.event_source import _probe_note
-from tui.present.call_ends import function_titles
+from tui.present.call_ends import titled_latencies
 
 
 @pytest.fixture(scope="module")
@@ -97,6 +98,11 @@ def test_a_filter_by_name_passes_both_ends(command, recording):  # noqa: F811
         assert [json.loads(line) for line in passing] == [row for row in rows if function_of(row["event"]) in wanted]
 
 
+def titles(watch, *functions):
+    latencies = {CalledFunction(function): Distribution() for function in functions}
+    return [title for title, _ in titled_latencies(watch, latencies)]
+
+
 def test_functions_of_two_probes_are_told_apart(recording):
     planner = Planner(KernelInfo(choose(recording).target))
     planner.info.symbols.load()
@@ -114,13 +120,9 @@ def test_functions_of_two_probes_are_told_apart(recording):
     assert offered and {one.text for one in offered} <= set(FUNCTIONS), "those of the newest events"
     plans = [plan.probe.subject for plan in watch.event_fields.plans]
     first, second = function_key(0, address), function_key(1, address)
-    assert function_titles(watch, [first, function_key(1)], 0) == {first: "vfs_write", function_key(1): plans[1]}
-    assert function_titles(watch, [first, second], 0) == {
-        first: f"vfs_write ({plans[0]})",
-        second: f"vfs_write ({plans[1]})",
-    }
-    unknown = function_key(0, 1 << 12)
-    assert function_titles(watch, [unknown], 0) == {unknown: "0x1000"}
+    assert titles(watch, first, function_key(1)) == ["vfs_write", plans[1]]
+    assert titles(watch, first, second) == [f"vfs_write ({plan})" for plan in plans[:2]]
+    assert titles(watch, function_key(0, 1 << 12)) == ["0x1000"]
     watch.close()
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from events.aggregates.aggregate import GroupKey
-from events.aggregates.event_columns import ERRNO, EVENT, STACKS, KeyKind, KeySource
+from events.aggregates.event_columns import EVENT, STACKS, KeyKind, KeySource
 from events.aggregates.request import (
     BY,
     MAX_KEYS,
@@ -22,6 +22,7 @@ from events.aggregates.request import (
     unknown_name,
 )
 from events.conditions.comparison import COMM, CPU, PID
+from events.conditions.errno_comparison import ERRNO
 from events.conditions.function_comparison import FUNC
 from events.names.event_names import CGROUP
 from events.store.columns import is_number

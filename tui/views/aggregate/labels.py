@@ -13,8 +13,9 @@ from events.aggregates.table_columns import cgroup_path
 from events.clocks.boots import ID_MASK
 from events.conditions.comparison import COMM, CPU, PID
 from events.conditions.condition_parser import free_word, function_clause, quote_value
+from events.conditions.errno_comparison import NO_ERROR
 from events.conditions.function_comparison import FUNC
-from events.names.errnos import errno_name
+from events.names.errnos import LAST_ERRNO, errno_name
 from events.names.event_names import CGROUP, event_name, exported_name
 from events.stacks.stack import stack_frames
 from events.store.columns import is_number
@@ -29,13 +30,11 @@ if TYPE_CHECKING:
     from events.store.store import Store
     from kernel.watch.watch import Watch
 
-NO_ERROR: Final = "no error"
 NO_STACK: Final = "no stack"
 _UNKNOWN: Final = "unknown"
 _CALLER: Final = " < "
 """Stands between a function of a stack and its caller."""
 _GLOB: Final = frozenset("*?[\\!")
-_MAX_ERRNO: Final = 4095
 _NUMBERED: Final = (KeyKind.FIELD, KeyKind.ERRNO)
 """Kinds of keys whose number may have a name."""
 
@@ -156,5 +155,5 @@ def _errno_clause(field: Field, number: int) -> str:
     if number:
         return f"{field.name} == {errno_name(-number) or -number}"
     if field.signed:
-        return f"({field.name} >= 0 || {field.name} < -{_MAX_ERRNO})"
-    return f"{field.name} < {(1 << 8 * field.width) - _MAX_ERRNO}"
+        return f"({field.name} >= 0 || {field.name} < {LAST_ERRNO})"
+    return f"{field.name} >= 0"

@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from events.aggregates.event_columns import ERRNO, STACKS, EventColumns, property_kind
+from events.aggregates.event_columns import STACKS, EventColumns, KeyKind, property_kind
 from events.aggregates.request import TIMED, AggregateRequest
+from events.conditions.errno_comparison import ERRNO
 from events.conditions.function_comparison import FUNC
 from probes.command import is_function, parse_armable
 from probes.probe import Probe, ProbeEnds
@@ -47,7 +48,10 @@ def _wider(probe: Probe, request: AggregateRequest) -> Iterator[Callable[[Probe]
         yield lambda one: replace(one, when=ProbeEnds.BOTH)
     own = {text for arg in probe.fetchargs for text in (arg.name, str(arg.expression))}
     for name in dict.fromkeys((*request.keys, *request.values)):
-        is_property = name in (*TIMED, FUNC, *STACKS) or property_kind(name, EventColumns()) is not None
+        is_property = name in (*TIMED, FUNC, *STACKS) or property_kind(name, EventColumns()) not in (
+            None,
+            KeyKind.ERRNO,
+        )
         wanted = _RETURNED if name == ERRNO else name
         if is_property or wanted in own:
             continue

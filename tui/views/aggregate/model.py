@@ -79,6 +79,8 @@ class AggregateModel:
         """Row of each group."""
         self._first_group: list[int] = []
         """First group of each row."""
+        self._mixed: set[tuple[int, int]] = set()
+        """Rows and places of the keys whose name several values have, as functions in two boots."""
 
     @property
     def unit(self) -> str:
@@ -113,7 +115,7 @@ class AggregateModel:
     def names_changed(self) -> None:
         """Look up the names of keys again."""
         self._labels = KeyLabels(self.watch, self.store)
-        self._rows, self._row_of, self._first_group = {}, [], []
+        self._rows, self._row_of, self._first_group, self._mixed = {}, [], [], set()
 
     def _name_groups(self) -> None:
         """Give each new group its row."""
@@ -126,6 +128,8 @@ class AggregateModel:
             self._row_of.append(row)
             if row == len(self._first_group):
                 self._first_group.append(group)
+            keys = zip(aggregate.keys_of(group), aggregate.keys_of(self._first_group[row]), strict=True)
+            self._mixed.update((row, place) for place, (own, first) in enumerate(keys) if own.value != first.value)
 
     def rows(self, most: int, by: int | None = None, *, ascending: bool = False) -> AggregateRows:
         """Return the first rows in order of a column.
@@ -184,7 +188,12 @@ class AggregateModel:
         group = self._first_group[row]
         keys = self.aggregate.keys_of(group)
         return AggregateRow(
-            tuple(map(self._labels.label, keys)), keys, int(totals.counts[row]), self._totals(totals, row), row
+            tuple(map(self._labels.label, keys)),
+            keys,
+            int(totals.counts[row]),
+            self._totals(totals, row),
+            row,
+            tuple(place for place in range(len(keys)) if (row, place) in self._mixed),
         )
 
     def _totals(self, totals: GroupTotals, row: int) -> dict[str, ValueTotal]:

@@ -20,6 +20,7 @@ from events.aggregates.event_columns import (
 from events.aggregates.request import BY, TIMED, AggregateError, AggregateRequest, place_of_key, unknown_name
 from events.conditions.comparison import RETVAL
 from events.conditions.condition import COMMON_FIELDS
+from events.conditions.errno_comparison import ERRNO, NO_RESULT
 from events.conditions.field_kinds import value_kind
 from events.conditions.function_comparison import FUNC
 from events.graph.record_ends import EXIT
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 
 FormatColumns = tuple["EventFormat", EventColumns]
 
-_OF_TRACER: Final = EventColumns({"$retval": RETVAL}, frozenset({RETVAL}))
+_OF_TRACER: Final = EventColumns({"$retval": RETVAL})
 """Meaning of the fields of the function_graph tracer's exits, which are of no probe."""
 
 
@@ -64,7 +65,6 @@ class PlanColumns:
     def _of(self, event: PlannedEvent) -> EventColumns:
         return EventColumns(
             {column.label: column.name for column in event.columns if column.label},
-            frozenset(column.name for column in event.columns if column.is_retval),
             frozenset((event.frame,) if event.frame else ()),
             event.path in self._functions,
             event.path in self._watch.event_fields.with_stacks,
@@ -179,8 +179,8 @@ def check_request(
 def _no_key(name: str, keys: Sequence[str]) -> str:
     if name in STACKS:
         return "no event has a stack: the trigger stacktrace records them"
-    if name == "errno":
-        return "errno is the error in a return value, and no probe records one: NAME%return $retval does"
+    if name == ERRNO:
+        return NO_RESULT
     return unknown_name(name, keys)
 
 

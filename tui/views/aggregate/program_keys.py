@@ -5,9 +5,10 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from events.aggregates.event_columns import ERRNO, STACKS, KeyKind
+from events.aggregates.event_columns import STACKS, KeyKind
 from events.aggregates.request import BY, TIMED, AggregateError, AggregateRequest
 from events.conditions.comparison import COMM, CPU, PID
+from events.conditions.errno_comparison import ERRNO, NO_RESULT
 from events.conditions.function_comparison import FUNC
 from events.names.event_names import CGROUP
 from probes.bpf.groups.grouping import (
@@ -192,9 +193,7 @@ def _error_key(event: PlannedEvent, program: BpfProgram) -> ProgramKey:
         field = _field(column.name, program) if column.is_retval else None
         if field is not None and field.type.size in _ERROR_WIDTHS:
             return ProgramKey(KeyKind.ERRNO, event.path, GroupingKey(KeyPart.ERROR, field), column.name)
-    raise AggregateError(
-        "errno is the error in a return value, and no probe records one: NAME%return $retval does", BY, ERRNO, 0
-    )
+    raise AggregateError(NO_RESULT, BY, ERRNO, 0)
 
 
 def _field(name: str, program: BpfProgram) -> GroupedField | None:

@@ -30,6 +30,8 @@ class AggregateRow(NamedTuple):
     """Values by name."""
     row: int = -1
     """Number of the row, which no later one changes until names do; -1: all other groups."""
+    mixed: tuple[int, ...] = ()
+    """Places of the keys whose name several values have: `keys` has the first."""
 
 
 class AggregateRows(NamedTuple):

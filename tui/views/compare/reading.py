@@ -5,7 +5,7 @@ code.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -210,11 +210,11 @@ class RecordingReading:
     def _named(self, path: str, found: NumberCounts) -> ValueShares:
         field = found.field
         if field is None:
-            return found.named(str)
-        names = ValueNames(self.watch, path, field.name, found.boot)
+            return found.named(lambda value, _: str(value))
+        names = cache(partial(ValueNames, self.watch, path, field.name))
 
-        def name_of(value: Value) -> str:
-            return names.of(bool(value) if field.kind is FieldKind.BOOL else value, field, exact=True)
+        def name_of(value: Value, boot: int) -> str:
+            return names(boot).of(bool(value) if field.kind is FieldKind.BOOL else value, field, exact=True)
 
         return found.named(name_of)
 

@@ -125,8 +125,10 @@ class FailureModel:
         self._btf = watch.info.btf
         self._has_unseen_calls = has_unseen_calls
         self.passing = passing
-        chosen = None if is_chosen is None else (lambda function: is_chosen(self._name(function)))
-        self._failed = FailedCalls(self.live_tree.tree, self._error_return, chosen, errnos, self._given, since)
+        chosen = None if is_chosen is None else (lambda function, boot: is_chosen(self._name(function, boot)))
+        self._failed = FailedCalls(
+            self.live_tree.tree, self._error_return, chosen, errnos, self._given, since, store.boots
+        )
 
     @property
     def checked(self) -> int:
@@ -223,11 +225,11 @@ class FailureModel:
         """Return the arguments of a call that the tracer recorded."""
         return self.lines.given_values(self.live_tree.tree.row(number))
 
-    def _name(self, function: int) -> str:
-        return self.lines.name_of(function, self.store.boots.latest).split(" ")[0]
+    def _name(self, function: int, boot: int) -> str:
+        return self.lines.name_of(function, boot).split(" ")[0]
 
-    def _error_return(self, function: int) -> ErrorReturn:
-        return error_return(self._btf, self._name(function))
+    def _error_return(self, function: int, boot: int) -> ErrorReturn:
+        return error_return(self._btf, self._name(function, boot))
 
 
 def wanted_failures(watch: Watch, request: FailureRequest | None) -> FailureRequest:

@@ -93,12 +93,6 @@ class GraphModel:
         return self.live_tree.tree
 
     @property
-    def boot(self) -> int | None:
-        """Boot of all calls; None: of several, in which an address has no common name."""
-        seqs = self.tree.columns.column("seq")
-        return self.store.boots.common(int(seqs.min()), int(seqs.max()) + 1) if len(seqs) else None
-
-    @property
     def first(self) -> int:
         return self.visible.dropped
 

@@ -56,13 +56,10 @@ class ArgumentValues(NamedTuple):
 class GraphNames:
     """Names of one boot of a target. Functions are addresses until its symbols are loaded."""
 
-    def __init__(self, info: KernelInfo, *, whole: bool = False, boot: int | None = 0) -> None:
-        """Set the connection; `whole`: pointers have all their digits, for output without a screen.
-
-        `boot`: None: several, in which an address has no common name.
-        """
+    def __init__(self, info: KernelInfo, *, whole: bool = False, boot: int = 0) -> None:
+        """Set the connection; `whole`: pointers have all their digits, for output without a screen."""
         self._boot, self._whole = boot, whole
-        self._other_boots: dict[int | None, GraphNames] = {}
+        self._other_boots: dict[int, GraphNames] = {}
         self._short: Callable[[int], str] = hex if whole else _short
         self._more = "..." if whole else "…"
         self._most = None if whole else _MOST_UNNAMED
@@ -80,7 +77,7 @@ class GraphNames:
         """Symbols; None: not loaded, or hidden by the kernel."""
         return self._info.symbols.loaded_of(self._boot)
 
-    def of(self, boot: int | None) -> GraphNames:
+    def of(self, boot: int) -> GraphNames:
         """Return the names of a boot."""
         if boot == self._boot:
             return self

@@ -55,8 +55,8 @@ class GraphRowText:
         self._gives = any("args" in fmt.names for fmt in formats if is_graph(fmt))
         """True if the tracer records arguments of calls."""
 
-    def names(self, boot: int | None) -> GraphNames:
-        """Return the names of functions and values in a boot; None: in several."""
+    def names(self, boot: int) -> GraphNames:
+        """Return the names of functions and values in a boot."""
         return self._names.of(boot)
 
     def names_of(self, row: CallRow) -> GraphNames:
@@ -172,17 +172,21 @@ class GraphRowText:
                 return " ".join((self._store.event(number), *(f"{name}={value}" for name, value in values)))
         return str(number) if number < 1 << 63 else ""
 
-    def name_of(self, number: int, boot: int | None) -> str:
+    def name_of(self, number: int, boot: int) -> str:
         """Return the name of a function by its address, or by the number of
-        `events.calls.call_values.function_key`; `boot`: None: of calls of several.
+        `events.calls.call_values.function_key`, in a boot.
         """
+        return self.title_of(number, boot)[0]
+
+    def title_of(self, number: int, boot: int) -> tuple[str, int]:
+        """Return the name of a function as `name_of` does, and the number of its probe; 0 for those of the tracer."""
         if self._traced:
-            return self.names(boot).function(number)
+            return self.names(boot).function(number), 0
         probe, address = probe_and_address(number)
         if address:
-            return self.names(boot).function(address)
+            return self.names(boot).function(address), probe
         plans = self._watch.event_fields.plans
-        return titles_of(plans)[probe] if probe < len(plans) else str(probe)
+        return (titles_of(plans)[probe] if probe < len(plans) else str(probe)), probe
 
     def task(self, task: int, boot: int) -> str:
         """Return the name of a task: `cat-812`, or `idle on cpu 1`."""

@@ -4,7 +4,6 @@ ends.
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from events.calls.call_values import Call
@@ -99,13 +98,12 @@ class GraphView(TableView):
         shown = self._shown
         if shown is None or self.pane.table is not self.pane.hot:
             return
-        if self._hot_spots.ask(shown.tree, shown.visible.options.task, shown.chosen):
+        if self._hot_spots.ask(shown):
             self.pane.set_timer(_LOOK, self._count, name="hot")
         if (spots := self._hot_spots.take()) is not None:
-            name = partial(shown.lines.name_of, boot=shown.boot)
             self._hot_calls = sum(spot.calls for spot in spots)
             self.pane.post_message(TailTable.Followed(True))  # the status lines show their number
-            self.pane.hot.ordered.take([_hot_text(name(spot.function), spot) for spot in spots])
+            self.pane.hot.ordered.take(list(map(_hot_text, spots)))
 
     def _model_of(self, watch: Watch, store: Store) -> GraphModel:
         """Return the tree of a store, a new one if necessary."""
@@ -151,6 +149,7 @@ class GraphView(TableView):
             self.filter.names_changed(self._watch)
         if self._names is not None:
             self._names.forget()
+        self._hot_spots.forget()
         self.graph.names_changed()
 
     def shows(self, plan: Plan) -> bool:
@@ -284,5 +283,7 @@ class GraphView(TableView):
             self.graph.show_changed(self._shown.hide_short(self.graph.cursor, nanoseconds), keeps_following=True)
 
 
-def _hot_text(name: str, spot: HotSpot) -> HotText:
-    return HotText(name, spot.calls, spot.self_time, spot.total, spot.p50, spot.p99, spot.longest, spot.failed)
+def _hot_text(spot: HotSpot) -> HotText:
+    return HotText(
+        spot.function, spot.calls, spot.self_time, spot.total, spot.p50, spot.p99, spot.longest, spot.failed
+    )

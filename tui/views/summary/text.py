@@ -9,7 +9,7 @@ from events.names.event_names import event_name
 from foreign.count_text import counted
 from kernel.watch.watch import Watch
 from probes.hist.kept import LATENCY, untimed_patterns
-from tui.present.call_ends import function_titles
+from tui.present.call_ends import titled_latencies
 from tui.present.hist_tables import alike_text
 from tui.present.status import note_of_gap
 from tui.present.summary_values import (
@@ -17,6 +17,7 @@ from tui.present.summary_values import (
     SHOWN,
     Subject,
     SummaryValue,
+    distinct_values,
     kernel_tasks,
     kernel_values,
     powers_of,
@@ -58,8 +59,9 @@ def of_events(
     title = f"process  {_how_many(len(summary.tasks), summary.counted, summary.tasks.exact)}"
     of_tasks = of_values = bars_of(title, tasks, summary.counted)
     if summary.values is not None and subject.field:
-        counted = summary.values.frequent
-        title = f"{subject.label}  {_how_many(len(counted), counted.total, counted.exact)}"
+        counted = summary.values
+        number = distinct_values(counted, values)
+        title = f"{subject.label}  {_how_many(number, counted.total, counted.exact)}"
         of_values = bars_of(title, values, counted.total)
     return SummaryText(
         _head(watch, summary),
@@ -108,15 +110,12 @@ def _rates(summary: Summary) -> Iterable[Rate]:
 
 
 def _latencies(watch: Watch, summary: Summary) -> Bars:
-    latencies = summary.latencies
-    shown = list(latencies)[:_MOST_LATENCIES]
-    titles = function_titles(watch, shown, summary.boot)
+    latencies = titled_latencies(watch, summary.latencies)
     bars: list[Bar] = []
-    for function in shown:
-        found = latencies[function]
-        bars += [Bar(f"{titles[function]}  {_pairs(found.count)}"), *figures_of(found)]
+    for title, found in latencies[:_MOST_LATENCIES]:
+        bars += [Bar(f"{title}  {_pairs(found.count)}"), *figures_of(found)]
         bars += power_bars((power.exponent, power.hits) for power in found.powers)
-    if rest := [found.count for function, found in latencies.items() if function not in titles]:
+    if rest := [found.count for _, found in latencies[_MOST_LATENCIES:]]:
         bars.append(Bar(f"{counted(len(rest), 'more function')}  {_pairs(sum(rest))}", dim=True))
     if not bars:
         return Bars("latency", (Bar(_no_latency(watch, summary)),))
