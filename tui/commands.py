@@ -300,6 +300,11 @@ GUARDED_ACTIONS = frozenset({
 triggers one.
 """
 
+ASKING_ACTIONS = frozenset({
+    "code", "contents", "export", "losses", "registers", "run_command", "save", "triggers",
+})  # fmt: skip
+"""Names of guarded actions that do nothing but open a dialog: one letter typed ahead of its place may do that."""
+
 KERNEL_ACTIONS = frozenset({
     "end_command", "graph", "in_kernel", "measure", "record", "remedy", "run_command", "since", "source",
     "triggers", "watch_memory",
