@@ -345,13 +345,13 @@ def _shows(app, view: str, said: str) -> bool:
     )
 
 
-@pytest.mark.parametrize("refused", [False, True])
-async def test_letters_behind_enter_in_the_specification_are_never_written_there(living, monkeypatch, clock, refused):
+@pytest.mark.parametrize("end", ["armed", "refused", "late"])
+async def test_letters_behind_enter_in_the_specification_are_never_written_there(living, monkeypatch, clock, end):
     free, arm = threading.Event(), kernel_jobs.arm
 
     def slow(watching, probe, **options):
         free.wait(60)
-        if refused:
+        if end == "refused":
             return ProbeRejected(probe, None, "no")
         return arm(watching, probe, **options)
 
@@ -370,10 +370,15 @@ async def test_letters_behind_enter_in_the_specification_are_never_written_there
             clock.pause()
             type_at_once(app, *"sx")
             await until(lambda: len(app.keyboard._held) == 2, pilot)
+            if end == "late":
+                clock.pause()
         finally:
             free.set()
-        if refused:
+        if end != "armed":
             await until(lambda: any("the screen was changing: sx" in one.text for one in app.notice_lines), pilot)
+        if end == "late":
+            assert app.screen is app.places.live and app.places.live.views.current.name == "events"
+        elif end == "refused":
             await paste(pilot, "s")
             await until(lambda: editor.value == "f vfs_read%both counts", pilot)
         else:

@@ -34,6 +34,8 @@ _SHOWN: Final = 30
 _MOVING: Final = frozenset({"up", "down", "left", "right", "pageup", "pagedown", "home", "end", "tab", "shift+tab"})
 _WRITING: Final = frozenset({"backspace", "delete"})
 """Keys that answer no error, and that keep their place behind letters typed ahead."""
+_MOMENT: Final = 5.0
+"""Seconds after which a letter typed ahead of a place is no command there: nobody has it in mind any more."""
 _ROUNDS: Final = 4
 """Times that something follows Enter up to the application: what is entered is told by messages that bring others."""
 _DROPPED: Final = "not done, as the screen was changing: {}; wait a moment, then press it again"
@@ -163,13 +165,14 @@ class Keyboard:
         """Give the first key typed ahead, the change being over, or drop them all where it may not be given there."""
         letters = [stroke for _, stroke in self._held]
         asked = not (self._held_by_operation and isinstance(self._app.screen, ModalScreen))
+        late = CLOCK() - letters[0].at > _MOMENT
         if self._app.focused is not None and self._app.focused is self._left:
             self._left = None
             self._drop_held()
         elif self._in_text:
             self._take_up()
         elif letters[0].key not in _MOVING and (
-            self._held_of_word or not may_follow(letters, self._command, asked=asked)
+            late or self._held_of_word or not may_follow(letters, self._command, asked=asked)
         ):
             self._drop_held()
         else:
