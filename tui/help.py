@@ -247,15 +247,18 @@ def _here(screen: Screen[object], bound: Iterable[Binding]) -> Iterator[Binding]
 
 
 def _without_effect(screen: Screen[object], bound: Iterable[Binding]) -> Iterator[HelpSection]:
-    """Yield a section on the keys that cannot work on this target, with the reason; none: all may."""
+    """Yield a section on the keys that cannot work on this target, with the reasons; none: all may."""
     words = getattr(screen.app, "key_words", None)
     keys: dict[str, set[str]] = {}
     for binding in bound:
         if words is not None and (why := words.lack(binding.action, screen)):
             keys.setdefault(why, set()).add(shown_key(binding))
+    texts = []
     for why, names in keys.items():
         listed = ", ".join(sorted(names, key=lambda key: (key.lower(), key)))
-        yield HelpSection("Without effect here", (), f"{listed}: {why}.")
+        texts.append(f"{listed}: {why}.")
+    if texts:
+        yield HelpSection("Without effect here", (), " ".join(texts))
 
 
 def _focused_classes(screen: Screen[object]) -> list[str]:

@@ -234,7 +234,7 @@ async def test_the_foot_offers_what_works_before_a_recording_is_open(preview):
         assert "no target is open yet; F4 chooses one" in without and "space" in without
         assert not {"Hold", "Pause/follow", "Details"} & offered(app)
         await let_go(app, pilot, opening)
-        await until(lambda: {"Hold", "Details", "Filter", "Take away"} <= offered(app), pilot)
+        await until(lambda: {"Hold", "Details", "Filter", "Summary"} <= offered(app), pilot)
 
 
 async def test_the_foot_offers_what_works_before_a_kernel_is_open(preview):

@@ -105,7 +105,8 @@ def lacks(screen: Screen[object], binding: Binding) -> bool:
     if screen.app.offers(binding.action, screen):
         return False
     (without,) = (one.intro for one in help_of(screen) if one.title == "Without effect here")
-    return shown_key(binding) in without.partition(": ")[0].split(", ") and binding.tooltip not in told(screen)
+    keys = {key for part in without.split(".") for key in part.partition(": ")[0].strip().split(", ")}
+    return shown_key(binding) in keys and binding.tooltip not in told(screen)
 
 
 def meanings_in_help(screen: Screen[object]) -> dict[str, set[str]]:
