@@ -170,7 +170,12 @@ class FieldTree:
             ):  # letters anywhere in thousands tell nothing
                 ranked.append(((key[0], far[one], key[1]), one))
         ranked.sort(key=lambda pair: pair[0])
-        like = _similar(query, far) if not ranked or ranked[0][0][0] == SCATTERED else []
+        has_near = any(key[0] < SCATTERED and key[1] < _FAR for key, _ in ranked)
+        has_exact = any(one.name == query for _, one in ranked)
+        # A slip for a field that is near is likelier than a part of the name of one that is far.
+        like = [] if has_near or has_exact else _similar(query, [one for one in far if far[one] < _FAR])
+        if not like and (not ranked or ranked[0][0][0] == SCATTERED):
+            like = _similar(query, far)
         return list(dict.fromkeys([*like, *(one for _, one in ranked)]))
 
     def _list(self) -> None:

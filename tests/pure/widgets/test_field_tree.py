@@ -85,21 +85,22 @@ class Struct:
         self._number, self._width = number, width
 
     def children(self) -> list[Struct]:
-        own = Struct("->self", self._number, self._width)
-        return [
-            own,
-            *(Struct(f"->f{self._number}_{n}", self._number * 10 + n, self._width) for n in range(self._width)),
-        ]
+        name = "leaf_" if self._number > 99 else "f"
+        behind = (
+            Struct(f"->{name}{self._number}_{n}", self._number * 10 + n, self._width) for n in range(self._width)
+        )
+        return [Struct("->self", self._number, self._width), *behind]
 
 
 def test_fields_of_deeper_structures_are_found_with_their_path_and_slips():
     tree = FieldTree([Struct("x", 1, 3)])
     root = tree.roots[0]
-    assert [row.path for row in tree.find(root, "f111_2")][:1] == ["x->f1_1->f11_1->f111_2"]
-    assert [row.path for row in tree.find(root, "f11_1->f111_2")][:1] == ["x->f1_1->f11_1->f111_2"]
-    assert [row.path for row in tree.find(root, "f111_2x")][:1] == ["x->f1_1->f11_1->f111_2"]
+    assert [row.path for row in tree.find(root, "leaf_111_2")][:1] == ["x->f1_1->f11_1->leaf_111_2"]
+    assert [row.path for row in tree.find(root, "f11_1->leaf_111_2")][:1] == ["x->f1_1->f11_1->leaf_111_2"]
+    assert [row.path for row in tree.find(root, "laef_111_2")][:1] == ["x->f1_1->f11_1->leaf_111_2"]
     assert not [row for row in tree.find(root, "f11111") if row.depth > 4]
     assert next(row.path for row in tree.find(root, "self")) == "x->self"
+    assert [row.path for row in tree.find(root, "1_11")][:1] == ["x->f1_1"], "a slip for what is near comes first"
     wide = FieldTree([Struct("x", 1, 50)])
     assert len(wide.find(wide.roots[0], "f1")) <= 4000 + 53
 
