@@ -300,11 +300,21 @@ GUARDED_ACTIONS = frozenset({
 triggers one.
 """
 
-KERNEL_ACTIONS = frozenset({
-    "end_command", "graph", "in_kernel", "measure", "record", "remedy", "run_command", "since", "source",
-    "triggers", "watch_memory",
+ASKING_ACTIONS = frozenset({
+    "code", "contents", "export", "losses", "registers", "run_command", "save", "triggers",
 })  # fmt: skip
-"""Names of actions that need a kernel that runs: on a recording no footer offers them, and help says why."""
+"""Names of guarded actions that do nothing but open a dialog: one letter typed ahead of its place may do that."""
+
+KERNEL_ACTIONS = frozenset({
+    "disarm", "disarm_all", "end_command", "graph", "in_kernel", "measure", "record", "remedy", "run_command",
+    "since", "source", "triggers", "view('histograms')", "view('maps')", "watch_memory",
+})  # fmt: skip
+"""Names of actions, or actions with their parameters, that need a kernel that runs: on a recording no footer offers
+them, and help says why.
+"""
+
+CODE_ACTIONS = frozenset({"code"})
+"""Names of actions that need the code of a kernel: a recording has none."""
 
 RECONNECT_ACTIONS = frozenset({"give_up", "reconnect"})
 """Names of actions that need a kernel that runs here or, with several hosts, on one of them."""
@@ -323,9 +333,7 @@ ON_RECORDING = {
     "presets": ("Presets", "Show the events that answer a question, or edit presets."),
     "presets.choose": ("Show", "Show its events"),
     "presets.back": ("Back", "Leave the presets"),
-    "disarm": ("Take away", "Take away the probe of the event under the cursor, or one from a list; its rows stay."),
-    "disarm_all": ("Take all away", "Take all probes away, whose rows stay; u brings them back."),
-    "take_back": ("Take back", "Take back what was cleared, taken away or filtered last."),
+    "take_back": ("Take back", "Take back what was cleared or filtered last."),
     "quit": ("Quit", "Quit."),
     "follow": ("Hold", "Stay at the rows that are shown, or go to the last one."),
     "timeline.follow": ("Hold", "Stay at the time that is shown, or go to the last of it."),
@@ -333,11 +341,6 @@ ON_RECORDING = {
     "timeline.end": ("Last", "To the last event"),
     "events.last": ("Last", "To the last row"),
     "losses": ("Losses", "Show lost events by CPU and by probe."),
-    "view('histograms')": (
-        "Histograms",
-        "Say what takes the place of hist triggers, whose tables only a kernel that runs has.",
-    ),
-    "view('maps')": ("Maps", "Say why there are no maps: only a kernel that runs has those of compiled BPF objects."),
     "view('numbers')": (
         "Numbers",
         "Show the numbers that monitors sampled: value, least, most, change a second, and the last minutes.",
@@ -348,7 +351,6 @@ ON_RECORDING = {
         "Show the events of the text as written, where they are recorded; Tab takes a suggested name",
     ),
     "lowered": ("Lines", "Show the lines of this probe for the kernel of the recording, and for others."),
-    "code": ("Code", "Show the function's instructions, where they are known: a recording has none."),
     "stacks.compare": ("Compare", "Compare the second half of the events with the first; again: all as one"),
     "attach.callers": ("Callers", "Search the kernel's code for callers; a recording has none"),
     "functions.marked": ("Marked", "List what is marked, what can have no probe first; again: list what matches"),
@@ -368,6 +370,7 @@ ON_SAVED_FACTS = {
     "live": ("Live", "Show the place of events; here are none, only what is known of a kernel."),
     "presets": ("Presets", "Look which questions this kernel can answer, or edit presets."),
     "lowered": ("Lines", "Show the lines of this probe for this kernel, and for others."),
+    "code": ("Code", "Show the function's instructions, where they are known."),
     "code.returns": ("Returns", "Specify a kprobe on each return instruction, with the result"),
     "code.tail_calls": (
         "Tail calls",

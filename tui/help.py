@@ -199,8 +199,8 @@ PANES: Final = {
 
 
 def help_of(screen: Screen[object]) -> list[HelpSection]:
-    """Return the help: purpose of the screen, keys of the focused widget, of the screen, of the rest, and of
-    everywhere.
+    """Return the help: keys of the focused widget, purpose and keys of the screen, keys of the rest, and of
+    everywhere; of a dialog its purpose first.
     """
     note, recorded = note_on(type(screen)), not _has_kernel(screen.app)
     title, intro = note.title, (recorded and note.recorded) or note.intro
@@ -209,7 +209,8 @@ def help_of(screen: Screen[object]) -> list[HelpSection]:
     # A dialog has the keys of its own class and of its base classes; they are one section.
     own_bindings = [item for kind in type(screen).__mro__ for item in found.pop(kind, ())]
     named = {kind.__name__: bound for kind, bound in found.items() if kind.__name__ in PANES}
-    first = [name for name in _focused_classes(screen) if name in named]
+    # What is true of any list is behind what is true of this one.
+    first = sorted((name for name in _focused_classes(screen) if name in named), key=lambda name: name == "LineList")
     panes = [section(PANES[name].title, named[name]) for name in first]
     others = [section(pane.title, named[name]) for name, pane in PANES.items() if name in named and name not in first]
     without = _without_effect(screen, [binding for bound in all_found.values() for binding in bound])
@@ -219,8 +220,8 @@ def help_of(screen: Screen[object]) -> list[HelpSection]:
         clicks = [CLICKS_ON_RECORDING.get(one[0], one) if recorded else one for one in CLICKS]
         everywhere = _here(screen, Binding.make_bindings(bindings("app")))
         sections = [
-            section(title, (), intro),
             *panes,
+            section(title, (), intro),
             section("Anywhere on this screen", own_bindings),
             *others,
             *without,
@@ -247,15 +248,18 @@ def _here(screen: Screen[object], bound: Iterable[Binding]) -> Iterator[Binding]
 
 
 def _without_effect(screen: Screen[object], bound: Iterable[Binding]) -> Iterator[HelpSection]:
-    """Yield a section on the keys that cannot work on this target, with the reason; none: all may."""
+    """Yield a section on the keys that cannot work on this target, with the reasons; none: all may."""
     words = getattr(screen.app, "key_words", None)
     keys: dict[str, set[str]] = {}
     for binding in bound:
         if words is not None and (why := words.lack(binding.action, screen)):
             keys.setdefault(why, set()).add(shown_key(binding))
+    texts = []
     for why, names in keys.items():
         listed = ", ".join(sorted(names, key=lambda key: (key.lower(), key)))
-        yield HelpSection("Without effect here", (), f"{listed}: {why}.")
+        texts.append(f"{listed}: {why}.")
+    if texts:
+        yield HelpSection("Without effect here", (), " ".join(texts))
 
 
 def _focused_classes(screen: Screen[object]) -> list[str]:

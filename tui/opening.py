@@ -18,8 +18,17 @@ Connect = Callable[["Opening"], "KernelInfo | None"]
 """Opens a target and returns its kernel, None where that was cancelled. Raises KernelError."""
 
 
+OPENING = "opening"
+"""Name of the operation, for the rule of keys typed ahead."""
+
+
 class Opening(threading.Thread):
     """Attempt to open a target; `wait` returns its kernel or raises the error."""
+
+    @property
+    def is_under_way(self) -> bool:
+        """True until the attempt has ended, also before it has begun."""
+        return self.ident is None or self.is_alive()
 
     def __init__(self, spec: str, *, by_hand: bool = False, connect: Connect | None = None) -> None:
         """Set the target.

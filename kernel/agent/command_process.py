@@ -43,6 +43,13 @@ def find_program(word: str, environment: "Mapping[str, str]") -> str:
     raise OSError(reason, os.strerror(reason))
 
 
+def echo_of(code: int) -> bytes:
+    """Return what a terminal with ECHO, ECHOCTL, ICRNL and ONLCR (termios(3)) writes for a typed byte."""
+    if code in b"\r\n":
+        return b"\r\n"
+    return b"^%c" % (code ^ 0x40) if (code < 0x20 and code != 0x09) or code == 0x7F else b"%c" % code
+
+
 class CommandProcess:
     """Command with a process group of its own, which waits until it is released."""
 
@@ -56,6 +63,8 @@ class CommandProcess:
         """Our end of the pseudo terminal of the command; -1: it has none."""
         self.typed = b""
         """Input that the pseudo terminal had no room for."""
+        self.echo = b""
+        """Bytes that the terminal itself will write for what was typed, which the command did not write."""
         self.terminal = -1
         """File of the terminal that the command gets as its foreground group; -1: none."""
         self.former = 0
@@ -219,9 +228,24 @@ class CommandProcess:
         self.typed = (self.typed + data)[:_MOST_TYPED]
         while self.master in self.outputs and self.typed:
             try:
-                self.typed = self.typed[os.write(self.master, self.typed) :]
-            except OSError:  # no room, or nobody has it open any more
+                echoes = termios.tcgetattr(self.master)[3] & termios.ECHO
+                count = os.write(self.master, self.typed)
+            except (OSError, termios.error):  # no room, or nobody has it open any more
                 return
+            if echoes:
+                self.echo += b"".join(map(echo_of, self.typed[:count]))
+            self.typed = self.typed[count:]
+
+    def split_echo(self, data: bytes) -> "tuple[bytes, bytes]":
+        """Return the echo of what was typed, as far as output of the pseudo terminal begins with it, and the rest.
+
+        Where it begins with anything else the echo is no longer looked for: a program writes at the same time.
+        """
+        size = 0
+        while size < min(len(self.echo), len(data)) and self.echo[size] == data[size]:
+            size += 1
+        self.echo = self.echo[size:] if size == len(data) else b""
+        return data[:size], data[size:]
 
     def find_terminal(self, source: int) -> None:
         """Note the terminal of standard input if the client's process group has it."""

@@ -25,6 +25,8 @@ HELD, FAILED, OUTPUT, ENDED, TIME = range(64, 69)
 bytes), ENDED (`-` if by a signal, number), TIME (nanoseconds: no output comes with an earlier one). Nanoseconds are
 those of CLOCK_MONOTONIC, as of the trace clock `mono`.
 """
+ECHO = b"e"
+"""Stream of OUTPUT: bytes that the pseudo terminal wrote for what was typed; the others are `1` and `2`."""
 _PART = 1 << 16
 _LAST_PARTS = 64
 """Parts of output that are read once the command has ended; processes that it left may write on."""
@@ -111,7 +113,11 @@ class Runner:
                 data = b""
             if data:
                 found = True
-                self.send(OUTPUT, self.command.outputs[fd], now(), data)
+                echo, data = self.command.split_echo(data) if fd == self.command.master else (b"", data)
+                if echo:
+                    self.send(OUTPUT, ECHO, now(), echo)
+                if data:
+                    self.send(OUTPUT, self.command.outputs[fd], now(), data)
             else:
                 del self.command.outputs[fd]
                 os.close(fd)
@@ -166,12 +172,13 @@ class Runner:
             ready = [fd for fd, _ in poll.poll(wait)]
             if self.wake in ready:
                 os.read(self.wake, 4096)
+            if self.has_client:
+                self.copy(ready)  # before anything is typed: its echo begins what is read next
             if self.has_client and 0 in ready and not self.take():
                 self.has_client = False
                 self.end()
             if self.has_client:
                 self.command.type(b"")
-                self.copy(ready)
             if self.kill_at and time.monotonic() >= self.kill_at:
                 self.command.signal(signal.SIGKILL)
                 if not self.command.pid:

@@ -142,7 +142,7 @@ class HeldProgram:
         self._runner = number(fields[1])
         if fields[2]:
             self.has_terminal, self._most_waiting = True, _MOST_ON_TERMINAL
-            self._splitters[b"1"] = TerminalParts()
+            self._splitters |= {b"1": TerminalParts("terminal"), runner.ECHO: TerminalParts("echo")}
         return number(fields[0])
 
     def _not_started(self, reason: int) -> CommandNotStarted:

@@ -14,7 +14,9 @@ class OutputLine(NamedTuple):
     ts: int
     """Nanoseconds of CLOCK_MONOTONIC on the machine of the command."""
     stream: str
-    """`stdout`, `stderr`, or `terminal`: a part of what was written to a pseudo terminal, with its line ends."""
+    """`stdout`, `stderr`, or `terminal`: a part of what was written to a pseudo terminal, with its line ends; `echo`:
+    a part that the terminal itself wrote for what was typed.
+    """
     data: bytes
     """The line, without its end."""
     goes_on: bool = False
@@ -64,9 +66,12 @@ class LineSplitter:
 class TerminalParts:
     """Output of a pseudo terminal, in the parts in which it was read: its lines are made on a screen."""
 
+    def __init__(self, stream: str) -> None:
+        self._stream = stream
+
     def split(self, ts: int, data: bytes) -> list[OutputLine]:
         """Return a part as it is."""
-        return [OutputLine(ts, "terminal", data, goes_on=True)]
+        return [OutputLine(ts, self._stream, data, goes_on=True)]
 
     def finish(self, ts: int) -> list[OutputLine]:  # noqa: ARG002 - as of a LineSplitter
         """Return nothing: no part waits for its end."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 import sys
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from foreign.count_text import counted
@@ -52,7 +52,7 @@ class RowLines:
         """
         found: list[OutputLine] = []
         for line in lines:
-            for whole in self._terminal.split(line.ts, line.data) if line.stream == "terminal" else (line,):
+            for whole in self._whole_lines(line):
                 if self._is_rest(whole):
                     continue
                 if whole.ts // _SECOND != self._second:
@@ -67,6 +67,12 @@ class RowLines:
                         self._last.popleft()
                         self._left_out += 1
         return found + (self.end_second() if until // _SECOND > self._second else [])
+
+    def _whole_lines(self, line: OutputLine) -> Sequence[OutputLine]:
+        """Return the lines that end in a part of the output; what a person typed is none, and ends a prompt alone."""
+        if line.stream == "echo":
+            return self._terminal.finish(line.ts) if b"\n" in line.data else ()
+        return self._terminal.split(line.ts, line.data) if line.stream == "terminal" else (line,)
 
     def _is_rest(self, line: OutputLine) -> bool:
         """Return whether the row of a line is that of its first part."""

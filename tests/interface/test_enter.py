@@ -197,7 +197,9 @@ def rows_of(palette: object) -> list[str]:
     return [str(getattr(option, "hit", option.prompt) and option.prompt) for option in found.options]
 
 
-async def test_of_several_presets_none_is_armed_that_was_not_named(kernel_only, monkeypatch):
+async def test_of_several_presets_enter_arms_the_marked_one_where_its_row_has_the_text_as_the_footer_says(
+    kernel_only, monkeypatch
+):
     chosen: list[ListedPreset] = []
     monkeypatch.setattr(PresetChooser, "post_message", _keep(chosen))
     app = application(kernel_only)
@@ -208,17 +210,24 @@ async def test_of_several_presets_none_is_armed_that_was_not_named(kernel_only, 
         chooser = app.screen.query_one(PresetChooser)
         await until(lambda: chooser.current is not None, pilot)
         every = [one.name for one in chooser._all]
-        await write(pilot, chooser, "sys")
-        assert not chosen and says(app, "presets fit")
+        await write(pilot, chooser, "openat")  # of a probe, which no row shows
         marked = chooser.current.name
-        assert says(app, f"↑ chooses {marked}, ↓ the next one")
-        await pilot.press("up", "enter")
+        assert not chosen and len(chooser._shown) > 1 and says(app, f"{marked} has the text in its description")
+        await until(lambda: says(app, "enter Show"), pilot)
+        await pilot.press("enter")
         await pilot.pause()
         assert [one.name for one in chosen] == [marked]
-        await write(pilot, chooser, "sy")
+        chooser.query_one(Input).value = "filename"
+        await until(lambda: says(app, "enter Choose"), pilot)
+        await write(pilot, chooser, "sys")
+        assert len(chooser._shown) > 1 and [one.name for one in chosen[1:]] == [chooser._shown[0].name]
+        assert "sys" in chosen[1].name
+        await write(pilot, chooser, "who")
+        assert chosen[2].name == "who-kills"
+        chooser.query_one(Input).value = "sy"
         await pilot.press("down", "enter")
         await pilot.pause()
-        assert len(chosen) == 2 and chosen[1].name == chooser._shown[1].name
+        assert len(chosen) == 4 and chosen[3].name == chooser._shown[1].name
         named = every[-1]
         await write(pilot, chooser, named)
         assert chosen[-1].name == named

@@ -136,7 +136,7 @@ async def test_columns_of_what_is_disarmed_go_with_clear():
     async with live() as (pilot, pane, _):
         app = pilot.app
         assert len(pane.columns.choice.shown) > len(FIXED)
-        await pilot.press("D")
+        app.arming.disarm(app.current_watch.armed.probes)
         await until(lambda: not app.current_watch.armed.probes, pilot)
         assert len(pane.columns.choice.shown) > len(FIXED), "its events are there"
         await pilot.press("c")
@@ -183,7 +183,7 @@ async def test_a_held_table_shows_what_it_did_and_says_what_came():
 async def test_what_a_view_of_probes_says_while_only_calls_are_traced(monkeypatch):
     async with live() as (pilot, _, _):
         app = pilot.app
-        await pilot.press("D")
+        app.arming.disarm(app.current_watch.armed.probes)
         await until(lambda: not app.current_watch.armed.probes, pilot)
         monkeypatch.setattr(type(app.tracing), "runs", True)
         for key in ("s", "e", "x"):

@@ -13,7 +13,7 @@ from textual.pilot import Pilot
 from kernel.connection.open_target import open_target, shipped_recording
 from kernel.recording.target import RecordingTarget
 from tests.interface.widget_host import screen_text, until
-from tui.app import target_control
+from tui.app import keyboard, target_control
 from tui.app.app import Probewright
 from tui.app.palette import rows_of
 from tui.dialogs.preset_screen import PresetScreen
@@ -25,6 +25,7 @@ from tui.present.ways_out import BUILD_PROBE
 from tui.preview import PreviewReader
 from widgets.events.status_bar import LiveLine, TopLine
 from widgets.footer import KeyFooter
+from widgets.functions.function_list import FunctionList
 from widgets.lists.tail_table import TailTable
 
 SIZE = (120, 40)
@@ -173,6 +174,21 @@ async def test_who_leaves_for_the_functions_is_not_taken_back(preview):
         await until(lambda: "exe-384" in above_details(app)[-1], pilot)
 
 
+async def test_keys_behind_the_enter_on_a_function_are_for_its_fields_though_these_come_later(preview, monkeypatch):
+    monkeypatch.setattr(keyboard, "CLOCK", lambda: 100.0)
+    read = Read(preview, events=True)
+    read.finish()
+    async with starting(read) as (app, pilot, opening):
+        await until(lambda: app.places.live and app.places.live.is_current, pilot)
+        await pilot.press("f2")
+        await until(lambda: app.places.compose.is_current, pilot)
+        await pilot.press(*"vfs", "underscore", *"read", "enter", "3")
+        assert app.places.compose.query_one(FunctionList).query_text == "vfs_read"
+        opening.free.set()
+        await until(lambda: str(app.places.compose.panes.probe) == "f vfs_read count", pilot)
+        assert app.places.compose.query_one(FunctionList).query_text == "vfs_read"
+
+
 async def test_a_held_row_stays_under_the_cursor(preview):
     read = Read(preview, events=True)
     read.finish()
@@ -234,7 +250,7 @@ async def test_the_foot_offers_what_works_before_a_recording_is_open(preview):
         assert "no target is open yet; F4 chooses one" in without and "space" in without
         assert not {"Hold", "Pause/follow", "Details"} & offered(app)
         await let_go(app, pilot, opening)
-        await until(lambda: {"Hold", "Details", "Filter", "Take away"} <= offered(app), pilot)
+        await until(lambda: {"Hold", "Details", "Filter", "Summary"} <= offered(app), pilot)
 
 
 async def test_the_foot_offers_what_works_before_a_kernel_is_open(preview):

@@ -65,7 +65,7 @@ def held(screen: Screen[object]) -> None:
     sections = help_of(screen)
     titles = [one.title for one in sections]
     assert len(set(titles)) == len(titles), titles
-    assert titles[0] == note_on(type(screen)).title != "This screen"
+    assert note_on(type(screen)).title in titles and note_on(type(screen)).title != "This screen"
     assert {
         key: texts for key, texts in meanings_in_help(screen).items() if key not in BY_FOCUS and len(texts) > 1
     } == {}
@@ -105,7 +105,8 @@ def lacks(screen: Screen[object], binding: Binding) -> bool:
     if screen.app.offers(binding.action, screen):
         return False
     (without,) = (one.intro for one in help_of(screen) if one.title == "Without effect here")
-    return shown_key(binding) in without.partition(": ")[0].split(", ") and binding.tooltip not in told(screen)
+    keys = {key for part in without.split(".") for key in part.partition(": ")[0].strip().split(", ")}
+    return shown_key(binding) in keys and binding.tooltip not in told(screen)
 
 
 def meanings_in_help(screen: Screen[object]) -> dict[str, set[str]]:
@@ -231,11 +232,11 @@ async def test_help_begins_with_what_has_the_keyboard(kernel_only, size):
         await open_compose(app, pilot)
         await pick(app, pilot, "vfs_read")
         titles = [one.title for one in help_of(app.screen)]
-        assert titles[:3] == ["Build a probe", "Fields", "Any list"], titles
+        assert titles[0] == "Fields" and titles[3:5] == ["Any list", "Build a probe"], titles
         await pilot.press("colon")
         await until(lambda: isinstance(app.focused, SpecEditor), pilot)
         titles = [one.title for one in help_of(app.screen)]
-        assert titles[:2] == ["Build a probe", "Specification as text"], titles
+        assert titles[0] == "Specification as text" and "Build a probe" in titles, titles
         assert titles[-1] == "Everywhere" and len(set(titles)) == len(titles)
         await pilot.press("f1")
         await until(lambda: isinstance(app.screen, HelpScreen), pilot)

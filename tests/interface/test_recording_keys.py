@@ -17,7 +17,6 @@ from tui.help import help_of
 from tui.live.details.lines_screen import ContentsScreen
 from tui.live.losses import LossScreen
 from widgets.dialogs.help import HelpScreen
-from widgets.dialogs.pick_list import PickList
 from widgets.footer import KeyFooter
 
 __all__ = ["kernel_only"]
@@ -36,9 +35,13 @@ async def test_no_key_that_only_refuses_is_offered():
     async with app.run_test(size=(200, 40)) as pilot:
         await until(lambda: app.current_watch and app.current_watch.ended and app.places.live, pilot)
         await until(lambda: "Filter" in offered(app), pilot)
-        assert {"Export", "Take away", "Contents", "Summary"} <= set(offered(app))
-        assert "Record" not in offered(app)
-        assert without_effect(app) == "K, r, T, W, w, X: no kernel runs here; F4 chooses a kernel that runs."
+        assert {"Export", "Contents", "Summary"} <= set(offered(app))
+        assert not {"Record", "Disarm"} & set(offered(app))
+        names = {row.name for row in rows_of(app, app.screen)}
+        assert "Summary" in names and not {"Disarm", "Disarm all", "Histograms", "Maps", "Run", "Trigger"} & names
+        assert (
+            without_effect(app) == "b, D, d, K, M, r, T, W, w, X: no kernel runs here; F4 chooses a kernel that runs."
+        )
         await pilot.press("w")
         await until(lambda: "already a recording" in "\n".join(screen_text(app)), pilot)
         await pilot.press("s")
@@ -53,6 +56,7 @@ async def test_no_key_that_only_refuses_is_offered():
         await pick(app, pilot, "vfs_read")
         await until(lambda: "Export" in offered(app) and "Tick" in offered(app), pilot)
         assert "Graph" not in offered(app) and "G: " in without_effect(app)
+        assert "d: a recording has no code of its kernel" in without_effect(app)
 
 
 MEANINGLESS = re.compile(r"\b(?:dis)?arm(?:s|ed|ing)?\b|\bfollow(?:s|ing)?\b|\bnew events\b", re.IGNORECASE)
@@ -63,20 +67,21 @@ async def test_the_live_place_of_a_recording_has_no_words_about_a_kernel_that_ru
     app = application(shipped_recording())
     async with app.run_test(size=(200, 40)) as pilot:
         await until(lambda: app.current_watch and app.current_watch.ended and app.places.live, pilot)
-        await until(lambda: "Take away" in offered(app), pilot)
+        await until(lambda: "Time line" in offered(app), pilot)
         for view in ("e", "x", "s", "y", "l", "F", "g"):
             await pilot.press(view)
             await pilot.pause()
             told = [*offered(app), *screen_text(app)]
             told += [f"{row.name} {row.help}" for row in rows_of(app, app.screen)]
             assert not [text for text in told if MEANINGLESS.search(text)]
-        await pilot.press("e", "d")
-        await until(lambda: isinstance(app.screen, PickList), pilot)
-        assert not [text for text in screen_text(app) if MEANINGLESS.search(text)]
-        await pilot.press("escape", "D")
-        await until(lambda: not app.current_watch.armed.probes, pilot)
-        await until(lambda: "taken away: " in "\n".join(screen_text(app)), pilot)
-        assert not [text for text in screen_text(app) if MEANINGLESS.search(text)]
+        await pilot.press("e")
+        armed = app.current_watch.armed.probes
+        for key in ("d", "D"):
+            await pilot.press(key)
+            await until(lambda: "the probes of a recording have ended; F4" in "\n".join(screen_text(app)), pilot)
+            assert not [text for text in screen_text(app) if MEANINGLESS.search(text)]
+            await pilot.press("space")
+        assert app.current_watch.armed.probes == armed != ()
 
 
 NEEDS_KERNEL = re.compile(rf"{MEANINGLESS.pattern}|\bfrom now on\b|\bremed(?:y|ies)\b|\bwritten\b", re.IGNORECASE)
@@ -100,7 +105,7 @@ async def test_help_of_a_recording_speaks_of_no_kernel_that_runs():
             await pilot.pause()
             assert said_of_a_kernel(app) == [], view
         texts = {key.text for one in help_of(app.screen) for key in one.keys}
-        assert {ON_RECORDING[action][1] for action in ("disarm", "disarm_all", "take_back", "live", "quit")} <= texts
+        assert {ON_RECORDING[action][1] for action in ("take_back", "live", "quit")} <= texts
         for keys, kind in ((["L"], LossScreen), (["f5"], PresetScreen), (["f4"], TargetScreen)):
             await pilot.press(*keys)
             await until(lambda: isinstance(app.screen, kind), pilot)  # noqa: B023

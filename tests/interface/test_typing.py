@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from functools import partial
 
 import pytest
 from textual import events
@@ -13,7 +14,9 @@ from kernel.connection.open_target import TargetChoice
 from tests.interface.test_app import SIZE, application, kernel_only, open_compose, pick, recording, says
 from tests.interface.test_guards import Kernel, ask_for, living
 from tests.interface.widget_host import paste, screen_text, until
+from tui import kernel_jobs
 from tui.live.event_export import EventExportScreen
+from tui.messages import ProbeRejected
 from widgets.dialogs.pasted_probes import PastedProbes
 from widgets.dialogs.progress import ProgressDialog
 from widgets.functions.function_list import FunctionList
@@ -298,3 +301,114 @@ async def test_a_key_that_waits_while_the_application_ends_is_nobodys(recording)
         await app.keyboard.key_done()
         assert not app.keyboard._waiting
         stack.extend(screens)
+
+
+async def test_keys_typed_ahead_are_commands_of_the_place_that_comes_and_a_word_is_none(recording, clock):
+    app = application(recording)
+    async with app.run_test(size=SIZE) as pilot:
+        await at_events(app, pilot)
+        for ahead, view, said in (
+            ("s", "summary", ""),
+            ("xe", "events", ""),
+            ("sc", "events", "the screen was changing: sc"),
+            ("d", "events", "the screen was changing: d"),
+            ("s_", "events", "the screen was changing: s_"),
+        ):
+            await pilot.press("f2")
+            await until(lambda: app.screen is app.places.compose, pilot)
+            before, armed = len(app.current_watch.store), app.current_watch.armed.probes
+            clock.pause()
+            type_at_once(app, "f3", *ahead)
+            await until(partial(_shows, app, view, said), pilot)
+            assert (len(app.current_watch.store), app.current_watch.armed.probes) == (before, armed)
+            clock.pause()
+            await pilot.press("e")
+        await pilot.press("f2")
+        await until(lambda: app.screen is app.places.compose, pilot)
+        clock.pause()
+        type_at_once(app, "f3", "s", "f2", *"vfs_re")
+        functions = app.places.compose.query_one(FunctionList)
+        await until(lambda: functions.query_text == "vfs_re", pilot)
+        assert app.places.live.views.current.name == "summary"
+        clock.pause()
+        type_at_once(app, "f3", "e", "slash", *"head")
+        await until(lambda: isinstance(app.focused, SearchLine) and app.focused.value == "head", pilot)
+
+
+def _shows(app, view: str, said: str) -> bool:
+    """Return whether a view of the events is on the screen, and something was said; empty: nothing need be."""
+    views = app.places.live.views
+    return (
+        app.places.live.is_current
+        and views.current.name == view
+        and (not said or any(said in one.text for one in app.notice_lines))
+    )
+
+
+@pytest.mark.parametrize("end", ["armed", "refused", "late"])
+async def test_letters_behind_enter_in_the_specification_are_never_written_there(living, monkeypatch, clock, end):
+    free, arm = threading.Event(), kernel_jobs.arm
+
+    def slow(watching, probe, **options):
+        free.wait(60)
+        if end == "refused":
+            return ProbeRejected(probe, None, "no")
+        return arm(watching, probe, **options)
+
+    monkeypatch.setattr(kernel_jobs, "arm", slow)
+    _, app = living(10)
+    async with app.run_test(size=SIZE) as pilot:
+        await open_compose(app, pilot)
+        await pilot.press("f6")
+        await until(lambda: isinstance(app.focused, SpecEditor), pilot)
+        editor = app.focused
+        await paste(pilot, "f vfs_read%both count")
+        try:
+            clock.pause()
+            type_at_once(app, "enter")
+            await until(lambda: app.keyboard.rule.pending, pilot)
+            clock.pause()
+            type_at_once(app, *"sx")
+            await until(lambda: len(app.keyboard._held) == 2, pilot)
+            if end == "late":
+                clock.pause()
+        finally:
+            free.set()
+        if end != "armed":
+            await until(lambda: any("the screen was changing: sx" in one.text for one in app.notice_lines), pilot)
+        if end == "late":
+            assert app.screen is app.places.live and app.places.live.views.current.name == "events"
+        elif end == "refused":
+            await paste(pilot, "s")
+            await until(lambda: editor.value == "f vfs_read%both counts", pilot)
+        else:
+            await until(
+                lambda: app.screen is app.places.live and app.places.live.views.current.name == "calls", pilot
+            )
+            assert editor.value == "f vfs_read%both count"
+
+
+async def test_who_goes_on_in_the_specification_while_a_probe_is_armed_writes_there(living, monkeypatch, clock):
+    free, arm = threading.Event(), kernel_jobs.arm
+
+    def slow(*args, **options):
+        free.wait(60)
+        return arm(*args, **options)
+
+    monkeypatch.setattr(kernel_jobs, "arm", slow)
+    _, app = living(10)
+    async with app.run_test(size=SIZE) as pilot:
+        await open_compose(app, pilot)
+        await pilot.press("f6")
+        await until(lambda: isinstance(app.focused, SpecEditor), pilot)
+        editor = app.focused
+        await paste(pilot, "f vfs_read ")
+        try:
+            clock.pause()
+            type_at_once(app, "enter")
+            await until(lambda: app.keyboard.rule.pending, pilot)
+            type_at_once(app, "end", *"pos")
+            await until(lambda: editor.value.endswith("pos"), pilot)
+        finally:
+            free.set()
+        await until(lambda: app.screen is app.places.live, pilot)

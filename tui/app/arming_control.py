@@ -229,8 +229,7 @@ class ArmingControl:
 
             plans = [plan for plan, _ in gone]
             names = ", ".join(titles_of(plans, beside=[one.plan for one in watching.armed.probes]))
-            done = "disarmed" if watching.info.target.is_kernel else "taken away"
-            self._undo.add(f"{done}: {names}", lambda: self._arm_back(gone))
+            self._undo.add(f"disarmed: {names}", lambda: self._arm_back(gone))
         self._changed()
 
     def _arm_back(self, gone: Sequence[tuple[Plan, ArmedState]]) -> Worker[None]:

@@ -12,6 +12,7 @@ from textual.screen import Screen
 
 from tui.commands import (
     BEFORE_OPEN,
+    CODE_ACTIONS,
     COMPOSE_ACTIONS,
     KERNEL_ACTIONS,
     MARK_ACTIONS,
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from tui.app.target_control import TargetControl
 
 NO_KERNEL = f"no kernel runs here; {RUNNING_KERNEL}"
+NO_CODE = f"a recording has no code of its kernel; {RUNNING_KERNEL}"
 NOT_OPEN = f"no target is open yet; {CHOOSE_TARGET}"
 """Reasons for which keys have no effect."""
 
@@ -55,7 +57,12 @@ class KeyWords:
         if self._open is None:
             return NOT_OPEN if self._waits_for_target(action, screen) else ""
         alone = name in RECONNECT_ACTIONS and not self._several_hosts
-        return NO_KERNEL if not self.has_kernel and (name in KERNEL_ACTIONS or alone) else ""
+        if self.has_kernel:
+            return ""
+        if name in KERNEL_ACTIONS or action in KERNEL_ACTIONS or alone:
+            return NO_KERNEL
+        planner = self._target.planner
+        return NO_CODE if name in CODE_ACTIONS and planner is not None and planner.info.holds_events else ""
 
     def _waits_for_target(self, action: str, screen: Screen[object]) -> bool:
         """Return whether an action on the place on the screen is about a target; in a dialog none is."""

@@ -15,11 +15,12 @@ from textual import actions, events
 from textual.app import App
 from textual.message import Message
 from textual.message_pump import MessagePump
-from textual.screen import Screen
+from textual.screen import ModalScreen, Screen
 from textual.timer import Timer
+from textual.widget import Widget
 from textual.widgets import Input, TextArea
 
-from tui.app.typed_ahead import PAUSE, KeyPress, KeyRoute, TypedAhead
+from tui.app.typed_ahead import PAUSE, KeyPress, KeyRoute, TypedAhead, may_follow
 from tui.commands import GUARDED_ACTIONS
 from tui.notifications import Notices
 from widgets.safe_text import cut, safe
@@ -32,7 +33,9 @@ _SHOWN: Final = 30
 """Letters of a text that was not taken, in what is said of it."""
 _MOVING: Final = frozenset({"up", "down", "left", "right", "pageup", "pagedown", "home", "end", "tab", "shift+tab"})
 _WRITING: Final = frozenset({"backspace", "delete"})
-"""Keys that answer no error."""
+"""Keys that answer no error, and that keep their place behind letters typed ahead."""
+_MOMENT: Final = 5.0
+"""Seconds after which a letter typed ahead of a place is no command there: nobody has it in mind any more."""
 _ROUNDS: Final = 4
 """Times that something follows Enter up to the application: what is entered is told by messages that bring others."""
 _DROPPED: Final = "not done, as the screen was changing: {}; wait a moment, then press it again"
@@ -56,6 +59,16 @@ class Keyboard:
         """Keys behind one that has not had its effect, the oldest first."""
         self._held: list[tuple[events.Key, KeyPress]] = []
         """Keys typed ahead of a change of the screen."""
+        self._held_of_word = False
+        """The first of them belongs to a letter that somebody was given: to a word that the change broke."""
+        self._held_by_operation = False
+        """One of them came while an operation was under way: a question that it ends at was not expected."""
+        self._giving_held = False
+        """The change is over, and they are given one after the other."""
+        self._entered: Widget | None = None
+        """Text line in which Enter was given last; what that begins leaves the line."""
+        self._left: Widget | None = None
+        """Text line that an operation under way has left."""
         self._under_way = False
         """A key was given to a widget, and has not had its effect yet."""
         self._way_up: tuple[MessagePump, ...] = ()
@@ -75,6 +88,7 @@ class Keyboard:
     def begins(self, operation: str) -> None:
         """Hold letters from now on: something is under way that will change the screen."""
         self.rule.begins(operation)
+        self._left = self._entered if self._entered is self._app.focused else None
 
     def ends(self, operation: str) -> None:
         """Mark the end of an operation; the screen changes now, if at all."""
@@ -107,11 +121,23 @@ class Keyboard:
         """Give the keys that wait, up to one behind which the next has to wait."""
         if not self._app.screen_stack:  # the application ends: the reply to its last key comes after its screens
             self._waiting.clear()
-        while self._waiting and not self._under_way:
-            event, stroke = self._waiting.popleft()
-            if self._held and stroke.key == "enter":
-                self._held.append((event, stroke))
+            self._giving_held = False
+        while (self._giving_held or self._waiting) and not self._under_way:
+            if self._giving_held:
+                await self._give_held()
                 continue
+            event, stroke = self._waiting.popleft()
+            if self._left is not None and (self._ends_left(stroke) or not self.rule.changes_until(stroke)):
+                self._left = None
+            if self._held and (stroke.key == "enter" or stroke.key in _MOVING or stroke.key in _WRITING):
+                self._held.append((event, stroke))
+                self._look_in(PAUSE)
+                continue
+            if self._held and not stroke.printable and stroke.key != "escape" and not self.rule.pending:
+                self._waiting.appendleft((event, stroke))
+                self._giving_held = True
+                continue
+            of_word = self.rule.continues(stroke)
             command = self._command(event.key)
             fate = self.rule.route(
                 stroke,
@@ -120,6 +146,8 @@ class Keyboard:
                 meant=command not in ("", "why_not"),
             )
             if fate is KeyRoute.HOLD:
+                self._held_of_word = self._held_of_word if self._held else of_word
+                self._held_by_operation = self.rule.pending or (bool(self._held) and self._held_by_operation)
                 self._held.append((event, stroke))
                 self._look_in(PAUSE)
             elif fate is KeyRoute.DROP:
@@ -128,14 +156,38 @@ class Keyboard:
                 self._waiting.appendleft((event, stroke))
                 self._take_up()
             else:
-                self._drop(*(held for _, held in self._held))
-                self._held.clear()
+                self._drop_held()
                 await self._give(event)
         if self._waiting:
             self._look_in(PAUSE)
 
+    async def _give_held(self) -> None:
+        """Give the first key typed ahead, the change being over, or drop them all where it may not be given there."""
+        letters = [stroke for _, stroke in self._held]
+        asked = not (self._held_by_operation and isinstance(self._app.screen, ModalScreen))
+        late = CLOCK() - letters[0].at > _MOMENT
+        if self._app.focused is not None and self._app.focused is self._left:
+            self._left = None
+            self._drop_held()
+        elif self._in_text:
+            self._take_up()
+        elif letters[0].key not in _MOVING and (
+            late or self._held_of_word or not may_follow(letters, self._command, asked=asked)
+        ):
+            self._drop_held()
+        else:
+            event, _ = self._held.pop(0)
+            await self._give(event)
+        self._giving_held = bool(self._held)
+
+    @staticmethod
+    def _ends_left(stroke: KeyPress) -> bool:
+        """Return whether a key shows that a person goes on in the text line, or elsewhere."""
+        return not stroke.printable and stroke.key != "enter"
+
     async def _give(self, event: events.Key) -> None:
         letter = self._in_text and event.is_printable
+        self._entered = self._app.focused if event.key == "enter" and self._in_text else None
         self._dropped = ""
         target = self._app.focused or self._app.screen
         await self._give_key(event)
@@ -163,13 +215,16 @@ class Keyboard:
             self._look_in(PAUSE)
             return
         self._under_way, self._rounds = False, []
-        if self._held and not self.rule.pending:
-            if self._in_text:
-                self._take_up()
-            else:
-                self._drop(*(held for _, held in self._held))
-                self._held.clear()
+        self._giving_held = bool(self._held) and not self.rule.pending
         await self._go_on()
+
+    def _drop_held(self) -> None:
+        strokes = [stroke for _, stroke in self._held]
+        self._held.clear()
+        if strokes and strokes[0].key == "enter":
+            self._notices.notify(_DROPPED.format("Enter"), topic="typed")
+        else:
+            self._drop(*strokes)
 
     def _drop(self, *strokes: KeyPress) -> None:
         self._dropped += "".join(str(one.character) for one in strokes if one.printable)
@@ -179,6 +234,8 @@ class Keyboard:
     @property
     def _in_text(self) -> bool:
         focused = self._app.focused
+        if focused is not None and focused is self._left and self.rule.changes_until(self.rule.stroke("", None)):
+            return False
         return isinstance(focused, Input | TextArea) or getattr(focused, "takes_text", False)
 
     def _command(self, key: str) -> str:

@@ -25,7 +25,7 @@ from tui.messages import (
     TypesDamaged,
 )
 from tui.notifications import Notices
-from tui.opening import Opening
+from tui.opening import OPENING, Opening
 
 # The first paint must not wait for what is needed later: the kernel's side is imported when it is asked for.
 if TYPE_CHECKING:
@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from kernel.watch.watch import Watch
     from tui.preview import PreviewReader
 
-OPENING = "opening"
-"""Operation that keys typed ahead wait for."""
 AFTER_PREVIEW = 0.03
 """Seconds from the preview to the opening of its target: two pictures."""
 PATIENCE = 0.5

@@ -3,16 +3,21 @@
 A letter belongs to the text line that has the keyboard. Elsewhere it is a command, but not
 
 - while an operation is under way that will change the screen, or just after the screen has changed (otherwise than by
-  Escape), until nobody has typed for `PAUSE`: such letters are for the text line that the change ends at, or nobody;
+  Escape), until nobody has typed for `PAUSE`: such letters are for the place that the change ends at. A text line
+  takes them; elsewhere each is a command where `may_follow` says so, else they are for nobody. The text line in which
+  Enter began the operation is left by it: what follows is not for that line;
 - within a word, where the command destroys, writes or changes the kernel (`tui.commands.GUARDED_ACTIONS`): the rest
   of that word is for nobody, as it is behind a letter that has no command.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import Enum, auto
+from itertools import takewhile
 from typing import NamedTuple
+
+from tui.commands import ASKING_ACTIONS, GUARDED_ACTIONS
 
 PAUSE = 0.35
 """Seconds without a letter after which one is meant as a command: a person needs as long to see another screen."""
@@ -103,6 +108,15 @@ class TypedAhead:
         self._by_letter = self._before.printable and self._changed_at - self._before.at < PAUSE
         self._in_word = False
 
+    def changes_until(self, stroke: KeyPress) -> bool:
+        """Return True for a key that comes while the screen changes, or before a pause since."""
+        since = self._changed_at
+        return self.pending or (since is not None and stroke.at - max(since, self._before.at) < PAUSE)
+
+    def continues(self, stroke: KeyPress) -> bool:
+        """Return True for a key that belongs to a letter before it, which somebody was given."""
+        return self._before.printable and stroke.at - self._before.at < PAUSE
+
     def route(self, stroke: KeyPress, *, in_text: bool, careful: bool, meant: bool = True) -> KeyRoute:
         """Return the way of a key, the next one typed.
 
@@ -113,7 +127,7 @@ class TypedAhead:
             meant: the key has a command.
         """
         typing = stroke.at - self._before.at < PAUSE
-        if self._changed_at is not None and stroke.at - max(self._changed_at, self._before.at) >= PAUSE:
+        if not self.changes_until(stroke):
             self._changed_at = None
         if not typing:
             self._in_word = self._by_careful = False
@@ -143,3 +157,23 @@ class TypedAhead:
             return KeyRoute.DROP
         self._before = _NOTHING_YET
         return KeyRoute.GIVE
+
+
+def may_follow(letters: Sequence[KeyPress], command: Callable[[str], str], *, asked: bool) -> bool:
+    """Return whether the first of the keys typed ahead is given as a command to a place that is no text line.
+
+    Every letter of its word has to be a command there that destroys and writes nothing. One letter alone may also be
+    a command that only asks, in a dialog of its own. Enter is none: it may arm, or answer.
+
+    Args:
+        letters: the keys typed ahead, the first to be given now.
+        command: the name of the action of a key there; empty: none.
+        asked: False where the place is a question that a person did not expect.
+    """
+    word = list(takewhile(lambda one: one.in_word, letters)) or letters[:1]
+    names = [command(one.key) for one in word]
+    if not asked or "" in names or not letters[0].printable:
+        return False
+    if len(letters) == 1:
+        return names[0] not in GUARDED_ACTIONS or names[0] in ASKING_ACTIONS
+    return "why_not" not in names and not GUARDED_ACTIONS.intersection(names)

@@ -23,6 +23,7 @@ from tui.compose.recording_means import RecordingMeans
 from tui.compose.signature_control import SignatureControl
 from tui.compose.specification_control import SpecificationControl
 from tui.messages import PartMessage
+from tui.opening import OPENING
 from tui.present.ways_out import CHOOSE_TARGET
 from tui.workbench import Workbench, open_planner
 from widgets.events.status_bar import TopLine
@@ -182,6 +183,8 @@ class ComposeScreen(Screen[None]):
         event.stop()
         if self.bench.planner is None:
             self._wanted = event.name
+            if self.bench.opening.is_under_way:  # letters are for its fields, which come when the target is open
+                self.bench.keyboard.begins(OPENING)
         else:
             self._choose(event.name)
 

@@ -47,10 +47,10 @@ def show_trouble(app: App[None], what: str, why: str, remedy: str = "") -> None:
 
 def show_help(app: App[None]) -> None:
     """Show the keys of the screen that is on top."""
-    from tui.help import help_of
+    from tui.help import help_of, note_on
     from widgets.dialogs.help import HelpScreen
 
-    app.push_screen(HelpScreen("help", help_of(app.screen)))
+    app.push_screen(HelpScreen(f"help: {note_on(type(app.screen)).title}", help_of(app.screen)))
 
 
 def choose_target(app: App[None], opened: str, chosen: Callable[[str], object]) -> None:

@@ -35,8 +35,7 @@ class ArmedControl:
         """
         watching = self._bench.current_watch
         armed = watching.armed.probes if watching is not None else ()
-        recorded = watching is not None and not watching.info.target.is_kernel
-        probes, reason = probes_of_event(armed, self._views.event_under_cursor(), recorded=recorded)
+        probes, reason = probes_of_event(armed, self._views.event_under_cursor())
         if len(probes) == 1:
             then(probes[0])
         elif reason:
@@ -66,15 +65,15 @@ class ArmedControl:
         """Disarm a probe; in a view of calls end the tracer, where it runs."""
         if self._views.current.of_graph and self._bench.tracing.runs:
             self._ask_to_end_graph()
-        else:
-            watching = self._bench.current_watch
-            is_kernel = watching is None or watching.info.target.is_kernel
-            self.with_probe("disarm" if is_kernel else "take away", lambda probe: self._bench.arming.disarm([probe]))
+        elif not self._is_of_recording():
+            self.with_probe("disarm", lambda probe: self._bench.arming.disarm([probe]))
 
     def disarm_all(self) -> None:
         """Disarm all probes, and end the tracer."""
         watching = self._bench.current_watch
         probes = watching.armed.probes if watching is not None and watching.live else ()
+        if self._is_of_recording():
+            return
         if not self._bench.tracing.runs:
             self._disarm_probes()
         elif probes:
@@ -82,6 +81,14 @@ class ArmedControl:
             dialogs.ask_end_of_all(self._screen.app, texts, self._bench.tracing.end, self._disarm_probes)
         else:
             self._ask_to_end_graph()
+
+    def _is_of_recording(self) -> bool:
+        """Return whether the watch is of a recording, on which nothing can be disarmed; say so then."""
+        watching = self._bench.current_watch
+        if watching is None or watching.info.target.is_kernel:
+            return False
+        self._screen.notify(f"the probes of a recording have ended; {RUNNING_KERNEL}", markup=False)
+        return True
 
     def _disarm_probes(self) -> None:
         if self._bench.current_watch is not None:

@@ -19,18 +19,16 @@ class ProbeChoice(NamedTuple):
     reason: str = ""
 
 
-def probes_of_event(armed: Sequence[Armed], event: str, *, recorded: bool) -> ProbeChoice:
+def probes_of_event(armed: Sequence[Armed], event: str) -> ProbeChoice:
     """Return the probes that make an event; all of them where it is of no certain probe.
 
     Args:
         armed: the probes of the watch.
         event: path of the event under the cursor, `group/name`; empty: there is none.
-        recorded: the watch is of a recording, not of a kernel that runs.
     """
     if not armed:
-        return ProbeChoice((), "this recording holds no probe" if recorded else "nothing is armed")
+        return ProbeChoice((), "nothing is armed")
     found = tuple(one for one in armed if not event or any(planned.path == event for planned in one.plan.events))
     if event and not found and event not in STACKS:
-        gone = "taken away" if recorded else "disarmed"
-        return ProbeChoice((), f"the probe of this event is {gone} already")
+        return ProbeChoice((), "the probe of this event is disarmed already")
     return ProbeChoice(found or tuple(armed))

@@ -130,7 +130,7 @@ def note_of(watch: Watch) -> str:
     if watch.ended:
         return watch.connection_note
     if not watch.armed.probes:
-        return "nothing is armed any more" if watch.info.target.is_kernel else "all probes were taken away"
+        return "nothing is armed any more"
     from tui.present.activity import activity_of
 
     return activity_of(watch).note

@@ -92,7 +92,21 @@ class _PresetRows:
 
 
 class _Search(SearchLine):
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "submit", "Arm", key_display="enter")]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "submit", "Arm", key_display="enter", id="presets.choose"),
+        Binding("enter", "submit_first", "Choose", key_display="enter"),
+    ]
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 - Textual's
+        """Offer to arm a row that has the text, and to choose another one."""
+        if action not in ("submit", "submit_first"):
+            return True
+        takes = next(node for node in self.ancestors if isinstance(node, PresetChooser)).takes_current
+        return takes == (action == "submit")
+
+    async def action_submit_first(self) -> None:
+        """Submit the text."""
+        await self.action_submit()
 
 
 class PresetChooser(Vertical):
@@ -200,6 +214,7 @@ class PresetChooser(Vertical):
         self._list.rows = _PresetRows(found, self._checks)
         self._list.move_to(next((row for row, one in enumerate(found) if one.name == name), 0))
         self.border_subtitle = f"{len(found)} of {len(self._all)}"
+        self.refresh_bindings()
         if not found:
             self._about.update(Content("\n".join(nothing_fits(self._all, text))))
         elif self.current is not None:
@@ -213,21 +228,34 @@ class PresetChooser(Vertical):
         """Move the cursor up or down."""
         self._moved = True
         self._list.action_move(step)
+        self.refresh_bindings()
 
     def action_page(self, step: int) -> None:
         """Scroll the description."""
         self._scroll.scroll_relative(y=step * max(1, self._scroll.size.height - 1), animate=False)
 
+    @property
+    def takes_current(self) -> bool:
+        """True where Enter arms: a key chose the row under the cursor, its row has the text, or no other is left."""
+        text, one = self._search.value.strip(), self.current
+        if one is None or not text or self._moved or len(self._shown) == 1:
+            return True
+        asked = f"{one.preset.question or one.preset.title} #{' #'.join(one.preset.tags)}" if one.preset else ""
+        return all(word in f"{one.name} {asked}".lower() for word in words_of(text))
+
     def action_choose(self) -> None:
-        """Arm the preset with the typed name; or the current one if no other matches or a key chose it."""
-        text, found = self._search.value.strip(), self._shown
-        one = next((one for one in found if one.name == text), self.current)
+        """Arm the preset with the typed name, or the current one; one whose row has not the text is chosen first."""
+        text = self._search.value.strip()
+        named = next((one for one in self._shown if one.name == text), None)
+        one = named or self.current
         if one is None:
             return
-        if not text or self._moved or len(found) == 1 or one.name == text:
+        if named is not None or self.takes_current:
             self.post_message(self.Chosen(one))
         else:
-            told = f"{len(found)} presets fit: ↑ chooses {one.name}, ↓ the next one, and Enter arms that"
+            self._moved = True
+            self.refresh_bindings()
+            told = f"{one.name} has the text in its description: Enter once more takes it, ↓ goes to the next one"
             self.notify(told, markup=False)
 
     def action_edit(self) -> None:

@@ -16,6 +16,14 @@ from widgets.highlight import SCATTERED, rank
 _MOST_SIMILAR = 5
 _NUMBER = re.compile(r"[sux](8|16|32|64)|b[0-9]+(@[0-9]+/[0-9]+)?")
 """Types of the kernel for one number."""
+_DEEPEST = 4
+"""Structures on the way to a field that a query finds: `file->f_inode->i_sb->s_bdev->bd_dev` has four."""
+_MOST_DEEP = 4000
+"""Fields behind arguments that a query searches."""
+_FAR = 2
+"""Distance, beside 0 and 1 of what is not behind a structure."""
+_LEAST_DEEP = 2
+"""Letters of a query that searches deeper structures."""
 _LEAST_SIMILARITY = 0.7
 """Minimum similarity of a suggested name, from 0 to 1."""
 
@@ -79,9 +87,8 @@ class TreeRow:
 
     @property
     def path(self) -> str:
-        """Name with that of its argument or structure: `file->f_pos`; for an argument its name."""
-        own = self.node.label
-        return self.name if self.parent is None or own.startswith("[") else f"{self.parent.name}{own}"
+        """Name with those of its argument and structures: `file->f_inode->i_ino`; for an argument its name."""
+        return self.node.label if self.parent is None else f"{self.parent.path}{self.node.label}"
 
     @property
     def fields(self) -> list[TreeRow]:
@@ -141,9 +148,10 @@ class FieldTree:
     def find(self, row: TreeRow, query: str) -> list[TreeRow]:
         """Return the matching fields, best first; for an empty query the siblings of the row, in their order.
 
-        A query searches the siblings of the row, the arguments, and the fields of each argument; among equal matches
-        siblings come first. It matches numbers behind pointers as well (`pos[0]`), accepts a path (`how->fl`), and
-        without a match returns similar names (`falgs`).
+        A query searches the siblings of the row, the arguments, the fields of each argument, and those of structures
+        behind them, as `_deeper` bounds it; among equal matches siblings come first, and what is nearer to an
+        argument. It matches numbers behind pointers as well (`pos[0]`), accepts a path (`how->fl`), and without a
+        match returns similar names (`falgs`).
         """
         owner = self.beside(row)
         beside = [*(owner.fields if owner else ()), *self.roots]
@@ -151,14 +159,23 @@ class FieldTree:
             return list(dict.fromkeys(beside))
         of_all = [one for root in self.roots for one in root.fields]
         beside, of_all = ([*rows, *_behind(rows)] for rows in (beside, of_all))
-        far = {one: int(at >= len(beside)) for at, one in reversed(list(enumerate([*beside, *of_all])))}
+        deeper = _deeper(self.roots) if len(query) >= _LEAST_DEEP else []
+        far = {one: _FAR + one.depth for one in deeper}
+        far |= {one: int(at >= len(beside)) for at, one in reversed(list(enumerate([*beside, *of_all])))}
         by_path, ranked = any(sign in query for sign in ("->", ".")), []
-        for one in dict.fromkeys([*beside, *of_all]):
+        for one in dict.fromkeys([*beside, *of_all, *deeper]):
             key = rank(one.path if by_path else one.name, query)
-            if key is not None:
+            if key is not None and (
+                key[0] < SCATTERED or far[one] < _FAR
+            ):  # letters anywhere in thousands tell nothing
                 ranked.append(((key[0], far[one], key[1]), one))
         ranked.sort(key=lambda pair: pair[0])
-        like = _similar(query, far) if not ranked or ranked[0][0][0] == SCATTERED else []
+        has_near = any(key[0] < SCATTERED and key[1] < _FAR for key, _ in ranked)
+        has_exact = any(one.name == query for _, one in ranked)
+        # A slip for a field that is near is likelier than a part of the name of one that is far.
+        like = [] if has_near or has_exact else _similar(query, [one for one in far if far[one] < _FAR])
+        if not like and (not ranked or ranked[0][0][0] == SCATTERED):
+            like = _similar(query, far)
         return list(dict.fromkeys([*like, *(one for _, one in ranked)]))
 
     def _list(self) -> None:
@@ -169,6 +186,28 @@ class FieldTree:
             self.rows.append(row)
             if row.opened:
                 stack.extend(reversed(row.fields))
+
+
+def _deeper(roots: Iterable[TreeRow]) -> list[TreeRow]:
+    """Return the fields behind the arguments, nearest first, as deep as `_DEEPEST`, and up to `_MOST_DEEP` of them.
+
+    The fields of a structure are among them once, by the shortest path to it: `d_parent` leads to its own type.
+    """
+    found: list[TreeRow] = []
+    level, types = list(roots), set[str]()
+    for _ in range(_DEEPEST):
+        behind: list[TreeRow] = []
+        for row in level:
+            named = row.node.c_type.rstrip("* ")
+            if not row.node.expandable or named in types:
+                continue
+            types.add(named)
+            behind += row.fields
+            if len(found) + len(behind) >= _MOST_DEEP:
+                return [*found, *behind][:_MOST_DEEP]
+        found += behind
+        level = behind
+    return found
 
 
 def _behind(rows: Iterable[TreeRow]) -> list[TreeRow]:

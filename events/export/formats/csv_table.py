@@ -12,7 +12,9 @@ several hosts, `host`, `time`, `uncertainty` and `late` come first (see `events.
 A spreadsheet interprets a cell that begins with `=`, `+`, `-`, `@`, tab or return as a formula, some even after
 blanks, in full-width letters or at a line start within a cell, and anybody may give a file or a task such a name.
 Each line of a string that begins so gets a leading apostrophe, and so does a line that begins with an apostrophe:
-removing one leading apostrophe from each line that has one restores the original. Numbers are unchanged.
+removing one leading apostrophe from each line that has one restores the original. Numbers are unchanged, and so is a
+string that is nothing but a signed number, with a unit of up to three letters at most (`-5`, `+12.5 %`), or the name
+of an error (`-ENOENT`): neither can call a function, or refer to a cell or a program.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ from typing import BinaryIO
 from events.decode import Value
 from events.export.catalogue import format_names
 from events.export.source import NAME, ExportSource
+from events.names.errnos import errno_of
 from events.names.event_names import exported_name
 from events.record import Record
 from events.stacks.stack import stack_values
@@ -36,6 +39,7 @@ _BLANKS = r"[ \t\xa0\u1680\u2000-\u200b\u202f\u205f\u3000\ufeff]"
 LINE_BEGINS = r"(?:^|(?<=[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]))"
 """Regular expression for the start of a line, after any kind of line end."""
 _FORMULA = re.compile(rf"{LINE_BEGINS}(?=['\t\r]|{_BLANKS}*[{_FORMULA_SIGNS}])")
+_SIGNED_NUMBER = re.compile(r"[-+][0-9]++(?:[.,][0-9]++)*+(?:e[-+]?+[0-9]++)?+(?: ?+[%a-zµ]{1,3}+)?+")
 HEADS = ("ts", "cpu", "pid", "comm", "event")
 """Columns that every event has."""
 
@@ -127,7 +131,8 @@ def cell(value: Value | float) -> str:
     if isinstance(value, int):
         return str(value)
     text = show(value)
-    return _quote(_FORMULA.sub("'", text))
+    is_plain = errno_of(text) is not None or _SIGNED_NUMBER.fullmatch(text) is not None
+    return _quote(text if is_plain else _FORMULA.sub("'", text))
 
 
 def _quote(text: str) -> str:

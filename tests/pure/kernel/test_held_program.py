@@ -15,8 +15,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kernel.agent.command_process import echo_of
 from kernel.commands.held_program import HeldProgram, TerminalSize, end_text, shell_status
-from kernel.commands.output_lines import MOST_BYTES, LineSplitter
+from kernel.commands.output_lines import MOST_BYTES, LineSplitter, OutputLine
+from kernel.commands.row_lines import RowLines
 from kernel.errors import CommandNotStarted, TargetUnusable
 from kernel.local.target import LocalTarget
 from tests.fake_target import FakeTarget
@@ -274,6 +276,29 @@ def test_a_program_in_a_terminal_gets_what_is_typed_signals_and_another_size() -
     program.type(b"nobody")
     program.close()
     assert end_text(program, was_ended=True) == "sh was ended"
+
+
+def test_what_a_terminal_writes_for_typed_keys_is_told_apart_from_what_the_command_wrote() -> None:
+    program = in_terminal("sh", "-c", "printf 'name: '; read a; stty -echo; echo got $a; read b; echo end $b")
+    program.release()
+    lines: list[OutputLine] = []
+
+    def has(text: bytes) -> bool:
+        lines.extend(program.take_output())
+        return text in b"".join(line.data for line in lines)
+
+    until(lambda: has(b"name: "))
+    for key in (b"w", b"\x01", b"\r"):
+        program.type(key)
+        until(lambda: has(echo_of(key[0])))  # noqa: B023
+    until(lambda: has(b"got w"))
+    program.type(b"secret\r")
+    until(lambda: has(b"end secret"))
+    assert program.wait(60)
+    assert b"".join(line.data for line in lines if line.stream == "echo") == b"w^A\r\n"
+    assert b"".join(line.data for line in lines) == b"name: w^A\r\ngot w\x01\r\nend secret\r\n"
+    assert [row.data for row in RowLines().take(lines, lines[-1].ts)] == [b"name: ", b"got w", b"end secret"]
+    program.close()
 
 
 def test_jobs_of_a_shell_in_a_terminal_end_with_it() -> None:

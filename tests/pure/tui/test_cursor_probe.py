@@ -19,11 +19,9 @@ READ, WRITE = armed("g/read", "g/read_ret"), armed("g/write")
     [("g/read_ret", (READ,)), ("g/write", (WRITE,)), ("", (READ, WRITE)), *((one, (READ, WRITE)) for one in STACKS)],
 )
 def test_an_event_is_of_its_probe_and_of_any_where_it_names_none(event, found):
-    assert probes_of_event([READ, WRITE], event, recorded=False) == (found, "")
+    assert probes_of_event([READ, WRITE], event) == (found, "")
 
 
 def test_where_there_is_none_the_reason_is_given():
-    assert probes_of_event([], "g/read", recorded=False) == ((), "nothing is armed")
-    assert probes_of_event([], "", recorded=True) == ((), "this recording holds no probe")
-    assert probes_of_event([READ], "g/gone", recorded=False).reason == "the probe of this event is disarmed already"
-    assert probes_of_event([READ], "g/gone", recorded=True).reason == "the probe of this event is taken away already"
+    assert probes_of_event([], "g/read") == ((), "nothing is armed")
+    assert probes_of_event([READ], "g/gone").reason == "the probe of this event is disarmed already"

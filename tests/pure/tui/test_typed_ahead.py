@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui.app.typed_ahead import PAUSE, KeyRoute, TypedAhead
+from tui.app.typed_ahead import PAUSE, KeyRoute, TypedAhead, may_follow
 
 SOON, LATER = PAUSE / 4, PAUSE * 2
 
@@ -130,3 +130,16 @@ def test_whatever_is_pressed_no_letter_is_a_command_too_soon(presses):
                 last = changed = None
             elif fate is KeyRoute.GIVE:
                 last = None
+
+
+def test_letters_typed_ahead_are_commands_where_none_of_their_word_destroys_and_one_alone_may_ask():
+    typist = Typist()
+    names = {"s": "view", "x": "view", "slash": "search", "c": "clear", "o": "export", "D": "disarm_all"}
+
+    def may(keys: str, *, asked: bool = True) -> bool:
+        strokes = [typist.rule.stroke({"/": "slash"}.get(key, key), key) for key in keys]
+        return may_follow(strokes, lambda key: names.get(key, "why_not" if key == "w" else ""), asked=asked)
+
+    assert all(may(keys) for keys in ("s", "sx", "/vfs", "o", "w"))
+    assert not any(may(keys) for keys in ("c", "D", "sc", "so", "ow", "sw", "s_", "v", "\r"))
+    assert not may("s", asked=False)

@@ -118,7 +118,7 @@ def test_csv_and_json_lines_have_the_same_rows(view, text):
         counts = [int(row["count"]) for row in rows if row["summary"] == "rate"]
         assert counts == [count for one in objects if one["summary"] == "rate" for count in one["counts"]]
         lines = [row for row in rows if row["summary"] in ("values", "processes")]
-        values = [(row["value"].removeprefix("'"), int(row["count"])) for row in lines]  # of what is no formula
+        values = [(row["value"], int(row["count"])) for row in lines]
         for one in objects:
             if one["summary"] in ("values", "processes"):
                 listed = [(str(value["value"]), value["count"]) for value in one["values"]]

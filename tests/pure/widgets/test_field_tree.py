@@ -69,10 +69,40 @@ def test_fields_of_the_other_arguments_are_found_behind_those_beside_the_cursor(
     assert [row.path for row in tree.find(tree.roots[2], "file->f_pos")][:1] == ["file->f_pos"]
     path = next(row for row in tree.roots[0].fields if row.node.label == "->f_path")
     found = [row.path for row in tree.find(path, "m")]
-    assert found.index("f_path.mnt") < found.index("file->f_mode")
+    assert found.index("file->f_path.mnt") < found.index("file->f_mode")
     assert len(found) == len(set(found))
     assert [row.path for row in tree.find(tree.roots[1], "f_psos")][:1] == ["file->f_pos"]  # a slip
     assert tree.find(tree.roots[1], "zzzzz") == []
+
+
+class Struct:
+    """A node of a type that points to itself, and to more types than are searched."""
+
+    fetcharg, offset, step, reason, kernel_type, expandable = arg("x"), 0, "->", "", "u64", True
+
+    def __init__(self, label: str, number: int, width: int) -> None:
+        self.label, self.c_type = label, f"struct s{number} *"
+        self._number, self._width = number, width
+
+    def children(self) -> list[Struct]:
+        name = "leaf_" if self._number > 99 else "f"
+        behind = (
+            Struct(f"->{name}{self._number}_{n}", self._number * 10 + n, self._width) for n in range(self._width)
+        )
+        return [Struct("->self", self._number, self._width), *behind]
+
+
+def test_fields_of_deeper_structures_are_found_with_their_path_and_slips():
+    tree = FieldTree([Struct("x", 1, 3)])
+    root = tree.roots[0]
+    assert [row.path for row in tree.find(root, "leaf_111_2")][:1] == ["x->f1_1->f11_1->leaf_111_2"]
+    assert [row.path for row in tree.find(root, "f11_1->leaf_111_2")][:1] == ["x->f1_1->f11_1->leaf_111_2"]
+    assert [row.path for row in tree.find(root, "laef_111_2")][:1] == ["x->f1_1->f11_1->leaf_111_2"]
+    assert not [row for row in tree.find(root, "f11111") if row.depth > 4]
+    assert next(row.path for row in tree.find(root, "self")) == "x->self"
+    assert [row.path for row in tree.find(root, "1_11")][:1] == ["x->f1_1"], "a slip for what is near comes first"
+    wide = FieldTree([Struct("x", 1, 50)])
+    assert len(wide.find(wide.roots[0], "f1")) <= 4000 + 53
 
 
 def test_ranks_and_matches():
