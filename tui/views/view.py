@@ -137,9 +137,6 @@ class View(ABC):
         """Row that the pane of details is about; None: there is none."""
         return None
 
-    def rested(self, row: int) -> None:  # noqa: B027 - most views have the same columns for all rows
-        """Take notice that the cursor rests on a row."""
-
     def call_of_row(self, watch: Watch, row: int) -> Call | None:  # noqa: ARG002 - most rows are no ends of calls
         """Return the call that a row is, or is an end of. Raises IndexError if it was dropped."""
         return None

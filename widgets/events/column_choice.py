@@ -36,11 +36,14 @@ class ColumnChoice:
         return tuple(column for column in self.order if column not in self.hidden and self._is_of_kind(column))
 
     @property
+    def fields(self) -> tuple[str, ...]:
+        """Fields that are shown, in a column of their own or not, in their order."""
+        return tuple(column.name for column in self.order if column not in self.hidden and not column.of_all)
+
+    @property
     def rest(self) -> frozenset[str]:
         """Fields that are shown, but have no column of their own."""
-        return frozenset(
-            column.name for column in self.order if column not in self.hidden and not self._is_of_kind(column)
-        )
+        return frozenset(name for name in self.fields if not self._is_of_kind(EventColumn(name)))
 
     def _is_of_kind(self, column: EventColumn) -> bool:
         return self.kind is None or column.of_all or column.name in self.kind
