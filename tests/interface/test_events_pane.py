@@ -442,7 +442,16 @@ def test_a_field_that_goes_takes_its_column_along():
     choice = choice.with_fields(["c", "a"])
     assert choice.shown == (*FIXED, EventColumn("c"))
     assert choice.current is None
-    assert choice.with_all().shown == (*FIXED, EventColumn("a"), EventColumn("c"))
+    assert choice.with_all().shown == (*FIXED, EventColumn("c"), EventColumn("a"))
+
+
+def test_lines_of_a_command_have_their_columns_behind_those_of_probes():
+    lines = ColumnChoice().with_fields(["text", "stream"])
+    choice = lines.with_fields(["count", "pos", "text", "stream"])
+    assert choice.fields == ("count", "pos", "text", "stream")
+    assert choice.with_fields(["count", "pos", "ret", "text", "stream"]).fields[-3:] == ("ret", "text", "stream")
+    moved = choice.at(len(FIXED)).moved(1)
+    assert moved.with_fields(["count", "pos", "ret"]).fields == ("pos", "count", "ret"), "what was moved stays there"
 
 
 async def test_a_condition_on_cgroups_completes_names_and_says_what_is_not_known():

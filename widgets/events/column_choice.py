@@ -53,12 +53,17 @@ class ColumnChoice:
         return replace(self, kind=fields)
 
     def with_fields(self, fields: Sequence[str]) -> ColumnChoice:
-        """Set the fields: existing ones keep their place, new ones come last."""
+        """Set the fields: existing ones keep their place, new ones come last, before those that end both orders."""
         there = {*FIXED, *(EventColumn(name) for name in fields)}
         remaining = [column for column in self.order if column in there]
         new = [column for name in fields if (column := EventColumn(name)) not in self.order]
+        last = len(remaining)
+        while new and remaining[last - 1] == EventColumn(fields[last - 1 - len(remaining)]):
+            last -= 1
         current = self.current if self.current in there else None
-        return replace(self, order=(*remaining, *new), hidden=self.hidden & there, current=current)
+        return replace(
+            self, order=(*remaining[:last], *new, *remaining[last:]), hidden=self.hidden & there, current=current
+        )
 
     def at(self, number: int) -> ColumnChoice:
         """Make the visible column of a number current."""
