@@ -55,7 +55,9 @@ class TailTable(LineList):
         Binding(
             "space", "follow", "Pause/follow", id="events.follow", tooltip="Hold the picture, or follow what is new"
         ),
-        Binding("end", "last", "Newest", show=False, id="events.last", tooltip="To the newest row, and follow"),
+        Binding(
+            "end", "last", "Newest", show=False, id="events.last", tooltip="To the last row; follow where rows come"
+        ),
     ]
 
     DEFAULT_CSS = """
