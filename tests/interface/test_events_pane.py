@@ -249,6 +249,10 @@ async def test_a_held_picture_stays_where_it_is_in_other_colours_and_columns():
         await to_column(pilot, pane, "count")
         await pilot.press("H")
         assert (pane.record, table.cursor - table.window.top, table.follow.new) == (held, above, 7)
+        watch = pilot.app.current_watch
+        pilot.app.places.live.views.events.tick(watch, watch.store, ("dfd", "flags"))
+        assert EventColumn("filename") not in pane.columns.choice.order, "a probe went"
+        assert (pane.record, table.cursor - table.window.top, table.follow.new) == (held, above, 7)
 
 
 async def test_columns_are_turned_where_they_are_wider_than_the_screen():

@@ -90,6 +90,12 @@ class View(ABC):
         table.follower.stand()
         return True
 
+    def follow(self) -> None:
+        """Show what is new again, if the picture is held."""
+        table = self.focus
+        if isinstance(table, TailTable) and not self.place.following:
+            table.action_follow()
+
     def leave_out_earlier(
         self,
         store: Store,  # noqa: ARG002 - most rows are in order of time

@@ -109,7 +109,7 @@ class EventsPane(FilteredPane):
             self.columns.choice = self.columns.choice.with_fields(fields)
         if not same:
             self.marks.clear()
-        if shown is not None and self._previews:  # the same rows are already on the screen
+        if shown is not None and (self._previews or (same and not self._sorted_by())):  # the same rows are there
             self.table.follower.replace(lambda: self.fill(shown))
         else:
             self._rows = None
