@@ -177,9 +177,9 @@ async def test_each_tab_can_be_clicked_from_each_view(recording, size):
                 await until(lambda: live.views.current.name == view, pilot)  # noqa: B023
                 assert live.focused is live.views.current.focus
         await pilot.press("e")
-        await click_text(app, pilot, "recorded", 1)
+        await click_text(app, pilot, " ■", 1)
         await until(lambda: not live.views.events.pane.table.follow.following, pilot)
-        await click_text(app, pilot, "recorded", 1)
+        await click_text(app, pilot, " ■", 1)
         await until(lambda: live.views.events.pane.table.follow.following, pilot)
         assert set(KEYS) == {*LABELS, *EXTRA_LABELS}
         assert live.query_one(LiveLine)
