@@ -200,6 +200,15 @@ async def test_the_column_beside_sorts_and_the_order_is_reversed():
         assert names == sorted(names)
         await pilot.press("right")
         assert [row.hits for row in view._rows.rows] == hits
+        await _choose(app, pilot, *_down_to(view, "pid"), "space")
+        await until(lambda: "count by comm, pid" in text(app), pilot)
+        table = view.pane.groups
+        assert table.cursor == 0 and table.rows.next > 2 * table.window.page
+        for key in ("S", "left", "right"):
+            await pilot.press("end")
+            assert table.cursor == table.rows.next - 1 and "▌" in text(app)
+            await pilot.press(key)
+            assert table.cursor == 0 and "▌" in text(app), "the first row of another order is seen"
 
 
 async def test_the_filter_holds_and_what_it_leaves_out_is_told():

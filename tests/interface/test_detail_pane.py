@@ -144,20 +144,30 @@ async def test_the_pane_is_filled_once_however_far_the_cursor_goes(monkeypatch):
         assert filled == [pane.table.rows.next - 1]
 
 
-async def test_the_kind_under_the_cursor_has_columns_once_it_rests():
-    async with live((120, 40)) as (pilot, pane, _screen):
+@pytest.mark.parametrize("size", [(80, 24), (120, 40)])
+async def test_columns_stay_while_the_cursor_moves_and_a_key_gives_them_to_its_kind(size):
+    async with live(size) as (pilot, pane, screen):
 
         def titles() -> list[str]:
             return [column.name for column in pane.columns.choice.shown if not column.of_all]
 
         await until(titles, pilot)
+        before = titles()
         await pilot.press("up")
         while not pane.record.event.endswith("vfs_write__exit"):
             await pilot.press("up")
-        await until(lambda: titles() == ["count", "ret", "pos_0"], pilot)
-        assert pane.record.event.endswith("vfs_write__exit"), "the cursor stays on its row"
-        assert any("other fields" in line and "pos_0" in line for line in screen_text(pilot.app))
-        assert any("filename=/proc/self/exe" in line for line in screen_text(pilot.app))
+        screen.details._look()
+        assert titles() == before and "count" not in before
+        lines = screen_text(pilot.app)
+        assert any("vfs_write__exit" in line and "count=" in line for line in lines)
+        assert any("vfs_read__exit" in line and "f_pos=" in line for line in lines)
+        held, above = pane.record, pane.table.cursor - pane.table.window.top
+        await pilot.press("right")
+        assert titles() == ["count", "ret", "pos_0"] and pane.columns.choice.current.name == "count"
+        assert (pane.record, pane.table.cursor - pane.table.window.top) == (held, above), "the picture stays"
+        lines = screen_text(pilot.app)
+        assert any("vfs_write__exit" in line and "count=" not in line for line in lines)
+        assert any("filename=/proc/self" in line for line in lines), "a row of another kind shows its values"
         await pilot.press("A")
         everything = titles()
         assert {"f_pos", "dfd", "filename", "pos_0"} <= set(everything)

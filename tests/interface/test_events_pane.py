@@ -58,16 +58,12 @@ def ends(shown: FilteredTable[CallItems], row: int) -> tuple[Record | None, Reco
 
 async def to_column(pilot, pane: EventsPane, name: str) -> None:
     """Go to a column; the one of another kind of event than that under the cursor is asked for."""
-    # A timer gives columns to the kind under the cursor once that has rested: now, not between two steps.
-    pilot.app.places.live.views.events.rested(pane.table.cursor)
+    await pilot.press("right")
     if name not in [column.name for column in pane.columns.choice.shown]:
         await pilot.press("A")
-    await pilot.press("right")
-    for _ in range(30):
-        if pane.columns.choice.current.name == name:
-            return
-        await pilot.press("left" if name in ("time", "cpu", "task", "event") else "right")
-    raise AssertionError(f"no column {name}")
+    shown = [column.name for column in pane.columns.choice.shown]
+    while pane.columns.choice.current.name != name:
+        await pilot.press("left" if shown.index(name) < pane.columns.current else "right")
 
 
 async def test_only_events_with_a_value_and_only_others():
@@ -252,6 +248,10 @@ async def test_a_held_picture_stays_where_it_is_in_other_colours_and_columns():
         assert (pane.record, table.cursor - table.window.top, table.follow.new) == (held, above, 7)
         await to_column(pilot, pane, "count")
         await pilot.press("H")
+        assert (pane.record, table.cursor - table.window.top, table.follow.new) == (held, above, 7)
+        watch = pilot.app.current_watch
+        pilot.app.places.live.views.events.tick(watch, watch.store, ("dfd", "flags"))
+        assert EventColumn("filename") not in pane.columns.choice.order, "a probe went"
         assert (pane.record, table.cursor - table.window.top, table.follow.new) == (held, above, 7)
 
 
@@ -446,7 +446,16 @@ def test_a_field_that_goes_takes_its_column_along():
     choice = choice.with_fields(["c", "a"])
     assert choice.shown == (*FIXED, EventColumn("c"))
     assert choice.current is None
-    assert choice.with_all().shown == (*FIXED, EventColumn("a"), EventColumn("c"))
+    assert choice.with_all().shown == (*FIXED, EventColumn("c"), EventColumn("a"))
+
+
+def test_lines_of_a_command_have_their_columns_behind_those_of_probes():
+    lines = ColumnChoice().with_fields(["text", "stream"])
+    choice = lines.with_fields(["count", "pos", "text", "stream"])
+    assert choice.fields == ("count", "pos", "text", "stream")
+    assert choice.with_fields(["count", "pos", "ret", "text", "stream"]).fields[-3:] == ("ret", "text", "stream")
+    moved = choice.at(len(FIXED)).moved(1)
+    assert moved.with_fields(["count", "pos", "ret"]).fields == ("pos", "count", "ret"), "what was moved stays there"
 
 
 async def test_a_condition_on_cgroups_completes_names_and_says_what_is_not_known():

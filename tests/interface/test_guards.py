@@ -265,6 +265,20 @@ async def ask_for(app: Probewright, pilot) -> None:
     await pilot.press("enter")
 
 
+async def test_a_probe_that_is_armed_is_followed_though_rows_were_held(living):
+    _, app = living(10)
+    async with app.run_test(size=SIZE) as pilot:
+        await ask_for(app, pilot)
+        await until(lambda: app.places.live and app.places.live.is_current, pilot)
+        await pilot.pause(PAUSE)
+        await pilot.press("space")
+        view = app.places.live.views.current
+        assert not view.place.following
+        app.arming.arm(parse_armable("f vfs_write"))
+        await until(lambda: len(app.current_watch.armed.probes) == 2 and view.place.following, pilot)
+    app.current_watch.close()
+
+
 async def test_what_is_slow_is_armed_at_once_and_its_rate_is_said(living):
     found, app = living(200)
     async with app.run_test(size=SIZE) as pilot:

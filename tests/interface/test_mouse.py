@@ -177,9 +177,9 @@ async def test_each_tab_can_be_clicked_from_each_view(recording, size):
                 await until(lambda: live.views.current.name == view, pilot)  # noqa: B023
                 assert live.focused is live.views.current.focus
         await pilot.press("e")
-        await click_text(app, pilot, "recorded", 1)
+        await click_text(app, pilot, " ■", 1)
         await until(lambda: not live.views.events.pane.table.follow.following, pilot)
-        await click_text(app, pilot, "recorded", 1)
+        await click_text(app, pilot, " ■", 1)
         await until(lambda: live.views.events.pane.table.follow.following, pilot)
         assert set(KEYS) == {*LABELS, *EXTRA_LABELS}
         assert live.query_one(LiveLine)
@@ -251,8 +251,10 @@ async def test_titles_of_a_table_that_is_replaced_sort_it():
         table.ordered.take([("b", "2.00 ms"), ("e", "1.00 us"), ("a", "10.0 us")])
         assert [row[0] for row in table.text_rows.rows] == ["e", "a", "b"], "the order stays"
         table.focus()
+        await pilot.press("end")
+        assert (table.cursor, table.follow.following) == (2, False), "no row is the newest"
         await pilot.press("S")
-        assert [row[0] for row in table.text_rows.rows] == ["b", "e", "a"]
+        assert [row[0] for row in table.text_rows.rows] == ["b", "e", "a"] and table.cursor == 0
         await pilot.press("S")
         await until(lambda: isinstance(host.screen, PickList), pilot)
         await pilot.press("enter")
@@ -265,7 +267,7 @@ def test_hot_spots_are_sorted_by_each_column():
     rows.prepare(0, len(spots))
     titles = "".join(piece.text for piece in rows.header(100))
     assert [rows.column_at(titles.index(title), 100) for title in ("function", "calls", "errors")] == [0, 1, 7]
-    ordered: OrderedRows[HotText] = OrderedRows((), lambda: None)
+    ordered: OrderedRows[HotText] = OrderedRows((), lambda _: None)
     ordered.take(spots)
     for column, names in ((1, "ba"), (1, "ab"), (1, "ab"), (0, "ab"), (0, "ba"), (7, "ba")):
         ordered.sort(column)

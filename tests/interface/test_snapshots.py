@@ -90,3 +90,23 @@ def test_picture_of_stacks(
 def test_picture_in_sixteen_colours(snap_compare: Compare, terminal: Callable[[str, str], None]) -> None:
     terminal("xterm", "")
     assert snap_compare(application(shipped_recording()), run_before=signature, terminal_size=(80, 24))
+
+
+@pytest.mark.snapshot
+@pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=["80x24", "120x40"])
+def test_picture_of_several_kinds(
+    size: tuple[int, int], snap_compare: Compare, terminal: Callable[[str, str], None]
+) -> None:
+    async def kinds(pilot: Pilot[Any]) -> None:
+        await events(pilot)
+        live = pilot.app.places.live
+        pane = live.views.events.pane
+        await pilot.press("up")
+        while not pane.record.event.endswith("vfs_read__exit"):
+            await pilot.press("up")
+        await pilot.press("right")
+        if live.details.is_shown:
+            await until(lambda: "f_pos" in [field.name for field in live.details.pane.fields], pilot)
+
+    terminal("xterm-256color", "truecolor")
+    assert snap_compare(application(shipped_recording()), run_before=kinds, terminal_size=size)

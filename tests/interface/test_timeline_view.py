@@ -281,10 +281,14 @@ async def test_the_line_follows_until_one_moves_away_and_again_at_the_end():
             assert not view.navigation.following
         await press(view, pilot, "0", "plus", "plus", "home")
         span = view.navigation.window.span
-        await press(view, pilot, "end")
-        assert view.navigation.following
-        assert view.navigation.window.span == span
-        assert view.navigation.window.end == view.navigation.bounds.end
+        for follow in (partial(press, view, pilot, "end"), view.follow):
+            view.navigation.hold()
+            assert not view.place.following
+            if (pressed := follow()) is not None:
+                await pressed
+            assert view.place.following
+            assert view.navigation.window.span == span
+            assert view.navigation.window.end == view.navigation.bounds.end
 
 
 @pytest.mark.parametrize("kind", ["cut", "overrun"])

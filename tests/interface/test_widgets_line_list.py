@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import pytest
 from rich.cells import cell_len
+from rich.segment import Segment
+from rich.style import Style
 from textual import events
+from textual.strip import Strip
 
 from tests.interface.widget_host import Host, count_paints
 from widgets.lists.line_list import LineList
-from widgets.lists.line_paint import CURSOR_MARK
+from widgets.lists.line_paint import CURSOR_MARK, part_of_line
 from widgets.rows import Piece
 from widgets.safe_text import safe
 
@@ -177,3 +180,17 @@ async def test_a_frame_formats_no_more_rows_than_it_shows():
         for y in range(40):
             app.widget.render_line(y)
         assert app.widget.rows.formatted == 40
+
+
+def test_a_word_that_is_cut_at_an_end_of_the_screen_has_an_ellipsis_there():
+    line = Strip([Segment(" 24.95  count=", Style(dim=True)), Segment("1024  a界"), Segment("b")])
+
+    def part(left: int, columns: int) -> str:
+        return part_of_line(line, left, columns).text
+
+    assert part(0, 16) == " 24.95  count=1…" and part(0, 18) == " 24.95  count=1024"
+    assert part(0, 6) == " 24.95" and part(0, 5) == " 24.…" and part(2, 6) == "….95  "
+    assert part(8, 10) == "count=1024" and part(9, 8) == "…unt=10…"
+    assert part(0, line.cell_length) == line.text
+    assert all(part_of_line(line, left, 7).cell_length == 7 for left in range(line.cell_length - 6))
+    assert [segment.style.dim for segment in part_of_line(line, 9, 3)][-1], "it looks as what it stands for"

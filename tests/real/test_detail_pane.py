@@ -50,7 +50,7 @@ def test_the_details_of_a_read_lead_to_both_ends_among_events_of_other_kinds(gue
         for number, spec in enumerate(SPECS, 1):
             arm(terminal, number, spec)
         terminal.wait(
-            lambda screen: re.search(r"cpu .* other fields", screen) and re.search(r"sched_switch +\S", screen)
+            lambda screen: re.search(r"vfs_read__exit +.*count=\d", screen) and re.search(r"sched_switch +\S", screen)
         )
         ask_filter(terminal)
         terminal.press(*"event", "Space", *"==", "Space", *"vfs_read__entry", "Enter")

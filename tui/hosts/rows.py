@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping
+from itertools import chain
 from typing import TYPE_CHECKING, Final, cast
 
 from events.search.search import SearchStep, search_rows
@@ -12,6 +13,8 @@ from tui.filter.filter import Filter, PassCount
 from tui.present.event_times import wall_clock
 from tui.present.status import detail_of, fields_of
 from tui.present.value_text import ValueStyle
+from tui.present.watched_events import kinds_of
+from widgets.events.column_choice import is_mixed
 from widgets.events.event_rows import FIXED, EventColumn, EventRows
 from widgets.events.values import DetailField
 
@@ -119,8 +122,11 @@ class HostRows:
         return tuple(dict.fromkeys(name for watch in self.watches for name in fields_of(watch)))
 
     def rows(self, fields: tuple[str, ...]) -> EventRows:
-        """Return the rows of the table."""
-        return EventRows(self, [*_COLUMNS, *(EventColumn(_own(field)) for field in fields)], self.cells)
+        """Return the rows of the table; where kinds of events are mixed, fields stand as one text in each row."""
+        named = [_own(field) for field in fields]
+        kinds = chain.from_iterable(kinds_of(watch.event_fields.plans, fields).values() for watch in self.watches)
+        columns = () if is_mixed(tuple(kinds)) else map(EventColumn, named)
+        return EventRows(self, [*_COLUMNS, *columns], self.cells, fields=named)
 
     def cells(self, event: object) -> Mapping[str, str]:
         """Return the text of each column."""

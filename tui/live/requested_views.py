@@ -56,6 +56,8 @@ class RequestedViews:
             self._filtering.wait_for(plan, watching.store.first_seq if recorded else watching.store.next_seq)
             self._tick()
             self._views.events.show_kind_of(plan)
+        if watching.live:  # its events are wanted, not the rows that were held before
+            self._views.current.follow()
 
     async def show_preset(self, picked: PickedPreset) -> None:
         """Show the view that a preset asks for, with its columns, and of its calls those that are long enough; of a
@@ -67,6 +69,8 @@ class RequestedViews:
         preset = picked.preset
         cast("SummaryView", await self._views.made("summary")).prefer(picked.probes, preset.columns)
         await self._go(str(preset.view))
+        if not picked.recorded_events:
+            self._views.current.follow()
         if preset.columns:
             self._views.events.prefer(picked.probes, preset.columns)
         condition = of_events(picked.recorded_events)

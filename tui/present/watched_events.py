@@ -10,6 +10,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from events.format import FieldKind
+from events.recording.lines_in_time import COMMAND_OUTPUT
 from events.stacks.stack import KERNEL_STACKS, USER_STACKS
 
 if TYPE_CHECKING:
@@ -112,7 +113,8 @@ def fields_of(
 ) -> tuple[str, ...]:
     """Return the names of the fields of events that are armed or were received, in the order of the plans.
 
-    Those of an event as the kernel has it are in the order of `reading_order`. `note` follows if stacks were received
+    Those of an event as the kernel has it are in the order of `reading_order`, those of the lines of a command last.
+    `note` follows if stacks were received
     without their events.
 
     Args:
@@ -127,13 +129,17 @@ def fields_of(
     known = chain(formats, store.decoder.formats.values() if store is not None else ()) if of_kernel else ()
     by_path = {fmt.path: fmt for fmt in known if fmt.path in of_kernel}
     names: dict[str, None] = {}
-    for event in chain.from_iterable(plan.events for plan in plans):
+    for event in sorted(chain.from_iterable(plan.events for plan in plans), key=_is_output):
         if event.path in listed:
             in_order = event.path in of_kernel
             columns = reading_order(event, by_path.get(event.path)) if in_order else event.columns
             names |= dict.fromkeys(column.name for column in columns)
     stacks_alone = not received.isdisjoint((*KERNEL_STACKS, *USER_STACKS))
     return tuple(names | dict.fromkeys(("note",) if stacks_alone else ()))
+
+
+def _is_output(event: PlannedEvent) -> bool:
+    return event.path == COMMAND_OUTPUT
 
 
 def reading_order(event: PlannedEvent, fmt: EventFormat | None) -> list[PlanColumn]:

@@ -90,6 +90,12 @@ class View(ABC):
         table.follower.stand()
         return True
 
+    def follow(self) -> None:
+        """Show what is new again, if the picture is held."""
+        table = self.focus
+        if isinstance(table, TailTable) and not self.place.following:
+            table.action_follow()
+
     def leave_out_earlier(
         self,
         store: Store,  # noqa: ARG002 - most rows are in order of time
@@ -136,9 +142,6 @@ class View(ABC):
     def detail_row(self) -> int | None:
         """Row that the pane of details is about; None: there is none."""
         return None
-
-    def rested(self, row: int) -> None:  # noqa: B027 - most views have the same columns for all rows
-        """Take notice that the cursor rests on a row."""
 
     def call_of_row(self, watch: Watch, row: int) -> Call | None:  # noqa: ARG002 - most rows are no ends of calls
         """Return the call that a row is, or is an end of. Raises IndexError if it was dropped."""

@@ -43,12 +43,16 @@ class GroupOrder:
 
     def _sort(self, column: int) -> None:
         table = self._table
-        self.column, self.ascending = column, column < table.groups.keys
-        self.changed()
+        self._use(column, ascending=column < table.groups.keys)
         table.window.show_columns(*table.groups.span(column, table.window.columns - 1))
 
     def reverse(self) -> None:
         """Reverse the order."""
         if self._table.groups.sortable:
-            self.column, self.ascending = self._table.groups.current, not self.ascending
-            self.changed()
+            self._use(self._table.groups.current, ascending=not self.ascending)
+
+    def _use(self, column: int, *, ascending: bool) -> None:
+        """Fill the table in another order, with the cursor on its first row."""
+        self.column, self.ascending = column, ascending
+        self.changed()
+        self._table.move_to(self._table.rows.first)

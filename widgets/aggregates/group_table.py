@@ -164,7 +164,7 @@ class GroupTable(TopTable):
         return super().check_action(action, parameters)
 
     def fill(self, rows: GroupRows) -> None:
-        """Show other rows; the cursor stays in its place."""
+        """Show other rows; the cursor stays in its place, or goes to the first row of another table."""
         same = rows.columns.titles == self.groups.columns.titles
         if same:
             self.groups.groups, self.groups.current = rows.groups, rows.current
@@ -172,7 +172,7 @@ class GroupTable(TopTable):
         else:
             self.groups = rows
             self.show(rows)
-        self.rows_replaced(len(rows.groups))
+        self.rows_replaced(len(rows.groups), at_top=not same)
 
     def action_select(self) -> None:
         """Request the events of the row under the cursor."""

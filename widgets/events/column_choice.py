@@ -36,11 +36,14 @@ class ColumnChoice:
         return tuple(column for column in self.order if column not in self.hidden and self._is_of_kind(column))
 
     @property
+    def fields(self) -> tuple[str, ...]:
+        """Fields that are shown, in a column of their own or not, in their order."""
+        return tuple(column.name for column in self.order if column not in self.hidden and not column.of_all)
+
+    @property
     def rest(self) -> frozenset[str]:
         """Fields that are shown, but have no column of their own."""
-        return frozenset(
-            column.name for column in self.order if column not in self.hidden and not self._is_of_kind(column)
-        )
+        return frozenset(name for name in self.fields if not self._is_of_kind(EventColumn(name)))
 
     def _is_of_kind(self, column: EventColumn) -> bool:
         return self.kind is None or column.of_all or column.name in self.kind
@@ -50,12 +53,17 @@ class ColumnChoice:
         return replace(self, kind=fields)
 
     def with_fields(self, fields: Sequence[str]) -> ColumnChoice:
-        """Set the fields: existing ones keep their place, new ones come last."""
+        """Set the fields: existing ones keep their place, new ones come last, before those that end both orders."""
         there = {*FIXED, *(EventColumn(name) for name in fields)}
         remaining = [column for column in self.order if column in there]
         new = [column for name in fields if (column := EventColumn(name)) not in self.order]
+        last = len(remaining)
+        while new and remaining[last - 1] == EventColumn(fields[last - 1 - len(remaining)]):
+            last -= 1
         current = self.current if self.current in there else None
-        return replace(self, order=(*remaining, *new), hidden=self.hidden & there, current=current)
+        return replace(
+            self, order=(*remaining[:last], *new, *remaining[last:]), hidden=self.hidden & there, current=current
+        )
 
     def at(self, number: int) -> ColumnChoice:
         """Make the visible column of a number current."""

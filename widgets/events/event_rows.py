@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple, Protocol
 from zlib import crc32
@@ -32,10 +33,10 @@ MARK: Final = "◆"
 """Sign before the time of a marked event."""
 _LOOKS: Final = {"time": "dim", "cpu": "dim", "event": "type"}
 _MOST_CACHED: Final = 512
-REST: Final = "other fields"
-"""Title of the column with the fields that have none of their own."""
-_LEAST_REST: Final = 24
-"""Columns that it has at least; the row scrolls sideways where there are fewer."""
+_LEAST_ACROSS: Final = 24
+"""Columns that a text in place of cells has at least; the row scrolls sideways where there are fewer."""
+_NAME: Final = re.compile(r"(?<![^ {])[\w.]++=")
+"""Name of a value in such a text."""
 _EVENT: Final = 18
 """Minimum columns of an event's name: `vfs_read__entry` and `vfs_read__exit` differ at their ends."""
 
@@ -89,7 +90,7 @@ class EventRows:
         cells: Cells,
         marks: Collection[int] = frozenset(),
         *,
-        rest: Collection[str] = frozenset(),
+        fields: Sequence[str] = (),
         owners: Owners = lambda _: {},
         kinds: Mapping[str, Collection[str]] | None = None,
         missing: str = "(dropped)",
@@ -101,7 +102,8 @@ class EventRows:
             columns: visible columns.
             cells: function for the texts of an event.
             marks: sequence numbers of marked events.
-            rest: fields without a column, which stand as `name=value` in a last one; empty: there is no such column.
+            fields: fields that are shown, in order: an event that has one without a column shows all as `name=value`,
+                across the columns of fields.
             owners: function for the structures that fields of an event were read from, see `join_values`.
             kinds: fields that are shown of an event, by its path; of an event that is not there all are.
             missing: text in place of an event that the source does not have.
@@ -123,11 +125,18 @@ class EventRows:
         self._cells = cells
         self._missing = missing
         self._marks = marks
-        self._rest = rest
         self._owners = owners
         self._kinds = kinds or {}
-        self._rest_width = width(REST) if rest else 0
-        """Columns of the widest text of fields without a column."""
+        self._across = 1 + max((n for n, column in enumerate(columns) if column.of_all), default=-1)
+        """Number of the column that a text in place of cells begins at: the first behind those of every event."""
+        self._rest = frozenset(fields).difference(column.name for column in columns if not column.of_all)
+        before = {column.name for column in columns[: self._across] if not column.of_all}
+        self._named = [name for name in fields if name not in before]
+        """Fields that stand in such a text."""
+        self._least_across = 0
+        """Columns that such texts have at least, with the gap before them; 0: there are none."""
+        self._rooms = -1, 0
+        """Columns of a row, and those that its cells have."""
         self._texts: dict[int, tuple[str, ...]] = {}
 
     @property
@@ -146,20 +155,21 @@ class EventRows:
 
     def total(self, available: int) -> int:
         """Return the columns that a row takes."""
-        used = self.columns.total(available - self._least_rest)
-        return used + self._room_of_rest(used, available)
+        return max(self._start(available) + self._least_across, self.columns.total(self._room(available)))
 
-    @property
-    def _least_rest(self) -> int:
-        """Columns kept for fields without a column, with the gap before them; 0: there are none."""
-        return min(self._rest_width, _LEAST_REST) + 2 if self._rest else 0
-
-    def _room_of_rest(self, used: int, available: int) -> int:
-        """Return the columns that fields without a column take, with the gap before them: those that are left."""
-        return min(self._rest_width + 2, max(self._least_rest, available - used)) if self._rest else 0
+    def _start(self, columns: int) -> int:
+        """Return the column of the screen that a text in place of cells begins at, with the gap before it."""
+        return sum(self._widths(columns)[: self._across]) + 2 * max(0, self._across - 1)
 
     def _widths(self, columns: int) -> list[int]:
-        return self.columns.widths(columns - self._least_rest)
+        return self.columns.widths(self._room(columns))
+
+    def _room(self, columns: int) -> int:
+        """Return the columns that cells have: the first ones give way to texts in place of cells."""
+        if self._rooms[0] != columns:
+            self._rooms = columns, columns
+            self._rooms = columns, min(columns, 2 * columns - self._start(columns) - self._least_across)
+        return self._rooms[1]
 
     def find(self, text: str, start: int, direction: int, budget: float) -> FoundRow:
         """Search for a text for at most `budget` seconds."""
@@ -170,11 +180,14 @@ class EventRows:
         if len(self._texts) > _MOST_CACHED:
             self._texts.clear()
         new = [self._texts_of(row) for row in range(first, after) if row not in self._texts]
-        shown, widest = len(self.columns.titles), self._rest_width
+        least = self._least_across
         if self._rest:
-            self._rest_width = max([widest, *(width(texts[-1]) for texts in new)])
-        wider = [self.columns.see(texts[:shown]) for texts in new]
-        return any(wider) or self._rest_width > widest
+            widest = max((width(texts[-1]) for texts in new), default=0)
+            self._least_across = max(least, min(widest, _LEAST_ACROSS) + 2 * (self._across > 0))
+        wider = [self.columns.see(texts[:-1]) for texts in new]
+        if any(wider) or self._least_across > least:
+            self._rooms = -1, 0
+        return self._rooms[0] < 0
 
     def header(self, columns: int) -> Iterable[Piece]:
         """Return the titles above their columns."""
@@ -184,12 +197,10 @@ class EventRows:
                 yield Piece("  ")
             look = "cursor" if n == self.current else ""
             yield Piece(fit(self.columns.heading(n), widths[n], self.columns.right(n)), look)
-        if self._rest:
-            yield Piece(f"  {REST}")
 
     def column_at(self, x: int, columns: int) -> int | None:
         """Return the column whose title is at a place of the header."""
-        return self.columns.at(x, columns - self._least_rest)
+        return self.columns.at(x, self._room(columns))
 
     def span(self, column: int, columns: int) -> tuple[int, int]:
         """Return the first screen column of a table column, and the one after its last."""
@@ -198,18 +209,26 @@ class EventRows:
         return start, start + widths[column]
 
     def pieces(self, row: int, columns: int) -> Iterable[Piece]:
-        """Return the cells of an event, with matches of the search highlighted."""
+        """Return the cells of an event, or a text in place of some, with matches of the search highlighted."""
         widths = self._widths(columns)
-        texts = self._texts_of(row)
-        for n, text in enumerate(texts[: len(widths)]):
+        *texts, across = self._texts_of(row)
+        for n, text in enumerate(texts[: self._across] if across else texts):
             if self._visible_columns[n] in _CUT_WITHIN:
                 text = cut_middle(text, widths[n])
             cell = ("  " if n else "") + fit(text, widths[n], self.columns.right(n))
             yield from highlighted(cell, self._hits(self.columns.titles[n], text, cell), self._look(n, text))
-        if self._rest:
-            used = self.columns.total(columns - self._least_rest)
-            text = cut(texts[-1], self._room_of_rest(used, columns) - 2)
-            yield from highlighted(f"  {text}", self._hits("", text, f"  {text}"), "dim")
+        if across:
+            gap = "  " * (self._across > 0)
+            yield from self._named_values(gap + cut(across, columns - self._start(columns) - len(gap)))
+
+    def _named_values(self, text: str) -> Iterable[Piece]:
+        """Return `name=value` texts, whose names are less bright than the values."""
+        hits, at = self._hits("", text, text), 0
+        for start, after in (*(match.span() for match in _NAME.finditer(text)), (len(text), len(text))):
+            for first, end, look in ((at, start, ""), (start, after, "dim")):
+                runs = [(max(0, hit - first), stop - first) for hit, stop in hits if hit < end and stop > first]
+                yield from highlighted(text[first:end], runs, look)
+            at = after
 
     def _look(self, column: int, text: str) -> str:
         name, of_all = self._visible_columns[column]
@@ -242,17 +261,24 @@ class EventRows:
         try:
             event = self._source.item(row)
         except IndexError:
-            return (self._missing, *("" for _ in self.columns.titles[1:]), *([""] if self._rest else []))
+            return (self._missing, *("" for _ in self.columns.titles))
         values = self._cells(event)
+        own = self._kinds.get(event.event, values)
+        is_across = any(name in values and name in own for name in self._rest)
         texts = tuple(
-            safe(self._fixed(event, name) if of_all else values.get(name, ""))
-            for name, of_all in self._visible_columns
+            safe(
+                self._fixed(event, name)
+                if of_all
+                else ""
+                if is_across and n >= self._across
+                else values.get(name, "")
+            )
+            for n, (name, of_all) in enumerate(self._visible_columns)
         )
-        if not self._rest:
-            return texts
-        own = self._kinds.get(event.event, self._rest)
-        rest = ((safe(name), safe(text)) for name, text in values.items() if name in self._rest and name in own)
-        return (*texts, join_values(rest, self._owners(event.event), "  "))
+        if not is_across:
+            return (*texts, "")
+        named = ((safe(name), safe(values[name])) for name in self._named if name in values and name in own)
+        return (*texts, join_values(named, self._owners(event.event)))
 
     def _fixed(self, event: ShownEvent, name: str) -> str:
         if name == "time":

@@ -155,8 +155,8 @@ class HotTable(TopTable):
         self.ordered: OrderedRows[HotText] = OrderedRows(TITLES, self._show_ordered)
         """Functions in the order that was chosen."""
 
-    def _show_ordered(self) -> None:
-        """Show the figures in their order; the cursor stays in its place."""
+    def _show_ordered(self, sorted_anew: bool) -> None:
+        """Show the figures in their order; the cursor stays in its place, or goes to the first of another order."""
         self.spots.spots = self.ordered.rows
         self.spots.order = self.ordered.order.sign
-        self.rows_replaced(len(self.ordered.rows))
+        self.rows_replaced(len(self.ordered.rows), at_top=sorted_anew)

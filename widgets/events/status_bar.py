@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import product
 from typing import Final
 
 from textual import events
@@ -127,14 +128,14 @@ class LiveLine(Widget):
 
 def live_part(state: LiveState, columns: int, x: int) -> int | str:
     """Return the part of the live line at a place: the number of a view, `FOLLOW_PART`, `LOSS_PART`; empty: none."""
-    views, marks = _view_runs(state), _marks(state)
+    views, marks = [text.strip() for text, _ in _view_runs(state)], _marks(state)
     losses = list(loss_runs(state.losses, quiet=False)) if state.losses else []
     after = 0
     for run in _live_runs(state, columns):
         after += width(run[0])
         if x < after:
-            if run in views:
-                return views.index(run)
+            if run[0].strip() in views:
+                return views.index(run[0].strip())
             return FOLLOW_PART if run in marks else LOSS_PART if run in losses else ""
     return ""
 
@@ -147,8 +148,8 @@ def _view_runs(state: LiveState) -> list[Run]:
 
 
 def live_line(state: LiveState, columns: int) -> Content:
-    """Return the live line for a number of columns: figures are dropped first, then the note's last parts, at last
-    other views.
+    """Return the live line for a number of columns: figures are dropped first, then blanks and the word for a
+    recording, then the note's last parts, at last other views.
 
     The end of an urgent note is dropped last, after the name of the view, which stays where that saves no part of it.
     """
@@ -158,20 +159,22 @@ def live_line(state: LiveState, columns: int) -> Content:
 def _live_runs(state: LiveState, columns: int) -> list[Run]:
     views = _view_runs(state)
     only = views[state.view : state.view + 1]
+    closer = [*((text[:-1], look) for text, look in views[:-1]), *views[-1:]]
     marks, figures = _marks(state), _figures(state)
     losses = [list(loss_runs(state.losses, quiet)) for quiet in (False, True)] if state.losses else [[]]
     alone = columns - _wide([marks[-1], *losses[-1]]) - 2 - 2 * bool(losses[-1])
-    for left in (views, only, []):
-        for mark in marks:
+    for forms in ((views, closer), (only,), ([],)):
+        for left, mark in product(forms, marks):
             for middle in [figures, figures[-1:]] if not state.note else [[*figures, _note(state)], [_note(state)]]:
                 for right in losses:
                     if _wide([*left, mark, *middle]) + _wide(right) + 2 * bool(right) <= columns:
                         return _joined([*left, mark, *middle], right, columns)
-            room = columns - _wide([*left, mark, *losses[-1]]) - 2 - 2 * bool(losses[-1])
-            if state.note and room >= _SHORTEST_NOTE:
-                part = cut_parts(safe(state.note), room)
-                if not state.urgent or not left or (left is only and part == cut_parts(safe(state.note), alone)):
-                    return _joined([*left, mark, (f"  {part}", "dim")], losses[-1], columns)
+        left, mark = forms[-1], marks[-1]
+        room = columns - _wide([*left, mark, *losses[-1]]) - 2 - 2 * bool(losses[-1])
+        if state.note and room >= _SHORTEST_NOTE:
+            part = cut_parts(safe(state.note), room)
+            if not state.urgent or not left or (left is only and part == cut_parts(safe(state.note), alone)):
+                return _joined([*left, mark, (f"  {part}", "dim")], losses[-1], columns)
     for mark in marks:
         if _wide([mark, *losses[-1]]) + 2 <= columns:
             return _joined([mark], losses[-1], columns)
@@ -183,7 +186,7 @@ def _live_runs(state: LiveState, columns: int) -> list[Run]:
 def _marks(state: LiveState) -> list[Run]:
     """Return words for following or paused, in a long and a short form."""
     if state.is_recording:
-        return [("■ recorded", "bold")]
+        return [("■ recorded", "bold"), ("■", "bold")]
     if state.following and state.overdue_text:
         return [(f"✗ {state.overdue_text}", "bold $text-error")]
     if state.no_events_text:

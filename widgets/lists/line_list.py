@@ -15,7 +15,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from widgets.lists.follow_state import FollowState
-from widgets.lists.line_paint import COMPONENTS, LinePainter
+from widgets.lists.line_paint import COMPONENTS, LinePainter, part_of_line
 from widgets.lists.row_window import RowWindow
 from widgets.rows import NoRows, Piece, Rows
 
@@ -176,8 +176,7 @@ class LineList(ScrollView, can_focus=True):
             strip = self._painter.row(self.rows, row, width, row == self.cursor and has_cursor)
         else:
             return self._painter.blank(columns)
-        left = self.scroll_offset.x
-        return strip if width == columns else strip.crop(left, left + columns)
+        return strip if width == columns else part_of_line(strip, self.scroll_offset.x, columns)
 
     def _is_drawn(self, row: int) -> bool:
         """Return whether a row is drawn; for views that hold some rows back."""

@@ -12,7 +12,7 @@ from textual.style import Style as VisualStyle
 from textual.widget import Widget
 
 from widgets.rows import Piece, Rows
-from widgets.safe_text import width
+from widgets.safe_text import ELLIPSIS, width
 
 CURSOR_MARK: Final = "▌"
 """Stands before the cursor row, so that it is seen without colour too."""
@@ -101,3 +101,14 @@ class LinePainter:
                 style = style + widget.get_component_rich_style("line-list--cursor")
             self._styles[look, cursor] = style
         return style
+
+
+def part_of_line(line: Strip, left: int, columns: int) -> Strip:
+    """Return the columns of a line from `left` on; a word that begins before or ends behind them has an ellipsis."""
+    part = line.crop(left, left + columns)
+    for at, mark, before, after in ((left, left, 0, 1), (left + columns, left + columns - 1, columns - 1, columns)):
+        edge = line.crop(max(0, at - 1), at + 1).text
+        if len(edge) == 2 and " " not in edge:
+            sign = Strip([Segment(ELLIPSIS, segment.style) for segment in line.crop(mark, mark + 1)][:1], 1)
+            part = Strip.join([part.crop(0, before), sign, part.crop(after)])
+    return part

@@ -71,8 +71,10 @@ class RowOrder:
 class OrderedRows(Generic[Row_co]):
     """Rows in the order that a person chose, and the place of each among those that came."""
 
-    def __init__(self, titles: Sequence[str], show: Callable[[], None]) -> None:
-        """Take the titles of the columns, and a function that shows the rows in another order, or other rows."""
+    def __init__(self, titles: Sequence[str], show: Callable[[bool], None]) -> None:
+        """Take the titles of the columns, and a function that shows the rows, with True where these are the same in
+        another order.
+        """
         self.titles = titles
         self.order = RowOrder()
         self._show = show
@@ -81,12 +83,12 @@ class OrderedRows(Generic[Row_co]):
         self._came: Sequence[Row_co] = ()
         self._numbers: list[int] = []
 
-    def take(self, rows: Sequence[Row_co]) -> None:
-        """Take other rows."""
+    def take(self, rows: Sequence[Row_co], *, sorted_anew: bool = False) -> None:
+        """Take other rows; `sorted_anew`: they are the same in another order."""
         self._came = rows
         self._numbers = self.order.numbers(rows)
         self.rows = [rows[n] for n in self._numbers]
-        self._show()
+        self._show(sorted_anew)
 
     def number(self, row: int) -> int:
         """Return the place of a row among those that came; a row that is not there has its own."""
@@ -95,7 +97,7 @@ class OrderedRows(Generic[Row_co]):
     def sort(self, column: int | None) -> None:
         """Sort by a column; by the same again, and for None: reversed, then as they came."""
         self.order = self.order.turned(self._came) if column is None else self.order.by(column, self._came)
-        self.take(self._came)
+        self.take(self._came, sorted_anew=True)
 
 
 def sort_key(value: str | int) -> tuple[int, float, str] | None:

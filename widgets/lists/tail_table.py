@@ -44,11 +44,20 @@ class TailTable(LineList):
             tooltip="Details of the row under the cursor",
         ),
         Binding("left", "sideways(-1)", "Left", show=False, id="events.left", tooltip="The columns to the left"),
-        Binding("right", "sideways(1)", "Right", show=False, id="events.right", tooltip="The columns to the right"),
+        Binding(
+            "right",
+            "sideways(1)",
+            "Right",
+            show=False,
+            id="events.right",
+            tooltip="The columns to the right; of events, those of the kind under the cursor",
+        ),
         Binding(
             "space", "follow", "Pause/follow", id="events.follow", tooltip="Hold the picture, or follow what is new"
         ),
-        Binding("end", "last", "Newest", show=False, id="events.last", tooltip="To the newest row, and follow"),
+        Binding(
+            "end", "last", "Newest", show=False, id="events.last", tooltip="To the last row; follow where rows come"
+        ),
     ]
 
     DEFAULT_CSS = """

@@ -101,11 +101,11 @@ class TextTable(TopTable):
         self.ordered: OrderedRows[tuple[str | int, ...]] = OrderedRows(rows.columns.titles, self._show_ordered)
         """Rows in the order that was chosen."""
 
-    def _show_ordered(self) -> None:
-        """Show the rows in their order; the cursor stays in its place."""
+    def _show_ordered(self, sorted_anew: bool) -> None:
+        """Show the rows in their order; the cursor stays in its place, or goes to the first of another order."""
         self.text_rows.rows = self.ordered.rows
         self.text_rows.columns.order = self.ordered.order.sign
-        self.rows_replaced(len(self.ordered.rows))
+        self.rows_replaced(len(self.ordered.rows), at_top=sorted_anew)
 
     def action_select(self) -> None:
         """Ask for the details of the row under the cursor, by its number among the rows as they were given."""

@@ -25,8 +25,14 @@ class TopTable(TailTable):
         if self.hold_or_go_on is not None:
             self.post_message(self.Followed(self.hold_or_go_on()).set_sender(self))
 
-    def rows_replaced(self, number: int) -> None:
-        """Paint `number` other rows; the cursor stays in its place."""
+    def action_last(self) -> None:
+        """Cursor to the last row."""
+        self.move_to(self.rows.next - 1)
+
+    def rows_replaced(self, number: int, *, at_top: bool = False) -> None:
+        """Paint `number` other rows; the cursor stays in its place, or goes to the first row."""
         self.follow.see(0, number)
         self.follow.stop()
         self.rows_changed()
+        if at_top:
+            self.move_to(self.rows.first)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from events.graph.record_ends import NO_RETURNS
+from tests.events_recording import SHIPPED
 from tests.json_reader import read_line
 from tests.trimmed_recordings import graph_recording
 from tui.__main__ import main
@@ -173,3 +174,17 @@ def test_a_preset_of_failures_is_checked_against_a_target(failures, capsys):
     (told,) = [read_line(line) for line in capsys.readouterr().out.splitlines()]
     assert (told["ok"], told["spec"], told["lowered"]) == (False, "opnat", [])
     assert told["error"]["hint"].startswith("did you mean openat")
+
+
+def test_of_probed_functions_the_deepest_is_told_with_what_was_recorded(capsys):
+    """Not as the first: what it calls was not watched."""
+    words = ("do_sys_openat2", "-t", str(SHIPPED), "--errno", "ENOTDIR")
+    assert main(["errors", *words]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert any("do_sys_openat2(dfd=AT_FDCWD, filename=/tmp/shop/price-list/page, flags=O_" in line for line in lines)
+    (deepest,) = [line for line in lines if "deepest:" in line]
+    assert deepest.split()[1:] == ["link_path_walk", "=", "-ENOTDIR"] and not any("first:" in line for line in lines)
+    assert "not all calls inside it were watched" in lines[lines.index(deepest) + 1]
+    assert lines[-1].split()[2:5] == ["link_path_walk", "or", "deeper"]
+    failure, origin = objects(capsys, *words)
+    assert failure["incomplete"] and origin["origin"] == "link_path_walk", "names are those of functions"

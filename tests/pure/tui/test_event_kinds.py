@@ -1,4 +1,4 @@
-"""Rows of several kinds of events: the kind under the cursor has columns, what the others have stands in one text."""
+"""Rows of several kinds of events: one kind has columns, rows of the others show theirs as a text across these."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tui.present.status import fields_of
 from tui.present.watched_events import kinds_of, reading_order
 from tui.views.events.event_kinds import EventKinds
 from widgets.events.column_choice import ColumnChoice, is_mixed
-from widgets.events.event_rows import FIXED, REST, EventColumn, EventRows
+from widgets.events.event_rows import FIXED, EventColumn, EventRows
 from widgets.safe_text import ELLIPSIS
 
 READ, OPEN, EXEC = (
@@ -141,18 +141,34 @@ def test_rows_of_the_recording_lose_nothing_at_any_width():
     assert set(kinds_of(watch.event_fields.plans, fields)) >= {store.record(seq).event for seq in range(40)}
     for seq in range(40):
         choice = kinds.at(choice, store.record(seq).event)
-        rows = EventRows(events, choice.shown, events.items.cells, rest=choice.rest)
+        rows = EventRows(events, choice.shown, events.items.cells, fields=choice.fields)
         rows.prepare(0, 40)
-        wide = rows.total(400)
-        assert "".join(piece.text for piece in rows.header(wide)).rstrip().endswith(REST)
+        assert "".join(piece.text for piece in rows.header(400)).split()[4:] == names(choice)
         for row in range(40):
-            line = "".join(piece.text for piece in rows.pieces(row, wide))
-            for name, text in events.items.cells(events.item(row)).items():
+            line = "".join(piece.text for piece in rows.pieces(row, max(400, rows.total(400))))
+            cells = events.items.cells(events.item(row))
+            for name, text in cells.items():
                 assert text in line
-                assert (f"{name}={text}" in line) == (name in choice.rest)
+                assert (f"{name}={text}" in line) == (not choice.rest.isdisjoint(cells))
         for width in (40, 75, 118):
-            total = rows.total(width)
-            assert all(sum(len(piece.text) for piece in rows.pieces(row, total)) <= total for row in range(40))
+            total = max(width, rows.total(width))
+            lines = ["".join(piece.text for piece in rows.pieces(row, total)) for row in range(40)]
+            assert all(len(line) <= total for line in lines)
+            for row, line in enumerate(lines):
+                assert "=" in line or choice.rest.isdisjoint(events.items.cells(events.item(row)))
+
+
+def test_a_text_in_place_of_cells_has_the_fields_in_their_order_but_those_that_stand_before_it():
+    _, events, _ = shown()
+    row = next(seq for seq in range(40) if "dfd" in events.items.cells(events.item(seq)))
+    columns, fields = (EventColumn("dfd"), *FIXED, EventColumn("pid")), ("flags", "filename", "dfd")
+    rows = EventRows(events, columns, events.items.cells, fields=fields)
+    rows.prepare(row, row + 1)
+    line = "".join(piece.text for piece in rows.pieces(row, 200))
+    assert line.startswith("AT_FDCWD  ") and "dfd=" not in line
+    assert "  flags=O_" in line and " filename=/" in line and line.index("flags=") < line.index("filename=")
+    narrow = rows.total(30)
+    assert narrow == rows.span(4, 30)[1] + 26, "the row scrolls sideways, else there would be nothing of it"
 
 
 def test_a_task_has_its_id_at_every_width():
@@ -169,28 +185,31 @@ def test_a_task_has_its_id_at_every_width():
     assert any(ELLIPSIS in cell for cell in cells)
 
 
-def test_without_other_fields_there_is_no_such_column():
+def test_where_all_fields_have_columns_each_event_has_its_cells():
     watch, events, _ = shown()
-    columns = (*FIXED, *(EventColumn(name) for name in fields_of(watch)))
-    rows = EventRows(events, columns, events.items.cells)
+    fields = fields_of(watch)
+    columns = (*FIXED, *(EventColumn(name) for name in fields))
+    rows = EventRows(events, columns, events.items.cells, fields=fields)
     rows.prepare(0, 10)
-    assert REST not in "".join(piece.text for piece in rows.header(300))
+    for row in range(10):
+        texts = [piece.text for piece in rows.pieces(row, rows.total(80))]
+        assert not any("=" in text for text in texts)
 
 
 def test_fields_of_one_structure_stand_in_braces_where_they_have_no_columns():
     _, events, _ = shown()
     row = next(seq for seq in range(40) if "dfd" in events.items.cells(events.item(seq)))
     owners = {"dfd": "how", "flags": "how"}
-    rest = frozenset(("dfd", "flags", "filename"))
-    rows = EventRows(events, FIXED, events.items.cells, rest=rest, owners=lambda _: owners)
+    fields = ("dfd", "flags", "filename")
+    rows = EventRows(events, FIXED, events.items.cells, fields=fields, owners=lambda _: owners)
     rows.prepare(row, row + 1)
-    line = "".join(piece.text for piece in rows.pieces(row, rows.total(300)))
-    assert "  how={dfd=AT_FDCWD, flags=O_" in line and "}  filename=/" in line
+    line = "".join(piece.text for piece in rows.pieces(row, 300))
+    assert "  how={dfd=AT_FDCWD, flags=O_" in line and "} filename=/" in line
     kinds = {events.item(row).event: frozenset(("dfd", "flags"))}
-    told = EventRows(events, FIXED, events.items.cells, rest=rest, kinds=kinds)
+    told = EventRows(events, FIXED, events.items.cells, fields=fields, kinds=kinds)
     told.prepare(row, row + 1)
-    line = "".join(piece.text for piece in told.pieces(row, told.total(300)))
+    line = "".join(piece.text for piece in told.pieces(row, 300))
     assert "dfd=" in line and "filename" not in line, "an address whose text the event has is told by that"
     rows.search = "flags=O_"
-    marked = [piece.text for piece in rows.pieces(row, rows.total(300)) if piece.look == "match"]
-    assert marked == ["flags=O_"], "a search that finds the row is seen in it"
+    marked = [piece.text for piece in rows.pieces(row, 300) if piece.look == "match"]
+    assert "".join(marked) == "flags=O_", "a search that finds the row is seen in it"

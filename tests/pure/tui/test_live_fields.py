@@ -10,16 +10,19 @@ import pytest
 from events.batch import Batch, Chunk
 from events.summary.keys import value_keys
 from events.summary.values import FieldValues
+from kernel.commands.output_pages import OUTPUT_PLAN
 from kernel.connection.kernel_info import KernelInfo
 from kernel.connection.planner import Planner
 from kernel.hosts.merged_events import MergedEvent
 from kernel.watch.watch import Watch
 from probes.command import Armable
 from probes.plans.plan import Plan, PlanColumn, PlannedEvent
+from probes.probe import Probe, ProbePlace
 from probes.static_events import Latency, LatencyKey
 from tests.pure.kernel.test_watch import Target, probe, rows
 from tui.hosts.rows import HostRows
 from tui.output.event_source import source_of_rows
+from tui.present import watched_events
 from tui.present.status import detail_of, fields_of
 from tui.present.summary_values import Subject, by_name, first_subject, subjects_of, values_of
 from tui.views.events.clauses import clause_of
@@ -118,6 +121,12 @@ def test_a_disarmed_probe_without_events_has_no_field(watch):
     assert fields_of(watch) == ()
 
 
+def test_fields_of_lines_of_a_command_stand_behind_those_of_probes_also_of_later_ones():
+    event = PlannedEvent("g", "x", "", "", columns=(PlanColumn("count", "count"),))
+    plans = (OUTPUT_PLAN, Plan(Probe(ProbePlace("x")), (event,)))
+    assert watched_events.fields_of(plans, plans, None) == ("count", "text", "stream")
+
+
 def test_the_summary_opens_on_what_has_values(watch, target):
     watch.armed.arm(probe("vfs_read"))
     second = watch.armed.arm(probe("vfs_write"))
@@ -172,11 +181,29 @@ def test_a_field_that_is_called_as_a_column_of_all_hosts_has_its_own():
     events = SimpleNamespace(
         watch=lambda _: SimpleNamespace(event_fields=known), first_seq=0, next_seq=1, record=lambda _: merged
     )
-    table = HostRows(SimpleNamespace(events=events)).rows(("time", "host", "count"))
+    table = HostRows(SimpleNamespace(events=events, hosts=())).rows(("time", "host", "count"))
     table.prepare(0, 1)
-    cells = dict(zip(table.columns.titles, table._texts[0], strict=True))
+    cells = dict(zip(table.columns.titles, table._texts[0][:-1], strict=True))
     assert (cells["host"], cells["time_"], cells["host_"], cells["count"]) == ("web1", "50", "7", "3")
     assert ":" in cells["time"] and len(table.columns.titles) == len(set(table.columns.titles))
+
+
+def test_fields_of_kinds_that_are_mixed_stand_in_each_row_of_several_hosts():
+    names = ("time", "count", "pos", "flags", "mode")
+    known = SimpleNamespace(
+        plans=tuple(
+            Plan(Probe(ProbePlace(name)), (PlannedEvent("g", name, "", "", columns=(PlanColumn(name, name),)),))
+            for name in names
+        ),
+        values=lambda *_, **__: [("time", "50")],
+    )
+    merged = MergedEvent(0, 1000, "web1", False, 0, SimpleNamespace(cpu=1, pid=2, comm="cat", event="g/time"))
+    watch = SimpleNamespace(event_fields=known)
+    events = SimpleNamespace(watch=lambda _: watch, first_seq=0, next_seq=1, record=lambda _: merged)
+    table = HostRows(SimpleNamespace(events=events, hosts=(SimpleNamespace(watch=watch),))).rows(names)
+    table.prepare(0, 1)
+    assert table.columns.titles == ("time", "host", "cpu", "task", "event")
+    assert "".join(piece.text for piece in table.pieces(0, 80)).endswith("  time_=50")
 
 
 def test_times_that_read_the_same_are_one_row_with_all_their_events(watch, target):

@@ -36,7 +36,7 @@ def test_units_count() -> None:
 
 @given(st.lists(st.tuples(CELLS, CELLS), max_size=12), st.lists(st.sampled_from([0, 1, None]), max_size=6))
 def test_no_row_is_lost_and_the_third_time_all_are_as_they_came(rows, clicks) -> None:
-    ordered: OrderedRows[tuple[str | int, ...]] = OrderedRows(("a", "b"), lambda: None)
+    ordered: OrderedRows[tuple[str | int, ...]] = OrderedRows(("a", "b"), lambda _: None)
     ordered.take(rows)
     for column in clicks:
         ordered.sort(column)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from events.loss_counts import LossTotals
-from widgets.events.status_bar import live_line, top_line
+from widgets.events.status_bar import live_line, live_part, top_line
 from widgets.events.values import LiveState, Status
 from widgets.number_format import rate, short
 from widgets.safe_text import cut_parts, width
@@ -66,8 +66,9 @@ def test_the_note_wins_over_figures():
 
 
 def test_a_long_note_is_cut_rather_than_left_out():
-    state = replace(LIVE, note="by count, the largest first, of the newest 100,000", views=("events", "calls"))
-    assert "[events]  calls  ● following  by count, the largest" in live_line(state, 78).plain
+    note = "by count, the largest first, of the newest 100,000; new rows are left out"
+    state = replace(LIVE, note=note, views=("events", "calls"))
+    assert "[events] calls  ● following  by count, the largest first" in live_line(state, 78).plain
     assert "…" in live_line(state, 78).plain
     assert "by count" not in live_line(state, 24).plain
 
@@ -92,6 +93,24 @@ def test_the_other_views_stay_in_sight_however_long_the_note_is(note, columns, n
     assert len(line) == columns
     assert all(f"[{name}]" in line if n == view else f" {name} " in line for n, name in enumerate(VIEWS))
     assert note[:8] in line and (note in line or line.rstrip().endswith("…"))
+
+
+@pytest.mark.parametrize(
+    ("views", "note", "shown"),
+    [
+        (VIEWS, "F2 builds a probe, F4 opens a kernel", "F2 builds a probe, F4 opens a kernel"),
+        ((*VIEWS, "time line"), "F2 builds a probe, F4 opens a kernel", "F2 builds a probe …"),
+        ((*VIEWS, "failures"), "14 of 105 calls failed, 7 first failures", "14 of 105 calls failed …"),
+        ((*VIEWS, "by key"), "261 without func or comm, each call once", "261 without func or comm …"),
+    ],
+)
+def test_whole_parts_of_a_recordings_note_are_read_at_80_columns(views, note, shown):
+    state = LiveState(is_recording=True, row_count=1_037, views=views, view=len(views) - 1, note=note)
+    line = live_line(state, 78).plain
+    assert line.rstrip().endswith(f"■  {shown}") and f"[{views[-1]}]" in line
+    assert "■ recorded" in live_line(state, 118).plain
+    places = {live_part(state, 78, line.index(name) + 1) for name in views}
+    assert places == {*range(len(views))}, "each name is clicked where it is"
 
 
 def test_what_is_left_out_is_told_with_what_is_shown():

@@ -50,7 +50,7 @@ class FailurePrinter:
         print(line(f"{'FAILED':>8}  {'ERROR':<14} {'FIRST FAILURE':<28} CALLS AND PROCESSES"))
         for group in self._model.by_count():
             names = f"{most_frequent(group.by_call)}; {most_frequent(self._model.comms(group))}"
-            print(line(f"{grouped(group.calls):>8}  {group.errno:<14} {group.origin:<28} {names}"))
+            print(line(f"{grouped(group.calls):>8}  {group.errno:<14} {group.example.origin_text:<28} {names}"))
 
     def _print_chain(self, failure: Failure) -> None:
         day = day_in_front(self._watch, failure.ts, failure.seq, self._face)

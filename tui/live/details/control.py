@@ -100,7 +100,7 @@ class DetailControl:
         self.due()
 
     def due(self, rest: float = REST) -> None:
-        """Fill the pane, and tell the view, once the cursor or the newest row has rested."""
+        """Fill the pane once the cursor or the newest row has rested."""
         now = time.monotonic()
         self._row, self._due_at = (self._views.current.name, self._views.current.detail_row), now + rest
         if self._timer is None:
@@ -127,23 +127,17 @@ class DetailControl:
         """Fill the pane if the row has rested; rows that never rest leave it empty."""
         self._timer, now = None, time.monotonic()
         if now >= self._due_at - _EARLY:
-            self._rested()
+            self._fill()
             return
         if now - self._asked_at > _STALE and self.pane.fields:
             self.pane.show(_WAITING, ())
         self._fires_at = self._due_at
         self._timer = self._screen.set_timer(self._due_at - now, self._look, name="details")
 
-    def _rested(self) -> None:
-        view = self._views.current
-        row = view.detail_row
-        if row is not None:
-            view.rested(row)
-        if self.is_shown:
-            self._fill(row)
-
-    def _fill(self, row: int | None) -> None:
-        watch = self._views.watch
+    def _fill(self) -> None:
+        if not self.is_shown:
+            return
+        watch, row = self._views.watch, self._views.current.detail_row
         if watch is None or row is None:
             self.pane.show(_WAITING, ())
             return

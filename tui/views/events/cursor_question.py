@@ -60,4 +60,5 @@ class CursorQuestion:
         if record is None:
             self.ask_event(then)
         else:
+            self._columns.give_to(record.event)
             self.ask_column(then)

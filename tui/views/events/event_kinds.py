@@ -1,7 +1,7 @@
 """Kinds of events in one table: whose fields have columns. Pure.
 
-Columns for the fields of all kinds would be empty for the most part; the fields of the kind under the cursor have
-columns, those of the others stand in one text.
+Columns for the fields of all kinds would be empty for the most part; the fields of one kind have columns, rows of the
+others show theirs as one text across these columns.
 """
 
 from __future__ import annotations

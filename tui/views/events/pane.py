@@ -97,7 +97,7 @@ class EventsPane(FilteredPane):
         self._decided_for = ""
         """Condition whose rows decided whose fields have columns."""
         self._hue = 0
-        self.table.turn = self.columns.turn
+        self.table.turn = self._turn
         self._question = CursorQuestion(self, self.columns)
 
     # -- called by the view --------------------------------------------------------------------------------------
@@ -109,7 +109,7 @@ class EventsPane(FilteredPane):
             self.columns.choice = self.columns.choice.with_fields(fields)
         if not same:
             self.marks.clear()
-        if shown is not None and self._previews:  # the same rows are already on the screen
+        if shown is not None and (self._previews or (same and not self._sorted_by())):  # the same rows are there
             self.table.follower.replace(lambda: self.fill(shown))
         else:
             self._rows = None
@@ -120,7 +120,7 @@ class EventsPane(FilteredPane):
         kinds = self.columns.kinds
         choice = kinds.use(self.columns.choice.with_fields(rows.fields), rows.kinds)
         self.columns.choice = choice = kinds.at(choice, rows.rows[-1].event if rows.rows else "")
-        self._rows, self._previews = preview_rows(rows, choice.shown, choice.rest), True
+        self._rows, self._previews = preview_rows(rows, choice.shown, choice.fields), True
         self.table.show(self._rows)
 
     def tick(self) -> bool:
@@ -151,7 +151,7 @@ class EventsPane(FilteredPane):
         items, choice = self.shown.items, self.columns.choice
         rows = EventRows(
             *(self.shown, choice.shown, items.cells, self.marks),
-            rest=choice.rest,
+            fields=choice.fields,
             owners=items.owners,
             kinds=self.columns.kinds.fields,
         )
@@ -183,6 +183,12 @@ class EventsPane(FilteredPane):
             table.follower.replace(self.refill)
         if current >= 0:
             table.window.show_columns(*self._rows.span(current, table.window.columns - 1))
+
+    def _turn(self, step: int) -> None:
+        """Make another column current, of the kind of the event under the cursor."""
+        if self.record is not None:
+            self.columns.give_to(self.record.event)
+        self.columns.turn(step)
 
     def action_move_column(self, step: int) -> None:
         """Move the column by `step`."""

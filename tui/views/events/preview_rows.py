@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from widgets.events.event_rows import EventColumn, EventRows
@@ -49,15 +49,16 @@ class _PreviewSource:
         return self._rows[event.seq].texts
 
 
-def preview_rows(rows: FirstRows, columns: Sequence[EventColumn], rest: Collection[str]) -> EventRows:
-    """Return rows that look like those of the store; `rest`: fields without a column."""
+def preview_rows(rows: FirstRows, columns: Sequence[EventColumn], fields: Sequence[str]) -> EventRows:
+    """Return rows that look like those of the store; `fields`: those that are shown, with a column or without."""
     source = _PreviewSource(rows)
     owners = rows.owners
     return EventRows(
         source,
         columns,
         source.texts,
-        rest=rest,
+        fields=fields,
         owners=lambda event: owners.get(event, {}),
+        kinds=rows.kinds,
         missing=_NOT_YET,
     )

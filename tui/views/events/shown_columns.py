@@ -1,4 +1,8 @@
-"""Columns of the table of events: those that a person chose, and those of the kind of events under the cursor."""
+"""Columns of the table of events: those that a person chose, of one kind of events where kinds are mixed.
+
+They do not change while the cursor moves: all rows would look different. A key that is about a column of the event
+under the cursor gives them to its kind (`give_to`).
+"""
 
 from __future__ import annotations
 
@@ -43,6 +47,11 @@ class ShownColumns:
     def prefer(self, first: Sequence[str], hidden: Sequence[str]) -> None:
         """Show some fields before all others, and hide some until all columns are requested."""
         self.change(self.choice.preferring(first, hidden))
+
+    def give_to(self, event: str) -> None:
+        """Give columns to the fields of an event, by its path, if some have none."""
+        if not self.choice.rest.isdisjoint(self.kinds.fields.get(event, ())):
+            self.show_kind(event)
 
     def turn(self, step: int) -> None:
         """Make another column current."""

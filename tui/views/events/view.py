@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from typing import TYPE_CHECKING, ClassVar
 
 from tui.filter.filter import Filter, PassCount
@@ -59,12 +58,6 @@ class EventsView(TableView):
         if self._columns:
             self._prefer(watch)
         return self.pane.tick()
-
-    def rested(self, row: int) -> None:
-        """Give columns to the fields of the kind of event under the cursor; rows that are followed keep theirs."""
-        if self._shown is not None and not self.table.follow.following:
-            with contextlib.suppress(IndexError):
-                self.pane.columns.show_kind(self._shown.item(row).event)
 
     def show_kind_of(self, plan: Plan) -> None:
         """Give columns to the fields of a probe's events."""

@@ -60,6 +60,8 @@ class Failure(NamedTuple):
     """True if the return of a call inside the first failure was not recorded."""
     has_unseen_calls: bool
     """True if the first failure calls other functions through pointers, of which nothing was recorded."""
+    is_unwatched: bool
+    """True if not all that the first failure calls was watched: only probed functions were, or calls to a depth."""
     replaced: ChainCall | None
     """Last call inside the first failure, if it returned another error."""
 
@@ -67,6 +69,11 @@ class Failure(NamedTuple):
     def origin(self) -> str:
         """Name of the function that failed first."""
         return self.calls[-1].function
+
+    @property
+    def origin_text(self) -> str:
+        """Name of that function, and whether the error may come from further down."""
+        return f"{self.origin} or deeper" if self.is_unwatched else self.origin
 
 
 @dataclass
@@ -122,6 +129,10 @@ class FailureModel:
         self.lines = GraphRowText(watch, store, names, call_text, traced=self.live_tree.traced)
         self.groups: dict[tuple[str, str], FailureGroup] = {}
         """By origin and error, in the order of their first failures."""
+        plan = watch.graph_plan
+        self._max_depth = plan.max_depth if plan else 0
+        self._has_probes_alone = plan is None and not self.live_tree.traced
+        """True if functions are watched because a person chose them, not because others call them."""
         self._btf = watch.info.btf
         self._has_unseen_calls = has_unseen_calls
         self.passing = passing
@@ -203,14 +214,18 @@ class FailureModel:
         return failure
 
     def _failure(self, chain: FailureChain) -> Failure:
-        row = self.live_tree.tree.row(chain.rows[0])
+        row, origin = self.live_tree.tree.row(chain.rows[0]), self.live_tree.tree.row(chain.rows[-1])
+        is_unwatched = self._has_probes_alone or 0 < self._max_depth <= origin.level + 1
         name = (errno_name(chain.errno) or str(chain.errno)).removeprefix("-")
         replaced = self._call(chain.handled) if chain.handled >= 0 else None
         boot = self.store.boots.of(row.seq)
         calls = tuple(map(self._call, chain.rows))
         unseen = self._has_unseen_calls(calls[-1].function.split(" ")[0])
         return Failure(
-            row.ts, row.seq, row.task, boot, name, calls, chain.is_ambiguous, chain.is_incomplete, unseen, replaced
+            *(row.ts, row.seq, row.task, boot, name, calls, chain.is_ambiguous, chain.is_incomplete),
+            has_unseen_calls=unseen,
+            is_unwatched=is_unwatched,
+            replaced=replaced,
         )
 
     def _call(self, number: int) -> ChainCall:
@@ -219,7 +234,7 @@ class FailureModel:
         if self.live_tree.traced:
             return ChainCall(text.name, text.arguments, text.returned, row.seq)
         returned, _ = self.lines.names_of(row).returned(text.name, row)
-        return ChainCall(text.name, self.lines.arguments_text(row), returned, row.seq)
+        return ChainCall(text.name, self.lines.probed_text(row), returned, row.seq)
 
     def _given(self, number: int) -> tuple[int, ...]:
         """Return the arguments of a call that the tracer recorded."""

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 _MOST_NAMES: Final = 3
 """Names of processes and calls of a line."""
 _FIRST: Final = "first:"
+_DEEPEST: Final = "deepest:"
+"""Mark of the deepest call that was watched, where the error may come from further down."""
 
 
 def most_frequent(counts: Counter[str]) -> str:
@@ -44,17 +46,19 @@ def notes_of(failure: Failure) -> list[str]:
         notes.append("a return inside it was not recorded: the error may come from further down")
     if failure.has_unseen_calls:
         notes.append("it calls through pointers, which is not seen here: the error may come from further down")
+    if failure.is_unwatched:
+        notes.append("not all calls inside it were watched: the error may come from further down")
     return notes
 
 
 def chain_lines(failure: Failure) -> Iterator[tuple[str, str]]:
     """Yield the calls of a failure, the failed call first, each with its style; then what is uncertain about it."""
-    last = len(failure.calls) - 1
+    last, first = len(failure.calls) - 1, _DEEPEST if failure.is_unwatched else _FIRST
     for level, call in enumerate(failure.calls):
-        mark = _FIRST if level == last else ""
-        yield f"{mark:<{len(_FIRST)}} {'  ' * level}{call_text(call)}", "name" if level == last else ""
+        mark = first if level == last else ""
+        yield f"{mark:<{len(first)}} {'  ' * level}{call_text(call)}", "name" if level == last else ""
     for note in notes_of(failure):
-        yield f"{'':<{len(_FIRST)}} {'  ' * last}({note})", "dim"
+        yield f"{'':<{len(first)}} {'  ' * last}({note})", "dim"
 
 
 def object_of_failure(model: FailureModel, failure: Failure) -> dict[str, Any]:
@@ -68,7 +72,7 @@ def object_of_failure(model: FailureModel, failure: Failure) -> dict[str, Any]:
         "origin": failure.origin,
         "chain": [call._asdict() for call in failure.calls],
         "ambiguous": failure.is_ambiguous,
-        "incomplete": failure.is_incomplete or failure.has_unseen_calls,
+        "incomplete": failure.is_incomplete or failure.has_unseen_calls or failure.is_unwatched,
         "replaced": failure.replaced._asdict() if failure.replaced else None,
     }
 

@@ -112,7 +112,7 @@ class FailuresView(TableView):
                 (
                     group.calls,
                     group.errno,
-                    group.origin,
+                    group.example.origin_text,
                     most_frequent(group.by_call),
                     most_frequent(model.comms(group)),
                 )

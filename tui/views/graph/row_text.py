@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from typing import TYPE_CHECKING, Final
 
 from events.calls.call_values import Call, probe_and_address
@@ -21,12 +22,15 @@ if TYPE_CHECKING:
     from events.store.store import Store
     from kernel.watch.watch import Watch
     from tui.views.calls.call_text import CallTexts
+    from widgets.events.call_rows import CallText
 
 _NOTES: Final = {
     CallRowFlag.NO_ENTRY: "its entry was not seen",
     CallRowFlag.NO_EXIT: "its exit was not seen",
     CallRowFlag.LOST: "events were lost here",
 }
+_REGISTER: Final = re.compile(r"arg\d+")
+"""Name of the field of a probe with `$arg1`."""
 _DROPPED: Final = "its event was dropped"
 """Note on a row whose event the store has dropped; a tree may hold more rows than the store holds events."""
 
@@ -117,6 +121,18 @@ class GraphRowText:
         first = None if row.flags & CallRowFlag.NO_ENTRY else self._record(row.seq)
         return self.names_of(row).arguments(self.name(row), first) if first else ""
 
+    def probed_text(self, row: CallRow) -> str:
+        """Return the values that our own probes recorded of a call, with brackets; empty: none.
+
+        Where these are the registers of its arguments they have the names of the parameters.
+        """
+        call = self._pair(row)
+        if call is None or not call.values:
+            return ""
+        if all(_REGISTER.fullmatch(seen.name) for seen in call.values):
+            return self.arguments_text(row)
+        return _values_text(call)
+
     def given_values(self, row: CallRow) -> tuple[int, ...]:
         """Return the recorded arguments of a call as signed numbers; empty: none, or BTF lacks the function."""
         first = None if row.flags & CallRowFlag.NO_ENTRY else self._record(row.seq)
@@ -141,20 +157,17 @@ class GraphRowText:
 
     def _with_pair(self, line: GraphText, row: CallRow) -> GraphText:
         """Add the values that our own probes recorded at both ends."""
-        if self._call_text is None:
+        call = self._pair(row)
+        if call is None:
             return line
+        return line._replace(arguments=_values_text(call), returned=call.returned, failed=call.failed)
+
+    def _pair(self, row: CallRow) -> CallText | None:
+        """Return the texts of what our own probes recorded at both ends; None: they were dropped, or no probe did."""
         ends = (None if row.flags & CallRowFlag.NO_ENTRY else row.seq), (row.leave if row.leave >= 0 else None)
-        try:
-            call = self._call_text.text_of(Call(*ends))
-        except (IndexError, KeyError):
-            return line
-        values = ", ".join(
-            f"{seen.name}={seen.before} → {seen.after}"
-            if seen.changed
-            else f"{seen.name}={seen.before or seen.after}"
-            for seen in call.values
-        )
-        return line._replace(arguments=f"({values})", returned=call.returned, failed=call.failed)
+        with contextlib.suppress(IndexError, KeyError):
+            return self._call_text.text_of(Call(*ends)) if self._call_text is not None else None
+        return None
 
     def name(self, row: CallRow) -> str:
         """Return the name of a function, interrupt, thread or event."""
@@ -195,6 +208,15 @@ class GraphRowText:
             if task > 0
             else f"idle on cpu {max(-1 - task, 0)}"
         )
+
+
+def _values_text(call: CallText) -> str:
+    """Return the values of a call with brackets; those that it changed as they were before and after it."""
+    values = (
+        f"{seen.name}={seen.before} → {seen.after}" if seen.changed else f"{seen.name}={seen.before or seen.after}"
+        for seen in call.values
+    )
+    return f"({', '.join(values)})"
 
 
 def _note(flags: CallRowFlag) -> str:

@@ -101,6 +101,11 @@ class TimelineView(View):
             self._next_picture.due(wait)
         return model.backlog > 0  # a picture may have wanted other lanes
 
+    def follow(self) -> None:
+        """Go to the end of the time, and follow it, if the picture is held."""
+        if not self.navigation.following:
+            self.navigation.follow()
+
     def go_on(self) -> None:
         """Count and show at once: an ended recording triggers no more ticks."""
         watch = self.watch
