@@ -19,7 +19,7 @@ from kernel.lab.work import Progress, Work, wait_until
 _BOOT_SECONDS = 600.0  # 5 on an idle machine; a large initrd on a busy one takes 90
 _ANSWER_SECONDS = 300.0
 COMMAND_SECONDS = 300.0
-"""Seconds that a command in a guest may take: an emulated machine on a busy one is a hundred times slower than the command."""
+"""Seconds that a command in a guest may take: one emulated on a busy machine is a hundred times slower."""
 _PORT_TRIES = 3
 _SHOWN_LINES = 12  # lines of a console in a message
 
