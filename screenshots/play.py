@@ -76,7 +76,7 @@ async def unprobeable(stage: Stage) -> None:
 
 async def live(stage: Stage) -> None:
     await stage.press("f3")
-    await stage.sees("recorded")
+    await stage.sees("■")
     stage.save("live")
 
 
@@ -87,7 +87,7 @@ async def calls(stage: Stage) -> None:
     await stage.sees("4096  count")
     stage.save("calls")
     await stage.press("e")
-    await stage.sees("recorded")
+    await stage.sees("■")
 
 
 async def details(stage: Stage) -> None:
@@ -129,7 +129,7 @@ async def timeline(stage: Stage) -> None:
     await stage.sees("selected")
     stage.save("timeline")
     await stage.press("0", "e")
-    await stage.sees("recorded")
+    await stage.sees("■")
 
 
 async def presets(stage: Stage) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
+import weakref
 from bisect import bisect_right
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -81,10 +82,11 @@ class DebugFile:
             OSError: it cannot be read.
         """
         try:
-            self._opened = contextlib.ExitStack()
-            self._file, size = self._opened.enter_context(opened_file(path, _LARGEST))
+            opened = contextlib.ExitStack()
+            self._file, size = opened.enter_context(opened_file(path, _LARGEST))
         except InputRefusal as error:
             raise DwarfError(str(error)) from error
+        self._closing = weakref.finalize(self, opened.close)
         self._on_disk = min(size, os.fstat(self._file.fileno()).st_blocks * 512)
         self._parts: dict[str, DebugSection] = {}
         self._work = WorkBound(_WORK_OF_BYTE * self._on_disk + _LEAST_WORK)
@@ -113,8 +115,8 @@ class DebugFile:
         return self._parts[name]
 
     def close(self) -> None:
-        """Close the file; repeated calls are allowed."""
-        self._opened.close()
+        """Close the file; repeated calls are allowed. It is closed, too, once nobody holds this object."""
+        self._closing()
 
     def inlined(self, name: str, go_on: Callable[[float], bool] = lambda _: True) -> Inlined | None:
         """Find a function and its inlined copies; return None if `go_on`, called with the share that is done,
