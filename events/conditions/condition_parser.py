@@ -238,7 +238,8 @@ def _errno(name: _ConditionToken, sign: _ConditionToken, value: _ConditionToken)
         raise ValueRefused(
             f"{name.text} is an error, {text} is none: {name.text} == ENOENT, {name.text} != 0", value.at
         )
-    return ErrnoComparison(name.text, sign.text, number, of_error=errno_of(text) is not None)
+    of_own = NumberComparison(name.text, sign.text, number, of_error=errno_of(text) is not None)
+    return ErrnoComparison(name.text, sign.text, of_own)
 
 
 def _unquoted(value: _ConditionToken) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from events.conditions.comparison import NUMERIC, Comm, NumberComparison
+from events.conditions.comparison import NUMERIC, Comm, Comparison, NumberComparison
 from events.names.errnos import errno_of, error_in, error_numbers, returned_field
 
 if TYPE_CHECKING:
@@ -21,26 +21,31 @@ NO_RESULT: Final = "errno is the error in a return value, and no probe records o
 
 
 @dataclass(frozen=True)
-class ErrnoComparison(NumberComparison):
+class ErrnoComparison(Comparison):
     """Comparison of `ERRNO` with a number of either sign, 0 for no error: of an event's own field by that name if it
     has one, else of its return value.
     """
+
+    of_own: NumberComparison
+    """Comparison of such a field."""
 
     def of_record(self, record: Record) -> bool:
         """Return whether the comparison holds for a record."""
         field = _compared_result(record.format)
         if field is None:
-            return super().of_record(record)
+            return self.of_own.of_record(record)
         value = record.values.get(field.name)
-        return isinstance(value, int) and bool(NUMERIC[self.operator](-error_in(value, field), abs(self.number)))
+        return isinstance(value, int) and bool(
+            NUMERIC[self.operator](-error_in(value, field), abs(self.of_own.number))
+        )
 
     def of_table(self, table: FormatTable, comm: Comm) -> Mask:
         """Return a boolean mask of the rows that satisfy the comparison."""
         field = _compared_result(table.layout.format)
         if field is None:
-            return super().of_table(table, comm)
+            return self.of_own.of_table(table, comm)
         values, missing = table.column(field)
-        rows = self.compare(-error_numbers(values, field), abs(self.number))
+        rows = self.of_own.compare(-error_numbers(values, field), abs(self.of_own.number))
         return rows if missing is None else rows & ~missing
 
     def has(self, fmt: EventFormat | None) -> bool:

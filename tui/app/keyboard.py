@@ -20,7 +20,7 @@ from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import Input, TextArea
 
-from tui.app.typed_ahead import PAUSE, KeyPress, KeyRoute, TypedAhead, may_follow
+from tui.app.typed_ahead import MOVING, PAUSE, WRITING, HeldKeys, KeyPress, KeyRoute, TypedAhead
 from tui.commands import GUARDED_ACTIONS
 from tui.notifications import Notices
 from widgets.safe_text import cut, safe
@@ -31,11 +31,6 @@ _MOST: Final = 500
 """Keys that are held."""
 _SHOWN: Final = 30
 """Letters of a text that was not taken, in what is said of it."""
-_MOVING: Final = frozenset({"up", "down", "left", "right", "pageup", "pagedown", "home", "end", "tab", "shift+tab"})
-_WRITING: Final = frozenset({"backspace", "delete"})
-"""Keys that answer no error, and that keep their place behind letters typed ahead."""
-_MOMENT: Final = 5.0
-"""Seconds after which a letter typed ahead of a place is no command there: nobody has it in mind any more."""
 _ROUNDS: Final = 4
 """Times that something follows Enter up to the application: what is entered is told by messages that bring others."""
 _DROPPED: Final = "not done, as the screen was changing: {}; wait a moment, then press it again"
@@ -57,12 +52,7 @@ class Keyboard:
         self._give_key = give
         self._waiting: deque[tuple[events.Key, KeyPress]] = deque()
         """Keys behind one that has not had its effect, the oldest first."""
-        self._held: list[tuple[events.Key, KeyPress]] = []
-        """Keys typed ahead of a change of the screen."""
-        self._held_of_word = False
-        """The first of them belongs to a letter that somebody was given: to a word that the change broke."""
-        self._held_by_operation = False
-        """One of them came while an operation was under way: a question that it ends at was not expected."""
+        self._held: HeldKeys[events.Key] = HeldKeys()
         self._giving_held = False
         """The change is over, and they are given one after the other."""
         self._entered: Widget | None = None
@@ -98,8 +88,8 @@ class Keyboard:
 
     async def press(self, event: events.Key) -> None:
         """Give a key to whom it is for, as soon as that is known."""
-        writes = self._in_text and (event.is_printable or event.key in _WRITING)
-        self._notices.acted(answers=not writes and event.key not in _MOVING)
+        writes = self._in_text and (event.is_printable or event.key in WRITING)
+        self._notices.acted(answers=not writes and event.key not in MOVING)
         if len(self._waiting) + len(self._held) < _MOST:
             self._waiting.append((event, self.rule.stroke(event.key, event.character)))
         await self._go_on()
@@ -125,59 +115,53 @@ class Keyboard:
         while (self._giving_held or self._waiting) and not self._under_way:
             if self._giving_held:
                 await self._give_held()
-                continue
-            event, stroke = self._waiting.popleft()
-            if self._left is not None and (self._ends_left(stroke) or not self.rule.changes_until(stroke)):
-                self._left = None
-            if self._held and (stroke.key == "enter" or stroke.key in _MOVING or stroke.key in _WRITING):
-                self._held.append((event, stroke))
-                self._look_in(PAUSE)
-                continue
-            if self._held and not stroke.printable and stroke.key != "escape" and not self.rule.pending:
-                self._waiting.appendleft((event, stroke))
-                self._giving_held = True
-                continue
-            of_word = self.rule.continues(stroke)
-            command = self._command(event.key)
-            fate = self.rule.route(
-                stroke,
-                in_text=self._in_text,
-                careful=command in GUARDED_ACTIONS,
-                meant=command not in ("", "why_not"),
-            )
-            if fate is KeyRoute.HOLD:
-                self._held_of_word = self._held_of_word if self._held else of_word
-                self._held_by_operation = self.rule.pending or (bool(self._held) and self._held_by_operation)
-                self._held.append((event, stroke))
-                self._look_in(PAUSE)
-            elif fate is KeyRoute.DROP:
-                self._drop(stroke)
-            elif self._held and self._in_text and stroke.printable:
-                self._waiting.appendleft((event, stroke))
-                self._take_up()
             else:
-                self._drop_held()
-                await self._give(event)
+                await self._route(*self._waiting.popleft())
         if self._waiting:
             self._look_in(PAUSE)
 
+    async def _route(self, event: events.Key, stroke: KeyPress) -> None:
+        """Give, hold or drop the next key."""
+        if self._left is not None and (self._ends_left(stroke) or not self.rule.changes_until(stroke)):
+            self._left = None
+        if self._held and stroke.keeps_its_place:
+            self._hold(event, stroke)
+            return
+        if self._held and not stroke.printable and stroke.key != "escape" and not self.rule.pending:
+            self._waiting.appendleft((event, stroke))
+            self._giving_held = True
+            return
+        of_word = self.rule.continues(stroke)
+        command = self._command(event.key)
+        careful, meant = command in GUARDED_ACTIONS, command not in ("", "why_not")
+        route = self.rule.route(stroke, in_text=self._in_text, careful=careful, meant=meant)
+        if route is KeyRoute.HOLD:
+            self._hold(event, stroke, of_word=of_word)
+        elif route is KeyRoute.DROP:
+            self._drop(stroke)
+        elif self._held and self._in_text and stroke.printable:
+            self._waiting.appendleft((event, stroke))
+            self._take_up()
+        else:
+            self._drop_held()
+            await self._give(event)
+
+    def _hold(self, event: events.Key, stroke: KeyPress, *, of_word: bool = False) -> None:
+        self._held.hold(event, stroke, of_word=of_word, by_operation=self.rule.pending)
+        self._look_in(PAUSE)
+
     async def _give_held(self) -> None:
         """Give the first key typed ahead, the change being over, or drop them all where it may not be given there."""
-        letters = [stroke for _, stroke in self._held]
-        asked = not (self._held_by_operation and isinstance(self._app.screen, ModalScreen))
-        late = CLOCK() - letters[0].at > _MOMENT
+        asks = isinstance(self._app.screen, ModalScreen)
         if self._app.focused is not None and self._app.focused is self._left:
             self._left = None
             self._drop_held()
         elif self._in_text:
             self._take_up()
-        elif letters[0].key not in _MOVING and (
-            late or self._held_of_word or not may_follow(letters, self._command, asked=asked)
-        ):
-            self._drop_held()
+        elif self._held.is_command(CLOCK(), self._command, asks=asks):
+            await self._give(self._held.take_first())
         else:
-            event, _ = self._held.pop(0)
-            await self._give(event)
+            self._drop_held()
         self._giving_held = bool(self._held)
 
     @staticmethod
@@ -198,8 +182,7 @@ class Keyboard:
 
     def _take_up(self) -> None:
         """Look at the held keys again, before all others."""
-        self._waiting.extendleft(reversed(self._held))
-        self._held.clear()
+        self._waiting.extendleft(reversed(self._held.take_all()))
 
     def _look_in(self, seconds: float) -> None:
         if self._timer is not None:
@@ -219,8 +202,7 @@ class Keyboard:
         await self._go_on()
 
     def _drop_held(self) -> None:
-        strokes = [stroke for _, stroke in self._held]
-        self._held.clear()
+        strokes = [stroke for _, stroke in self._held.take_all()]
         if strokes and strokes[0].key == "enter":
             self._notices.notify(_DROPPED.format("Enter"), topic="typed")
         else:

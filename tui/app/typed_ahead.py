@@ -15,12 +15,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from enum import Enum, auto
 from itertools import takewhile
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 from tui.commands import ASKING_ACTIONS, GUARDED_ACTIONS
 
 PAUSE = 0.35
 """Seconds without a letter after which one is meant as a command: a person needs as long to see another screen."""
+MOVING = frozenset({"up", "down", "left", "right", "pageup", "pagedown", "home", "end", "tab", "shift+tab"})
+WRITING = frozenset({"backspace", "delete"})
+_MOMENT = 5.0
+"""Seconds after which a letter typed ahead of a place is no command there: nobody has it in mind any more."""
+
+Event = TypeVar("Event")
 
 
 class KeyRoute(Enum):
@@ -53,6 +59,11 @@ class KeyPress(NamedTuple):
     def in_word(self) -> bool:
         """True where the character may stand in a name."""
         return self.printable and (str(self.character).isalnum() or self.character == "_")
+
+    @property
+    def keeps_its_place(self) -> bool:
+        """True for a key that waits behind letters typed ahead, as they may be for what it moves in or answers."""
+        return self.key == "enter" or self.key in MOVING or self.key in WRITING
 
 
 _NOTHING_YET = KeyPress("", None, float("-inf"))
@@ -157,6 +168,59 @@ class TypedAhead:
             return KeyRoute.DROP
         self._before = _NOTHING_YET
         return KeyRoute.GIVE
+
+
+class HeldKeys(Generic[Event]):
+    """Keys typed ahead of a change of the screen, the oldest first, each with the event that brought it."""
+
+    def __init__(self) -> None:
+        """Hold none."""
+        self._keys: list[tuple[Event, KeyPress]] = []
+        self._of_word = False
+        """The first of them belongs to a letter that somebody was given: to a word that the change broke."""
+        self._by_operation = False
+        """One of them came while an operation was under way: a question that it ends at was not expected."""
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def hold(self, event: Event, stroke: KeyPress, *, of_word: bool = False, by_operation: bool = False) -> None:
+        """Hold one more key.
+
+        Args:
+            event: what brought it.
+            stroke: the key.
+            of_word: it belongs to a letter that somebody was given.
+            by_operation: an operation is under way.
+        """
+        if not self._keys:
+            self._of_word, self._by_operation = of_word, by_operation
+        self._by_operation |= by_operation
+        self._keys.append((event, stroke))
+
+    def is_command(self, now: float, command: Callable[[str], str], *, asks: bool) -> bool:
+        """Return whether the first may be given as a command to a place that is no text line.
+
+        Args:
+            now: time in seconds.
+            command: the name of the action of a key there; empty: none.
+            asks: the place is a question.
+        """
+        strokes = [stroke for _, stroke in self._keys]
+        if strokes[0].key in MOVING:
+            return True
+        late = now - strokes[0].at > _MOMENT
+        asked = not (self._by_operation and asks)
+        return not late and not self._of_word and may_follow(strokes, command, asked=asked)
+
+    def take_first(self) -> Event:
+        """Return the event of the oldest key, and hold that no longer."""
+        return self._keys.pop(0)[0]
+
+    def take_all(self) -> list[tuple[Event, KeyPress]]:
+        """Return all, and hold none."""
+        keys, self._keys = self._keys, []
+        return keys
 
 
 def may_follow(letters: Sequence[KeyPress], command: Callable[[str], str], *, asked: bool) -> bool:
