@@ -37,7 +37,7 @@ print("got", sys.stdin.readline().strip())
 os._exit(3)
 """
 """Four reads of a length of their own, by two tasks."""
-ROW = re.compile(rf"^ *\d+\.\d+ +\d+  \S*?[- ](\d+) +vfs_read__entry +{READ}\b", re.MULTILINE)
+ROW = re.compile(rf"^ *\d+\.\d+ +\d+  \S*?[-… ](\d+) +vfs_read__entry +{READ}\b", re.MULTILINE)
 
 
 SPEC = "f vfs_read%both count"
