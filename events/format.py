@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
-from typing import Literal
+from typing import Final, Literal
 
 from events.print_format import PrintFormat, parse_print_fmt
 
@@ -220,8 +220,10 @@ _WIDTHS = {
 }
 _LONGS = frozenset(("long", "unsigned long", "size_t", "ssize_t", "uintptr_t"))
 _CALLS = "funcgraph_"
-"""Prefix of the function_graph tracer's events, which have return values as registers under `_RESULT`."""
-_RESULT = "retval"
+"""Prefix of the function_graph tracer's events."""
+RETVAL: Final = "retval"
+"""Field with the return value in the function_graph tracer's exits: a register, in which a 32-bit error is not
+sign-extended."""
 _CHARS = frozenset(("char", "signed char"))
 
 
@@ -261,7 +263,7 @@ def parse_format(text: str, system: str = "", long_size: int = 8) -> EventFormat
     if len({field.name for field in own}) != len(own):
         raise FormatError(f"{name.group(1)}: two fields have one name")
     if system == "ftrace" and name.group(1).startswith(_CALLS):
-        own = tuple(replace(one, errors=ErrorForm.REGISTER) if one.name == _RESULT else one for one in own)
+        own = tuple(replace(one, errors=ErrorForm.REGISTER) if one.name == RETVAL else one for one in own)
     if any(field.name == FAULTS_FIELD for field in common):
         own = tuple(
             replace(one, fault=1 << number if number < _SHARED_BIT and one.kind is not FieldKind.STRING else 0)

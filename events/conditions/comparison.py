@@ -47,8 +47,6 @@ LATENCY: Final = "latency"
 """Field name for the nanoseconds from entry to exit of a call; see `events.search.joined_ends`."""
 CALL_TIMES: Final = ("calltime", "rettime")
 """Fields of the function_graph tracer's exits (ftrace_graph_ret_entry of kernel/trace/trace_entries.h)."""
-RETVAL: Final = "retval"
-"""Field with the return value in the tracer's exits: a register, in which a 32-bit error is not sign-extended."""
 
 COMM: Final = ("comm", "COMM")
 PID: Final = ("pid", "common_pid")

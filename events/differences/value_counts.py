@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from events.decode import Value
 from events.format import Field
+from events.names.errnos import MAX_ERRNO
 from events.summary.distribution import Distribution
 from events.summary.frequent import FrequentValues
 from events.summary.keys import KeyColumns
@@ -20,7 +21,6 @@ MOST_EXACT: Final = 64
 """Greatest number of distinct numbers that are counted each by itself."""
 MOST_TEXTS: Final = 128
 """Distinct texts that are counted at least."""
-_MAX_ERRNO: Final = 4095
 ZERO: Final = "0"
 NEGATIVE: Final = "negative"
 
@@ -87,7 +87,7 @@ class NumberCounts:
         self.zeros += int((values == 0).sum())
         below = int(np.searchsorted(found, 0)) if found.dtype.kind == "i" else 0
         for value, count in zip(found[:below].tolist(), hits[:below].tolist(), strict=True):
-            self.negative[value if value >= -_MAX_ERRNO else 0] += count
+            self.negative[value if value >= -MAX_ERRNO else 0] += count
         if self.exact is not None:
             own = self.exact.setdefault(boot, Counter())
             own.update(dict(zip(found.tolist(), hits.tolist(), strict=True)))

@@ -18,8 +18,8 @@ from btf.functions.error_returns import ErrorReturn
 from events.clocks.boots import Boots
 from events.graph.begin_end_columns import Ints, Places, RowKind
 from events.graph.tree import CallRowFlag, CallTree
+from events.names.errnos import MAX_ERRNO
 
-_MAX_ERRNO: Final = 4095
 _INCOMPLETE: Final = CallRowFlag.NO_EXIT | CallRowFlag.LOST | CallRowFlag.OPEN
 
 ErrorReturns = Callable[[int, int], ErrorReturn]
@@ -50,7 +50,7 @@ class FailureChain(NamedTuple):
         return self.rows[-1]
 
 
-def error_numbers(retval: Ints, form: NDArray[np.uint8]) -> Ints:
+def errors_in_results(retval: Ints, form: NDArray[np.uint8]) -> Ints:
     """Return the negative error number in each result register; 0: there is none.
 
     Args:
@@ -60,7 +60,7 @@ def error_numbers(retval: Ints, form: NDArray[np.uint8]) -> Ints:
     low = (retval << 32) >> 32
     narrow = (form == ErrorReturn.INT) | ((form == ErrorReturn.UNKNOWN) & (retval >> 31 == 1))
     value = np.where(narrow, low, retval)
-    failed = (value < 0) & (value >= -_MAX_ERRNO) & (form != ErrorReturn.NONE)
+    failed = (value < 0) & (value >= -MAX_ERRNO) & (form != ErrorReturn.NONE)
     return np.where(failed, value, 0)
 
 
@@ -90,7 +90,7 @@ class FailureSearch:
         boots = self._boots.of_rows(columns.column("seq")[at])
         functions = zip(columns.column("function")[at].tolist(), boots.tolist(), strict=True)
         forms = np.array([self._form(function, boot) for function, boot in functions], np.uint8)
-        numbers: Ints = np.where(has & is_call, error_numbers(columns.column("retval")[at], forms), 0)
+        numbers: Ints = np.where(has & is_call, errors_in_results(columns.column("retval")[at], forms), 0)
         return numbers
 
     def chain(self, row: int) -> FailureChain | None:

@@ -30,12 +30,12 @@ from events.graph.begin_end_columns import (
 from events.graph.call_columns import DTYPES, CallColumns
 from events.graph.nesting import nest
 from events.graph.open_calls import AbandonedCalls, OpenCalls, counted
+from events.names.errnos import MAX_ERRNO
 
 LIMIT: Final = 1 << 20
 """Maximum number of rows (about 90 bytes each)."""
 OPEN_END: Final = 1 << 62
 """Value of `after` for a row whose end is not known yet."""
-_MAX_ERRNO: Final = 4095
 
 
 class CallRowFlag(enum.IntFlag):
@@ -244,7 +244,7 @@ class CallTree:
         # A 32-bit value in a 64-bit register is not sign-extended.
         narrow = (value >> 31) == 1
         value = np.where(narrow, value - (1 << 32), value)
-        failed = (value < 0) & (value >= -_MAX_ERRNO)
+        failed = (value < 0) & (value >= -MAX_ERRNO)
         has: NDArray[np.uint8] = events.has_retval[at] * (
             np.uint8(CallRowFlag.RETVAL) | failed * np.uint8(CallRowFlag.FAILED)
         )

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
     from events.format import EventFormat, Field
 
-LAST_ERRNO: Final = -4095
-"""Lowest number that is an error (MAX_ERRNO of include/linux/err.h)."""
+MAX_ERRNO: Final = 4095
+"""Largest error number (include/linux/err.h)."""
 _BASE = (
     "EPERM ENOENT ESRCH EINTR EIO ENXIO E2BIG ENOEXEC EBADF ECHILD EAGAIN ENOMEM EACCES EFAULT ENOTBLK EBUSY EEXIST "
     "EXDEV ENODEV ENOTDIR EISDIR EINVAL ENFILE EMFILE ENOTTY ETXTBSY EFBIG ENOSPC ESPIPE EROFS EMLINK EPIPE EDOM "
@@ -74,7 +74,7 @@ def error_in(value: int, field: Field) -> int:
         return 0
     bits = 32 if field.errors is ErrorForm.REGISTER and value >> 31 == 1 else 8 * field.width
     number = value - (1 << bits) if value >> (bits - 1) == 1 else value
-    return number if LAST_ERRNO <= number < 0 else 0
+    return number if -MAX_ERRNO <= number < 0 else 0
 
 
 def error_numbers(values: NDArray[Any], field: Field) -> NDArray[np.int64]:
@@ -84,7 +84,7 @@ def error_numbers(values: NDArray[Any], field: Field) -> NDArray[np.int64]:
     numbers = values.view(f"i{values.dtype.itemsize}").astype(np.int64)
     if field.errors is ErrorForm.REGISTER:
         numbers = np.where(numbers >> 31 == 1, numbers - (1 << 32), numbers)
-    is_error = (numbers < 0) & (numbers >= LAST_ERRNO) & (field.errors is not ErrorForm.NONE)
+    is_error = (numbers < 0) & (numbers >= -MAX_ERRNO) & (field.errors is not ErrorForm.NONE)
     return np.where(is_error, numbers, 0)
 
 

@@ -16,7 +16,7 @@ from btf.walk import strip
 from events.decode import Scalar, Value
 from events.format import NAME_ONLY, PROBE_FIELDS, ErrorForm, Field, FieldKind
 from events.names.constants import names_of
-from events.names.errnos import LAST_ERRNO, errno_name, error_in
+from events.names.errnos import MAX_ERRNO, errno_name, error_in
 from events.names.kallsyms import Symbols
 from events.names.kallsyms_table import HIGHEST
 from events.names.number_names import NumberFormat, NumberNames
@@ -158,7 +158,7 @@ class Namer:
             return NumberFormat(_is_hex(kind, field), text)
         if _points_to_object(kind, field):
             lowest = symbols.lowest if (symbols := self._symbols()) else HIGHEST
-            return NumberFormat(True, text, lowest=min(lowest, HIGHEST + LAST_ERRNO) if is_retval else lowest)
+            return NumberFormat(True, text, lowest=min(lowest, HIGHEST - MAX_ERRNO) if is_retval else lowest)
         return NumberFormat(_is_hex(kind, field), text if is_retval else None, is_retval)
 
     def _named(self, field: Field | None, naming: str) -> NumberNames | None:
@@ -183,7 +183,7 @@ class Namer:
         bits = 8 * field.width if field and field.width in (4, 8) else 64
         if value >= 1 << (bits - 1):
             value -= 1 << bits
-        return errno_name(value) if LAST_ERRNO <= value < 0 else None
+        return errno_name(value) if -MAX_ERRNO <= value < 0 else None
 
     def _type_shape(self, column: int | None) -> tuple[str, int]:
         """Return (bool | enum | function | object | pointer | empty, type id without modifiers); object: pointer to a

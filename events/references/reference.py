@@ -12,13 +12,14 @@ import re
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
+from events.names.errnos import MAX_ERRNO
+
 OBJECT: Final = "object"
 NAME: Final = "name"
 BEFORE: Final = "before"
 AFTER: Final = "after"
 LESS_ONE: Final = "_less_1"
 _NAME: Final = re.compile(r"([a-z0-9]+)_(new|get|put|free)__(\w+)", re.ASCII)
-_MOST_ERRNO: Final = 4095
 _ADDRESSES: Final = 1 << 64
 
 
@@ -106,4 +107,4 @@ def object_address(value: object) -> int:
     if not isinstance(value, int):
         return 0
     address = value % _ADDRESSES
-    return address if address < _ADDRESSES - _MOST_ERRNO else 0
+    return address if address < _ADDRESSES - MAX_ERRNO else 0

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from events.decode import text_of
 from events.format import EventFormat, Field
-from events.names.errnos import LAST_ERRNO
+from events.names.errnos import MAX_ERRNO
 from events.names.number_names import NumberFormat
 from events.record import Record
 from events.search.number_match import DECIMAL, HEX, NumberPattern, decimal, hexadecimal
@@ -165,7 +165,7 @@ class TextMatch:
         if reading.only_errors:
             numbers = values.view(f"i{values.itemsize}").astype(np.int64)
             narrow = np.where(numbers >> 31 == 1, numbers - (1 << 32), numbers)  # as `ErrorForm.REGISTER` has them
-            named = (narrow < 0) & (narrow >= LAST_ERRNO)
+            named = (narrow < 0) & (narrow >= -MAX_ERRNO)
         elif reading.lowest:
             named = values.astype(np.uint64) >= min(reading.lowest, _LARGEST)
         if named.any():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from events.names.errnos import MAX_ERRNO
 from probes.bpf.assembler import Assembler, JumpLabel
 from probes.bpf.counters import Counter, CounterWriter
 from probes.bpf.fetch import CONTEXT, FAULT_BITS, FetchCompiler
@@ -15,9 +16,6 @@ from probes.bpf.instructions import FRAME_POINTER, BpfInstruction, Helper, JumpC
 from probes.bpf.program import BpfProgram, ObjectRole, ProgramMode
 from probes.bpf.record_writer import PID_PLACE, RecordWriter
 from probes.bpf.watchpoints.watch_writer import exchange_value
-
-_LARGEST_ERRNO = 4095
-"""Pointers that are no smaller than the negative number are errors (MAX_ERRNO, include/linux/err.h)."""
 
 
 def assembled(
@@ -118,7 +116,7 @@ class _ProgramWriter:
         if self._program.role is ObjectRole.BEGIN:
             out.load(1, FRAME_POINTER, self._object_place, 8)
             out.jump_if(JumpCondition.EQ, 1, 0, done)
-            out.jump_if(JumpCondition.GE, 1, -_LARGEST_ERRNO, done)
+            out.jump_if(JumpCondition.GE, 1, -MAX_ERRNO, done)  # IS_ERR_VALUE of include/linux/err.h
             return
         self._call_with_object(Helper.MAP_LOOKUP_ELEM)
         out.jump_if(JumpCondition.EQ, 0, 0, done)

@@ -10,15 +10,13 @@ import difflib
 import re
 from collections.abc import Collection
 
-from events.names.errnos import errno_names, errno_of
+from events.names.errnos import MAX_ERRNO, errno_names, errno_of
 from events.names.syscalls import call_names, call_number
 from probes.presets.errors import PresetError
 from probes.presets.schema import Parameter, ParameterType
 
 MAX_PID = 1 << 22
 """PID_MAX_LIMIT of include/linux/threads.h."""
-MAX_ERRNO = 4095
-"""Largest error number that a function returns (include/linux/err.h)."""
 MAX_COMM = 15
 """Largest size of a task's name in bytes: TASK_COMM_LEN without the NUL."""
 MAX_PATH = 4095

@@ -13,6 +13,7 @@ import re
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
+from events.names.errnos import MAX_ERRNO
 from probes.syntax.text import UINT_MAX, kstrtoul
 
 PREFIX: Final = "u:"
@@ -26,7 +27,6 @@ MOST_BYTES: Final = 511
 MOST_ELEMENTS: Final = 1024
 """Longest array of characters (MAX_FIELD_ARRAY_SIZE)."""
 _INT_MAX: Final = (1 << 31) - 1
-_MOST_ERRNO: Final = 4095
 _BLANKS: Final = " \t\n\v\f\r\xa0"
 _PREFIXES: Final = (
     "unsigned ",
@@ -151,7 +151,7 @@ def _given_size(parts: Sequence[str], start: int, *, is_struct: bool) -> int | N
         raise DefinitionRefused("nothing follows a structure's size", parts[3], column + len(parts[2]) + 1)
     if size > _INT_MAX:  # the kernel gives it as its error
         number = UINT_MAX + 1 - size
-        number = number if number <= _MOST_ERRNO else errno.EINVAL
+        number = number if number <= MAX_ERRNO else errno.EINVAL
         raise DefinitionRefused("the structure is too large", parts[2], column, number)
     return size
 

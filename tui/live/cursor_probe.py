@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from events.recording.lines_in_time import COMMAND_OUTPUT
+from events.stacks.stack import KERNEL_STACKS, USER_STACKS
+from events.store.outage_mark import OUTAGE_EVENT
+
 if TYPE_CHECKING:
     from kernel.session.armed import Armed
 
-STACKS: Final = ("ftrace/kernel_stack", "ftrace/user_stack")
-"""Events that the kernel adds to those of probes; they name no probe."""
+EVENTS_OF_NO_PROBE: Final = frozenset({*KERNEL_STACKS, *USER_STACKS, COMMAND_OUTPUT, OUTAGE_EVENT})
+"""Stacks, lines of a command and marks of an outage, which stand among the events of probes."""
 
 
 class ProbeChoice(NamedTuple):
@@ -29,6 +33,6 @@ def probes_of_event(armed: Sequence[Armed], event: str) -> ProbeChoice:
     if not armed:
         return ProbeChoice((), "nothing is armed")
     found = tuple(one for one in armed if not event or any(planned.path == event for planned in one.plan.events))
-    if event and not found and event not in STACKS:
+    if event and not found and event not in EVENTS_OF_NO_PROBE:
         return ProbeChoice((), "the probe of this event is disarmed already")
     return ProbeChoice(found or tuple(armed))

@@ -113,9 +113,8 @@ def fields_of(
 ) -> tuple[str, ...]:
     """Return the names of the fields of events that are armed or were received, in the order of the plans.
 
-    Those of an event as the kernel has it are in the order of `reading_order`, those of the lines of a command last.
-    `note` follows if stacks were received
-    without their events.
+    Those of an event as the kernel has it are in the order of `reading_order`, those of the lines of a
+    command last. `note` follows if stacks were received without their events.
 
     Args:
         plans: plans of all probes ever armed, the oldest first.

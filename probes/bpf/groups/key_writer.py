@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from events.names.errnos import MAX_ERRNO
 from probes.bpf.assembler import Assembler, JumpLabel
 from probes.bpf.fetch import CONTEXT, FAULT_BITS, FetchCompiler, NotCompiled, fault_bit
 from probes.bpf.groups.call_begins import KeptCopy
@@ -16,7 +17,6 @@ KEY: Final = 7
 """Register with the address of the key, until the group is found."""
 _LARGEST_ON_STACK: Final = 256
 """Bytes of a key on the stack of a program, which filters need as well."""
-_LARGEST_ERRNO: Final = 4095
 _HELPERS: Final = {
     KeyPart.FUNCTION: Helper.GET_FUNC_IP,
     KeyPart.THREAD: Helper.GET_CURRENT_PID_TGID,
@@ -114,7 +114,7 @@ class KeyWriter:
         extend_sign(out, 3, kind.size)
         out.store_constant(KEY, at, 0, 8)
         out.jump_if(JumpCondition.SGE, 3, 0, none)
-        out.jump_if(JumpCondition.SLT, 3, -_LARGEST_ERRNO, none)
+        out.jump_if(JumpCondition.SLT, 3, -MAX_ERRNO, none)
         out.alu(AluOperation.MUL, 3, -1)
         out.store(KEY, at, 3, 8)
         out.place(none)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from btf.functions.error_returns import ErrorReturn
 from events.failures.failed_calls import FailedCalls
-from events.failures.first_failure import FailureSearch, error_numbers
+from events.failures.first_failure import FailureSearch, errors_in_results
 from events.graph.begin_end_columns import BeginEndColumns, Edge, RowKind
 from events.graph.tree import CallTree
 
@@ -200,7 +200,7 @@ def test_a_return_that_was_missed_inside_the_origin_is_told() -> None:
     ],
 )
 def test_an_error_by_the_type_of_its_function(retval: int, form: ErrorReturn, errno: int) -> None:
-    assert error_numbers(np.array([retval], np.int64), np.array([form], np.uint8)).tolist() == [errno]
+    assert errors_in_results(np.array([retval], np.int64), np.array([form], np.uint8)).tolist() == [errno]
 
 
 @st.composite

@@ -83,7 +83,7 @@ def process(text: str) -> int:
     return number
 
 
-def error_numbers(text: str) -> list[int]:
+def errno_list(text: str) -> list[int]:
     """Return the negative numbers of errors by name or number, with commas between them."""
     return [_error_number(word.strip()) for word in text.split(",")]
 

@@ -176,7 +176,7 @@ def add_errors(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--errno",
         dest="errnos",
-        type=types.error_numbers,
+        type=types.errno_list,
         action="extend",
         default=[],
         metavar="ERROR",

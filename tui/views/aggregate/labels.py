@@ -15,7 +15,7 @@ from events.conditions.comparison import COMM, CPU, PID
 from events.conditions.condition_parser import free_word, function_clause, quote_value
 from events.conditions.errno_comparison import NO_ERROR
 from events.conditions.function_comparison import FUNC
-from events.names.errnos import LAST_ERRNO, errno_name
+from events.names.errnos import MAX_ERRNO, errno_name
 from events.names.event_names import CGROUP, event_name, exported_name
 from events.stacks.stack import stack_frames
 from events.store.columns import is_number
@@ -155,5 +155,5 @@ def _errno_clause(field: Field, number: int) -> str:
     if number:
         return f"{field.name} == {errno_name(-number) or -number}"
     if field.signed:
-        return f"({field.name} >= 0 || {field.name} < {LAST_ERRNO})"
+        return f"({field.name} >= 0 || {field.name} < {-MAX_ERRNO})"
     return f"{field.name} >= 0"

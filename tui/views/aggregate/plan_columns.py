@@ -18,11 +18,11 @@ from events.aggregates.event_columns import (
     value_source,
 )
 from events.aggregates.request import BY, TIMED, AggregateError, AggregateRequest, place_of_key, unknown_name
-from events.conditions.comparison import RETVAL
 from events.conditions.condition import COMMON_FIELDS
 from events.conditions.errno_comparison import ERRNO, NO_RESULT
 from events.conditions.field_kinds import value_kind
 from events.conditions.function_comparison import FUNC
+from events.format import RETVAL
 from events.graph.record_ends import EXIT
 from tui.present.call_ends import ends_of, other_ends
 from tui.present.watched_events import events_of, formats_of, probed_functions

@@ -10,6 +10,7 @@ from typing import Final
 from events.conditions.comparison import CPU, PID
 from events.conditions.condition_parser import free_word, function_clause, quote_value
 from events.kernel_time import SHOWN_DIGITS, earliest
+from events.names.errnos import MAX_ERRNO
 from events.names.event_names import event_name
 from events.record import Record
 from events.text import FAULT, UNNAMED
@@ -19,8 +20,8 @@ _SECONDS: Final = re.compile(r"([+-]?)(\d{1,12})(?:\.(\d{1,9}))?")
 
 _KERNEL_HALF: Final = 0xFF00_0000_0000_0000
 """Lowest address of the kernel with the longest addresses, of 57 bits."""
-_ERRORS: Final = (1 << 64) - 4095
-"""Lowest pointer that is a negative errno (MAX_ERRNO)."""
+_ERRORS: Final = (1 << 64) - MAX_ERRNO
+"""Lowest pointer that is a negative errno."""
 
 
 def clause_of(

@@ -12,7 +12,7 @@ from btf.walk import stripped
 from events.graph.arguments import ArgumentTypes, CallArgument, registers_of
 from events.graph.switch_events import SOFTIRQS
 from events.graph.tree import CallRow, CallRowFlag
-from events.names.errnos import errno_name, errno_names
+from events.names.errnos import MAX_ERRNO, errno_name, errno_names
 from probes.functions import known_numbers
 
 if TYPE_CHECKING:
@@ -27,7 +27,6 @@ _IRQ_ENTRY: Final = ("__irqentry_text_start", "__irqentry_text_end")
 _FAR: Final = 1 << 32
 _KERNEL: Final = 1 << 63
 """Lowest kernel address."""
-_MAX_ERRNO: Final = 4095
 _NO_NUMBER: Final = re.compile(r"[^0-9a-fx….,+(){}=\s-]++")
 """Characters that occur in no number and between none."""
 _MOST_NAMES: Final = 1 << 14
@@ -164,15 +163,15 @@ class GraphNames:
         kind = self._return_type(function.split(" ")[0])
         if kind is None:  # as the kernel guesses
             value = retval - (1 << 32) if retval >> 31 == 1 else retval
-            name = errno_name(value) if -_MAX_ERRNO <= value < 0 else None
-            return name or (str(value) if -_MAX_ERRNO <= value < _FAR else self._short(value)), bool(name)
+            name = errno_name(value) if -MAX_ERRNO <= value < 0 else None
+            return name or (str(value) if -MAX_ERRNO <= value < _FAR else self._short(value)), bool(name)
         type_id, bits, signed = kind
         if not bits:
             return "", False
         value = retval & ((1 << bits) - 1)
         if (signed or bits == 64) and value >> (bits - 1):
             value -= 1 << bits
-        if -_MAX_ERRNO <= value < 0 and (name := errno_name(value)):
+        if -MAX_ERRNO <= value < 0 and (name := errno_name(value)):
             return name, True
         text = self._namer.text(value if signed else value & ((1 << bits) - 1), type_id)
         return (self._short(value & ((1 << 64) - 1)) if text.startswith("0x") else text), False
