@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Mapping
 
-from events.format import ByteOrder, EventFormat, Field, FieldKind, FieldLocation, HeaderPage
+from events.format import ByteOrder, EventFormat, Field, FieldKind, FieldLocation, HeaderPage, is_unmapped
 from events.subbuffer import DATA_BYTES, index, payload
 
 Scalar = int | str | bool | bytes | None
@@ -48,12 +48,17 @@ class Layout:
         faults = fmt.faults
         self._faults = struct.Struct(f"{self._order}{faults.offset}xI") if faults is not None else None
         self._faulty = [(n, field.fault) for n, field in enumerate(fmt.fields) if field.fault]
-        self.special = bool(self._special or self._faults)
+        self._pointed = [(n, self._pointer_places(field)) for n, field in enumerate(fmt.fields) if field.pointers]
+        self.special = bool(self._special or self._faults or self._pointed)
         """True if `finish` is to be called on the result of `unpack`."""
         whole = self._compile()
         self.unpack = whole.unpack_from if whole else self._singles[0].unpack_from
         self.size = max(whole.size, faults.end if faults is not None else 0) if whole else _NEVER
         """Minimum bytes of a record for `unpack`."""
+
+    def _pointer_places(self, field: Field) -> list[tuple[int, int]]:
+        """Return the numbers of the fields with a field's pointers, and their sizes in bytes."""
+        return [(n, one.size) for n, one in enumerate(self.format.fields) if one.name in field.pointers]
 
     def _compile(self) -> struct.Struct | None:
         """Return one struct for all fields; None if they overlap or are out of order."""
@@ -88,7 +93,10 @@ class Layout:
         return tuple(row)
 
     def _drop_faulty(self, row: list[Value], buffer: bytes, start: int, length: int) -> None:
-        """Take from a row the numbers of which the record says that they could not be read."""
+        """Take from a row the numbers of which the record tells that they could not be read."""
+        if unread := [n for n, pointers in self._pointed if any(is_unmapped(row[at], size) for at, size in pointers)]:
+            for number in unread:
+                row[number] = None
         if self._faults is None or length < self._faults.size:
             return
         if faults := self._faults.unpack_from(buffer, start)[0]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import enum
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
@@ -82,6 +82,10 @@ class Field:
     naming: str = field(default="", repr=False)
     """Argument of `print fmt` that names the field's numbers (`events.names.print_names`); empty: none does."""
     errors: ErrorForm = ErrorForm.NONE
+    pointers: tuple[str, ...] = ()
+    """Fields of the record with the pointers through which the kernel reads this one: where one of them is NULL or an
+    error, tracefs stores nothing, and the bytes are of an older record (store_trace_args,
+    kernel/trace/trace_probe_tmpl.h)."""
 
     @property
     def end(self) -> int:
@@ -155,6 +159,21 @@ class EventFormat:
         )
         return replace(self, fields=tuple(fields)) if is_unknown else self
 
+    def with_pointers(self, pointers: Mapping[str, Sequence[str]]) -> EventFormat:
+        """Return a format that tells the fields with the pointers through which others are read.
+
+        Args:
+            pointers: names of the fields with addresses, by the name of the field that is read through them.
+        """
+        addresses = {one.name for one in self.fields if _is_address(one)}
+        known = {
+            name: tuple(one for one in dict.fromkeys(through) if one in addresses)[:_MOST_POINTERS]
+            for name, through in pointers.items()
+        }
+        if self.faults is not None or not any(known.values()):
+            return self
+        return replace(self, fields=tuple(replace(one, pointers=known.get(one.name, ())) for one in self.fields))
+
     def with_function(self, name: str) -> EventFormat:
         """Return a format with a field for the probed function, before the others, at the address that a kprobe or
         fprobe records; unchanged where there is none.
@@ -181,6 +200,9 @@ NAME_ONLY = "ps"
 """Conversion for an address as the name of its symbol, without an offset in it."""
 FAULTS_FIELD = "common_faults"
 """Field of 32 bits in records of our own programs (`probes.bpf.record`): bit N is of the field with number N."""
+UNMAPPED_BYTES: Final = 4096
+"""Size of each of the two pages, the first and the last one of the address space, that NULL and the errors are in
+(ZERO_OR_NULL_PTR of include/linux/slab.h, IS_ERR_VALUE of include/linux/err.h)."""
 PROBE_FIELDS = frozenset(("__probe_ip", "__probe_func", "__probe_ret_ip"))
 
 _NAME = re.compile(r"^name: *(\S+)", re.MULTILINE)
@@ -192,6 +214,8 @@ _PRINT = re.compile(r"^print fmt: (.*)$", re.MULTILINE)
 _DECLARED_NAME = re.compile(r"(?<!\w)[A-Za-z_]\w*+$")
 _ARRAY_TYPE = re.compile(r"\[([^\]]*)\]")
 _NUMBER = re.compile("[1-9][0-9]{0,8}")
+_MOST_POINTERS = 16
+"""Maximum pointers in a row through which a value is read."""
 _MAX_RECORD_BYTES = 1 << 24
 _MAX_FORMAT_CHARS = 1 << 20
 """Maximum characters of a format file; the kernel's longest has about 20,000."""
@@ -276,6 +300,11 @@ def _is_address(field: Field) -> bool:
     """Return whether a field is one number of the size of an address: a recording may say anything else."""
     whole = field.kind in (FieldKind.INT, FieldKind.POINTER) and field.loc is FieldLocation.INLINE
     return whole and field.count is None and field.size == field.width in (4, 8)
+
+
+def is_unmapped(pointer: object, size: int) -> bool:
+    """Return whether a pointer of so many bytes is NULL or an error; False where it is missing."""
+    return isinstance(pointer, int) and (pointer + UNMAPPED_BYTES) % (1 << 8 * size) < 2 * UNMAPPED_BYTES
 
 
 _SHARED_BIT = 31

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from events.decode import Scalar, Value
-from events.format import EventFormat, Field, FieldKind
+from events.format import EventFormat, Field, FieldKind, is_unmapped
 from events.print_format import PrintFormat
 
 FAULT = "(fault)"
@@ -117,7 +117,13 @@ def text_values(text: str, fmt: EventFormat | None) -> dict[str, Value]:
     values = {field.name: _typed(field, body[start:stop].strip(), quoted=quoted) for field, start, stop in places}
     if fmt.function is not None and (probed := _PROBED.match(body)):
         values[fmt.function.name] = probed[1] + (probed[2] or "")
-    return values
+    sizes = {field.name: field.size for field in fmt.fields}
+    unread = (
+        field.name
+        for field in fmt.fields
+        if any(is_unmapped(values.get(pointer), sizes[pointer]) for pointer in field.pointers)
+    )
+    return values | dict.fromkeys(tuple(unread))
 
 
 def _places(body: str, fields: Sequence[Field]) -> list[tuple[Field, int, int]]:

@@ -213,7 +213,7 @@ class Recording:
         for plan in self.plans:
             with suppress(TypeError, KeyError, AttributeError):  # damaged plans are reported with the probes
                 for event in plan["events"]:
-                    columns = [{**column, "name": str(column["name"])} for column in event["columns"]]
+                    columns = [_names_as_text(column) for column in event["columns"]]
                     found[exported_name(f"{event['group']}/{event['event']}")] = columns
         return found
 
@@ -226,7 +226,8 @@ class Recording:
             is_unknown = {
                 one["name"]: bool(function) and one.get("btf_type") is None for one in columns if one.get("is_retval")
             }
-            parsed = parsed.with_results(is_unknown)
+            pointers = {one["name"]: one["pointers"] for one in columns}
+            parsed = parsed.with_results(is_unknown).with_pointers(pointers)
             return parsed.with_function(function) if function else parsed
         except FormatError as error:
             raise RecordingError(self.name, entry.offset, f"format of {path}: {error}") from error
@@ -312,6 +313,12 @@ class Recording:
         text = self.blob(NEWEST_TASK, str(number), _KEY_DIGITS + _NAMES) or b""
         task = whole_number(text.decode("ascii", "replace"))
         return UNKNOWN_TASK if task is None else min(task, UNKNOWN_TASK)
+
+
+def _names_as_text(column: dict[str, Any]) -> dict[str, Any]:
+    """Return a column of a plan with texts as names. Raises KeyError, TypeError, AttributeError: it is damaged."""
+    pointers = [str(one) for one in column.get("pointers", ())]
+    return {**column, "name": str(column["name"]), "pointers": pointers}
 
 
 def parse_cmdlines(data: bytes, most: int = _MOST_TASKS) -> dict[int, str]:

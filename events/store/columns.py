@@ -9,7 +9,7 @@ bytes. Rows received as text are in no table.
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from events.clocks.boots import ID_BITS
 from events.decode import Decoder, Layout, Value
-from events.format import ByteOrder, Field, FieldKind, FieldLocation
+from events.format import UNMAPPED_BYTES, ByteOrder, Field, FieldKind, FieldLocation
 from events.store.blocks import Slab
 from events.store.row_columns import RowColumns
 from events.subbuffer import DATA_BYTES, WORD_BITS, WORD_MASK, payload
@@ -141,10 +141,19 @@ class FormatTable:
     def column(self, field: Field) -> FieldColumn:
         """Return the values of a field that satisfies `is_number`."""
         values, missing = self._gather(field)
-        if field.fault and self._fault_bits is not None:
-            faulty = self._fault_bits & field.fault != 0
-            missing = faulty if missing is None else missing | faulty
+        for unread in self._unread(field):
+            missing = unread if missing is None else missing | unread
         return FieldColumn(values.astype(np.bool_) if field.kind is FieldKind.BOOL else values, missing)
+
+    def _unread(self, field: Field) -> Iterator[NDArray[np.bool_]]:
+        """Yield where the records tell that a number could not be read."""
+        if field.fault and self._fault_bits is not None:
+            yield self._fault_bits & field.fault != 0
+        for pointer in self.layout.format.fields:
+            if pointer.name in field.pointers:
+                values, missing = self._gather(pointer)
+                unmapped = values.view(f"u{pointer.size}") + UNMAPPED_BYTES < 2 * UNMAPPED_BYTES
+                yield unmapped if missing is None else unmapped & ~missing
 
     @cached_property
     def _fault_bits(self) -> NDArray[np.uint32] | None:

@@ -28,6 +28,10 @@ def _event_to_dict(event: PlannedEvent) -> dict[str, Any]:
     return plain
 
 
+def _column(plain: dict[str, Any]) -> PlanColumn:
+    return PlanColumn(**{**plain, "pointers": tuple(plain.get("pointers", ()))})
+
+
 def plan_from_dict(plain: dict[str, Any]) -> Plan:
     """Build a plan from the values of `plan_to_dict`. Raises KeyError, TypeError, ValueError, ParseError."""
     events = []
@@ -37,7 +41,7 @@ def plan_from_dict(plain: dict[str, Any]) -> Plan:
         for column in event["columns"]:
             require_types(PlanColumn, column)
         require_types(PlannedEvent, event)
-        columns = tuple(PlanColumn(**column) for column in event["columns"])
+        columns = tuple(map(_column, event["columns"]))
         if any(len(column.functions) > MAX_PATTERN for column in columns):
             raise ValueError("a pattern of functions that is too long")
         lists = {name: tuple(event.get(name, ())) for name in ("triggers", "more")}

@@ -66,6 +66,8 @@ class PlanColumn:
     naming: str = ""
     """Set of constants that names the numbers, or an argument of another event's `print fmt` that does
     (`events.names.constants.names_of`); empty: those of the field itself."""
+    pointers: tuple[str, ...] = ()
+    """Fields of the event with the pointers through which this one is read (`events.format.Field.pointers`)."""
 
     @property
     def numbers(self) -> dict[str, int]:
@@ -118,6 +120,11 @@ class PlannedEvent:
     def results(self) -> dict[str, bool]:
         """Fields with return values, by name: see `events.format.EventFormat.with_results`."""
         return {one.name: bool(self.function_field) and one.btf_type is None for one in self.columns if one.is_retval}
+
+    @property
+    def pointers(self) -> dict[str, tuple[str, ...]]:
+        """Names of the fields with pointers through which others are read, by their names."""
+        return {one.name: one.pointers for one in self.columns if one.pointers}
 
     @property
     def function_address(self) -> str:

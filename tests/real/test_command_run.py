@@ -149,6 +149,22 @@ def _numbers(value: object) -> list[int]:
 
 
 @pytest.mark.parametrize("guest", ["7.2"], indirect=True)
+def test_a_number_behind_null_is_a_fault(guest: Guest, env: dict[str, str], tmp_path: Path) -> None:
+    """A pipe has no position: what tracefs leaves in its field is told from the pointer, in a recording, too."""
+    file = tmp_path / "null.pwr"
+    work = ("--", "sh", "-c", "echo 1 | cat; head -n 1 /etc/hostname")
+    spec = "f vfs_read pos pos[0]"
+    done = command.run("record", spec, "-o", str(file), "-t", address(guest), *work, env=env)
+    assert done.status == 0, done
+    recorded = events_of(command.run("--export", "jsonl", "-t", str(file)))
+    by_programs = events_of(command.run("run", spec, "--via", "bpf", "--json", "-t", address(guest), *work, env=env))
+    for events in (recorded, by_programs):
+        reads = [one["values"] for one in events if "pos" in one["values"]]
+        told = {(int(values["pos"]) != 0, values["pos_0"] is not None) for values in reads}
+        assert told == {(False, False), (True, True)}, events
+
+
+@pytest.mark.parametrize("guest", ["7.2"], indirect=True)
 def test_the_wait_for_the_release_is_no_read(guest: Guest) -> None:
     """Its end would be recorded: by then the task is one of those that are."""
     with watch_of(guest) as watch:

@@ -12,6 +12,7 @@ from probes.facts.errors_table import message_of
 from probes.fetcharg import FetchArg
 from probes.functions.value import ValueUnavailable
 from probes.lowering.arguments.capture import field_name
+from probes.lowering.arguments.pointers import ReadValue, reads_memory, with_pointers
 from probes.lowering.arguments.selection import CaptureRequest, CaptureSelection
 from probes.names import MAX_EVENT_NAME, unique_field
 from probes.plans.plan import PlanColumn
@@ -21,6 +22,7 @@ from probes.rules.expand import expand_dentry
 from probes.rules.messages.hints import hint_for
 from probes.rules.parsed_event import ParsedArgument
 from probes.rules.site import Site
+from probes.syntax.parse_fetcharg import parse_fetcharg
 from probes.syntax.refused import Refused
 from probes.verdict import Refusal
 
@@ -88,7 +90,7 @@ def capture(
         limit: largest number of words.
     """
     losses: list[str] = []
-    columns: list[PlanColumn] = []
+    values: list[ReadValue] = []
     used = _UsedLimits(MAX_LINE - _MAX_HEAD - len(place))
     for named in fields:
         if len(used.words) == limit:
@@ -111,8 +113,9 @@ def capture(
                 f"{named.name}: where the kernel reads a bit-named by its name it spoils the text before it"
             )
         used.take(named.name, accepted)
-        columns.append(column)
-    return CapturedWords(tuple(used.words), tuple(columns), tuple(losses))
+        from_memory = reads_memory(parse_fetcharg(accepted.word).expression)
+        values.append(ReadValue(named.request.arg, column, from_memory))
+    return CapturedWords(tuple(used.words), with_pointers(values, writer.site.btf), tuple(losses))
 
 
 class _AcceptedWord(NamedTuple):
