@@ -20,6 +20,7 @@ from textual.css.stylesheet import Stylesheet
 from textual.geometry import Region
 
 import tui.app.keyboard
+import tui.notifications
 from tests.interface.widget_host import SAID_LATELY
 from tests.shared_work import (
     calls_never_followed_before,
@@ -122,6 +123,18 @@ def paints_for_no_terminal() -> Iterator[None]:
 def keys_pressed_with_thought(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have each key come long after the one before, whatever time that takes; tests of fast typing stop the clock."""
     monkeypatch.setattr(tui.app.keyboard, "CLOCK", itertools.count(0, 10).__next__)
+
+
+@pytest.fixture(autouse=True)
+def messages_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have messages stay for minutes, as a busy machine may take seconds from one key of a test to what it looks at."""
+    monkeypatch.setattr(tui.notifications, "_SECONDS", 300.0)
+
+
+@pytest.fixture
+def messages_go(messages_stay: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have messages go by themselves as they do for a user."""
+    monkeypatch.setattr(tui.notifications, "_SECONDS", 3.0)
 
 
 @pytest.fixture(scope="session", autouse=True)

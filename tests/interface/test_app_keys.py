@@ -176,6 +176,7 @@ async def test_how_many_pairs_there_are_is_said_of_a_recording(recording):
         assert "■ recorded" in screen_text(app)[1]
 
 
+@pytest.mark.usefixtures("messages_go")
 async def test_what_is_true_no_more_is_said_no_more(recording):
     app = application(recording)
     async with app.run_test(size=(120, 40)) as pilot:

@@ -96,7 +96,7 @@ def test_there_is_room_for_so_many_lines():
 
 
 @pytest.fixture
-def clock(monkeypatch) -> Clock:
+def clock(messages_go, monkeypatch) -> Clock:
     found = Clock()
     monkeypatch.setattr(tui.notifications, "CLOCK", found)
     monkeypatch.setattr(tui.app.keyboard, "CLOCK", found)

@@ -61,6 +61,7 @@ async def test_what_was_cleared_comes_back(recording):
         await until(lambda: screen_text(app)[-4] == last and "u Take back" not in screen_text(app)[-1], pilot)
 
 
+@pytest.mark.usefixtures("messages_go")
 @pytest.mark.parametrize("view", ["g", "x", "s"])
 async def test_every_view_shows_again_what_was_cleared(recording, view):
     app = application(recording)
