@@ -86,6 +86,23 @@ def only_in_matrix(tests: Iterable[str]) -> set[str]:
     return {test for test in listed if _guest_of(test) not in kept[test.partition("[")[0]]}
 
 
+def also_on_arm64(tests: Iterable[str]) -> set[str]:
+    """Return the node ids on amd64's 6.12 of tests that run on 6.12 of arm64, on 6.1 and on the newest kernel, too."""
+    listed = set(tests)
+    others = ("arm64:6.12", "6.1", NEWEST)
+    return {
+        test
+        for test in listed
+        if _guest_of(test) == ("6.12", "") and all(_on(other, test) in listed for other in others)
+    }
+
+
+def _on(kernel: str, test: str) -> str:
+    """Return the node id of a test on another kernel."""
+    name, bracket, parameters = test.partition("[")
+    return name + bracket + _KERNEL.sub(kernel, parameters, count=1)
+
+
 def places(tests: Iterable[str]) -> dict[str, float]:
     """Return the place of each group of node ids in the order of a run, from 0 to 1.
 

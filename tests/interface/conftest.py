@@ -127,7 +127,7 @@ def keys_pressed_with_thought(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(autouse=True)
 def messages_stay(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have messages stay for minutes, as a busy machine may take seconds from one key of a test to what it looks at."""
+    """Have messages stay for minutes: a busy machine takes seconds from a key to what a test looks at then."""
     monkeypatch.setattr(tui.notifications, "_SECONDS", 300.0)
 
 

@@ -7,7 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.schedule import LONG_ELSEWHERE, LONGEST, group_of, kernel_of, kernels_of, only_in_matrix, places
+from tests.schedule import (
+    LONG_ELSEWHERE,
+    LONGEST,
+    also_on_arm64,
+    group_of,
+    kernel_of,
+    kernels_of,
+    only_in_matrix,
+    places,
+)
 
 REAL = "tests/real/test_kinds.py::TestKinds::test_event"
 
@@ -39,6 +48,17 @@ def test_the_matrix_has_other_kernels_only_of_tests_that_the_newest_has() -> Non
     plain = "tests/real/test_headless.py::test_it_runs"
     assert only_in_matrix([*both, *variants, old, plain]) == {both[0], *both[2:], variants[0], variants[2]}
     assert only_in_matrix([both[0]]) == set()  # asked for by its name
+
+
+def test_what_is_left_out_of_the_matrix_runs_on_three_kernels_next_to_it() -> None:
+    test = "tests/real/test_a.py::test_x"
+    every = [f"{test}[{kernel}-{name}]" for kernel in ("6.1", "6.12", "arm64:6.12", "7.2") for name in ("one", "two")]
+    assert also_on_arm64(every) == {f"{test}[6.12-one]", f"{test}[6.12-two]"}
+    for missing in every:
+        kept = [one for one in every if one != missing]
+        name = missing.rpartition("-")[2]
+        assert also_on_arm64(kept) == {one for one in (f"{test}[6.12-one]", f"{test}[6.12-two]") if name not in one}
+    assert also_on_arm64([f"{test}[6.12-sh]", f"{test}[6.1]", f"{test}[arm64:6.12]", f"{test}[7.2]"]) == set()
 
 
 def test_only_tests_on_real_kernels_have_a_kernel() -> None:

@@ -34,8 +34,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     here = Path(__file__).parent
     own = [item for item in items if item.path.is_relative_to(here)]
     matrix = schedule.only_in_matrix(item.nodeid for item in own)
+    twice = schedule.also_on_arm64(item.nodeid for item in own)
     for item in own:
         item.add_marker(pytest.mark.real)
+        if item.nodeid in twice:
+            item.add_marker(pytest.mark.also_on_arm64)
         if item.nodeid in matrix:
             item.add_marker(pytest.mark.matrix)
 
