@@ -94,7 +94,7 @@ class NumberComparison(Comparison):
         if self.field not in record.values:
             value = record.pid if self.field in PID else record.cpu if self.field in CPU else self._duration(record)
         field = next((one for one in record.format.fields if one.name == self.field), None) if record.format else None
-        if field is not None and isinstance(value, int) and self.operator != "&":
+        if field is not None and isinstance(value, int) and self._finds_errors(field):
             value = error_in(value, field) or value
         return isinstance(value, int) and bool(NUMERIC[self.operator](value, self._field_number(field)))
 
@@ -114,11 +114,22 @@ class NumberComparison(Comparison):
         (begin, _), (end, _) = (table.column(fields[name]) for name in CALL_TIMES)
         return self.compare(end.astype(np.int64) - begin.astype(np.int64))
 
+    def _finds_errors(self, field: Field) -> bool:
+        """Return whether errors among the numbers of a field are compared as negative numbers: not in an order with a
+        number that has the highest bit, as `ret >= 0xfffffffffffff001`, which the kernel's filters take as it is.
+        """
+        if field.errors is ErrorForm.NONE or self.operator == "&":
+            return False
+        has_highest_bit = self.number >> (8 * field.width - 1) > 0 or (
+            self.number > 0 and error_in(self.number, field)
+        )
+        return self.operator in ("==", "!=") or not has_highest_bit
+
     def _field_number(self, field: Field | None) -> int:
         """Return the number as it is compared: an error as it appears in the field, also in an unsigned pointer
         (ERR_PTR); among return values, of which errors are negative, below zero.
         """
-        if field is not None and field.errors is not ErrorForm.NONE:
+        if field is not None and self._finds_errors(field):
             return error_in(self.number, field) or self.number
         if not self.of_error or self.operator not in ("==", "!="):
             return self.number
@@ -141,7 +152,7 @@ class NumberComparison(Comparison):
             values = values.view("u1")
         number = self._field_number(field)
         rows = self.compare(values, number)
-        if field.errors is not ErrorForm.NONE and values.dtype.kind == "u" and self.operator != "&":
+        if values.dtype.kind == "u" and self._finds_errors(field):
             errors = error_numbers(values, field)
             rows = np.where(errors < 0, self.compare(errors, number), rows)
         return rows if missing is None else rows & ~missing

@@ -6,7 +6,7 @@ import difflib
 import re
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from decimal import Decimal
+from fractions import Fraction
 from typing import Final
 
 from events.conditions.comparison import (
@@ -180,6 +180,8 @@ class _TokenReader:
 
     def numeric_comparison(self, field: str, sign: str, value: _ConditionToken, kind: ValueKind) -> Term | None:
         """Return a comparison with a number, or with the name of one; None: the value is neither."""
+        if _is_inexact(value.text):
+            raise ConditionError(f"{value.text} is no whole number of nanoseconds", value.at)
         number = _number(value.text)
         if number is None:
             is_name = kind is not ValueKind.SYMBOL and value.text in self.numbers.names(field)
@@ -351,10 +353,16 @@ def _tokens(text: str) -> list[_ConditionToken]:
     return [*tokens, _ConditionToken("end", "", len(text))]
 
 
+def _is_inexact(text: str) -> bool:
+    """Return whether a text is a duration with a fraction of a nanosecond."""
+    match = _DURATION.fullmatch(text)
+    return match is not None and (Fraction(match[1]) * _NANOSECONDS[match[2]]).denominator != 1
+
+
 def _number(text: str) -> int | None:
     if _NUMBER.fullmatch(text):
         octal = re.match("-?0[0-7]", text) is not None
         return int(text, 8 if octal else 0)
     if match := _DURATION.fullmatch(text):
-        return round(Decimal(match[1]) * _NANOSECONDS[match[2]])
+        return int(Fraction(match[1]) * _NANOSECONDS[match[2]])
     return errno_of(text)

@@ -414,3 +414,37 @@ def test_a_field_of_that_name_goes_first():
     own = {"time": ValueKind.NUMBER}
     parsed = parse_condition("time == 0x10 && TIME > 1.5", own, str)
     assert [type(part).__name__ for part in parsed.term.parts()] == ["NumberComparison", "TimeComparison"]
+
+
+@pytest.mark.parametrize("operator", ["<", "<=", ">", ">="])
+@pytest.mark.parametrize("declared", ["u64", "u32", "s64", "s32"])
+@pytest.mark.parametrize("is_unknown", [False, True])
+def test_a_number_with_the_highest_bit_is_compared_as_the_kernel_does(operator, declared, is_unknown):
+    """`ret >= 0xfffffffffffff001` is IS_ERR(); of a field with a sign no value is so large."""
+    size = int(declared[1:]) // 8
+    field = f"\tfield:{declared} ret;\toffset:8;\tsize:{size};\tsigned:{int(declared[0] == 's')};\n"
+    head = "\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n"
+    fmt = parse_format(f'name: open\nID: 702\nformat:\n{head}{field}\nprint fmt: ""\n', "pw")
+    fmt = fmt.with_results({"ret": is_unknown})
+    bits = 8 * size
+    patterns = [0, 1, 5, 1 << 31, (1 << 32) - 2, (1 << bits - 1) - 1, 1 << bits - 1]
+    patterns += [(1 << bits) - step for step in (1, 2, 4095, 4096)]
+    data = b"".join(event(entry(702, 7, (one % (1 << bits)).to_bytes(size, "little")), 1000) for one in patterns)
+    store = Store(Decoder({702: fmt}, HeaderPage()))
+    store.feed(Batch((Chunk(0, page(1000, data, HeaderPage())),), True))
+    store.flush()
+    values = [store.record(row).values["ret"] for row in range(len(patterns))]
+    for number in (1 << bits - 1, (1 << bits) - 4096, (1 << bits) - 4095, (1 << bits) - 2, (1 << bits) - 1):
+        for text in (str(number), hex(number)):
+            match = parse_condition(f"ret {operator} {text}", value_kinds([fmt], fmt.names), str)
+            wanted = [bool(NUMERIC[operator](value, number)) for value in values]
+            assert match.candidates(store.columns(0, len(store))).tolist() == wanted
+            assert [match(store.record(row)) for row in range(len(patterns))] == wanted
+
+
+@pytest.mark.parametrize("text", ["0.5ns", "1.0245us", "-0.1ns", "0.0000000001s"])
+def test_a_fraction_of_a_nanosecond_is_refused(text):
+    with pytest.raises(ConditionError, match=f"{text} is no whole number of nanoseconds"):
+        parse_condition(f"f7 > {text}", FIELDS, str)
+    for whole in ("0.0s", "1.024us", "4.294967296s", "99999999999999999999.5s"):
+        assert parse_condition(f"f7 > {whole}", FIELDS, str)
