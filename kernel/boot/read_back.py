@@ -92,8 +92,10 @@ def read_boot(info: KernelInfo, request: BootRequest, path: Path, log: Sequence[
     for event in (event for plan in request.plans for event in plan.events):
         with contextlib.suppress(FileRefused):  # told as missing
             info.target.perform(switch_off(instance, event))
-    recorder = Recorder(path, info)
+    recorder = Recorder(path)
+    recorder.write_kernel(info)
     recorder.begin(header, tuple(armed for armed, _ in found), meta=_clock_meta(instance))
+    recorder.start()
     counter = LossCounter(tracefs, instance)
     pump = Pump(info.target.stream(instance.path))
     try:

@@ -47,16 +47,13 @@ _TEXT_SYMBOLS = frozenset(b"tTwW")
 
 
 class Recorder:
-    """A recording being written, events by a thread of its own.
+    """A recording being written, events by a thread of its own from `start` on; from `begin` on they wait for it.
 
     All methods may raise OSError, possibly of an earlier write.
     """
 
-    def __init__(self, path: Path, info: KernelInfo, most_waiting: int = MOST_WAITING) -> None:
-        """Write the kernel facts, which takes a second or two; `most_waiting` bytes of events may wait.
-
-        Raises OSError, TargetLost; no file is left then.
-        """
+    def __init__(self, path: Path, most_waiting: int = MOST_WAITING) -> None:
+        """Make the file; `most_waiting` bytes of events may wait. Raises OSError; no file is left then."""
         self.path = path
         self.dropped = 0
         """Events dropped because they arrived faster than they could be written."""
@@ -86,6 +83,12 @@ class Recorder:
         self._newest_task_count = 0
         self._error: OSError | None = None
         self._thread = threading.Thread(target=self._run, name=f"record {path.name}", daemon=True)
+
+    def write_kernel(self, info: KernelInfo) -> None:
+        """Write facts, types and symbols, which takes seconds. Not from `start` on.
+
+        Raises OSError, TargetLost; no file is left then.
+        """
         with self._or_no_file():
             self._statics(info)
 
@@ -96,7 +99,7 @@ class Recorder:
         formats: Mapping[int, EventFormat] = MappingProxyType({}),
         meta: Mapping[str, Any] = MappingProxyType({}),
     ) -> None:
-        """Write the armed probes, the formats of other expected events, and values for `meta`; start accepting pages.
+        """Write the armed probes, the formats of other expected events, and values for `meta`; accept pages.
 
         Raises OSError; no file is left then.
         """
@@ -109,7 +112,10 @@ class Recorder:
             self._write_formats(formats)
             for probe in armed:
                 self._write_armed(probe)
-            self._thread.start()
+
+    def start(self) -> None:
+        """Start to write the pages that wait, and those that come."""
+        self._thread.start()
 
     @contextlib.contextmanager
     def _or_no_file(self) -> Iterator[None]:

@@ -49,7 +49,7 @@ class RecordingControl:
         self._ready: Recorder | None = None
         """Recorder that was prepared, and to which nothing is written yet."""
         self._most_waiting = most_waiting
-        self._changing = threading.Lock()  # to begin takes a second or two, in which another may be asked for
+        self._changing = threading.Lock()  # to begin takes seconds, in which another may be asked for
         self._written = 0
         """Number of queued entries that the former recording has already; each recording holds its own formats."""
         self._before: LossCounts | None = None
@@ -59,7 +59,9 @@ class RecordingControl:
         """Begin the file of a recording with what is known of the kernel. Raises OSError, TargetLost."""
         with self._changing:
             self._drop_ready()
-            self._ready = Recorder(path, self._info, self._most_waiting)
+            ready = Recorder(path, self._most_waiting)
+            ready.write_kernel(self._info)
+            self._ready = ready
 
     def discard(self) -> None:
         """Take away a file that was prepared and not begun."""
@@ -79,7 +81,8 @@ class RecordingControl:
         counts: Callable[[], LossCounts | None],
         meta: Mapping[str, Any],
     ) -> None:
-        """Record all batches given to `write` from now on. Raises OSError, KernelError if a recording is written.
+        """Record all batches given to `write` from now on; types and symbols go into the file before them, unless it
+        was prepared. Raises OSError, TargetLost, KernelError if a recording is written.
 
         Args:
             path: path of the new file.
@@ -95,14 +98,22 @@ class RecordingControl:
             # What is lost while the file is begun is lost among the events that wait for it; of a recording that is
             # recorded again, all was.
             self._before = None if self._info.holds_events else counts()
-            if self._ready is not None and self._ready.path == path:
+            is_ready = self._ready is not None and self._ready.path == path
+            if self._ready is not None and is_ready:
                 recorder, self._ready = self._ready, None
             else:
-                recorder = Recorder(path, self._info, self._most_waiting)
+                recorder = Recorder(path, self._most_waiting)
             with known() as (armed, formats, boot):
                 recorder.begin(session.header, armed, formats, {**meta, **({"boot": boot} if boot else {})})
                 recorder.stacks(self._known.with_stacks)
                 self.recorder = recorder
+            try:
+                if not is_ready:
+                    recorder.write_kernel(self._info)
+            except BaseException:
+                self.recorder = None
+                raise
+            recorder.start()
 
     def add_symbols(self) -> None:
         """Write the symbols of the present boot, if they are wanted and not written. Raises OSError, TargetLost."""

@@ -154,7 +154,8 @@ async def test_a_recording_is_begun_once_and_its_beginning_is_told(recording, mo
         await until(lambda: app.current_watch and app.current_watch.ended and app.places.live, pilot)
         for name in ("a.pwr", "b.pwr"):
             app.recorder.toggle(Path(name), app.current_watch)
-            await until(lambda: says(app, "• beginning a.pwr: types and symbols go in first …"), pilot)
+            told = "• beginning a.pwr: types and symbols go in first, events wait for them …"
+            await until(partial(says, app, told), pilot)
         go_on.set()
         await until(lambda: "• recording to a.pwr" in screen_text(app), pilot)
         assert begun == [Path("a.pwr")]

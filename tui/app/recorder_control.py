@@ -50,7 +50,7 @@ class RecorderControl:
         """Write events to a recording from now on, or finish the one that is written."""
         if not self._doing:
             recorder = watching.recording.recorder
-            begins = f"beginning {path}: types and symbols go in first …"
+            begins = f"beginning {path}: types and symbols go in first, events wait for them …"
             self._doing = begins if recorder is None else f"finishing {recorder.path.name} …"
             self.beginning = path if recorder is None else None
             begun = self.beginning
