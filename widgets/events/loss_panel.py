@@ -149,7 +149,7 @@ class LossPanel(Vertical):
 Run = tuple[str, str]
 _CAUSES: Final = {
     "lost": "overwritten in the kernel's buffer before we read",
-    "missed": "a probe was hit and had no room to run (nmissed)",
+    "missed": "a hit without room to run (nmissed), or a sample that a monitor came too late for",
     "dropped": "read, and dropped by us: too fast to be shown",
     "unread": "read, and not understood: damaged, or no format",
 }
