@@ -144,9 +144,13 @@ class Layout:
         base = field.end if field.loc is FieldLocation.REL else 0
         may_be_empty = field.kind is not FieldKind.STRING  # a readable string has at least its NUL
 
+        later = [struct.Struct(f"{self._order}{one.offset}xI") for one in self.format.later_texts(field)]
+
         def read_location(buffer: bytes, start: int, length: int, value: Value) -> Value:
             size, offset = value >> 16, base + (value & 0xFFFF)  # type: ignore[operator]
             if offset + size > length or not (size or may_be_empty):
+                return None
+            if any(one.size <= length and one.unpack_from(buffer, start)[0] & 0xFFFF == offset for one in later):
                 return None
             return element(buffer[start + offset : start + offset + size])
 

@@ -166,9 +166,11 @@ class EventFormat:
             pointers: names of the fields with addresses, by the name of the field that is read through them.
         """
         addresses = {one.name for one in self.fields if _is_address(one)}
+        inline = {one.name for one in self.fields if one.loc is FieldLocation.INLINE}
         known = {
             name: tuple(one for one in dict.fromkeys(through) if one in addresses)[:_MOST_POINTERS]
             for name, through in pointers.items()
+            if name in inline  # of texts their places tell, see `later_texts`
         }
         if self.faults is not None or not any(known.values()):
             return self
@@ -190,6 +192,17 @@ class EventFormat:
         function = replace(address, name=name, kind=FieldKind.SYMBOL, spec=NAME_ONLY)
         return replace(self, fields=(function, *self.fields), function=function)
 
+    def later_texts(self, text: Field) -> tuple[Field, ...]:
+        """Return the fields behind a text that begins where one of them does, if it could not be read.
+
+        Where tracefs can't follow the pointers to a text, it has set its place to the rest of the record already,
+        where the next text is stored then (store_trace_args, kernel/trace/trace_probe_tmpl.h).
+        """
+        if text.loc is not FieldLocation.DATA or not _PROBE_HEADS.intersection(self.names):
+            return ()
+        behind = self.fields[self.fields.index(text) + 1 :]
+        return tuple(one for one in behind if one.loc is FieldLocation.DATA and one.kind is FieldKind.STRING)
+
     @property
     def at_exit(self) -> bool:
         """True for an event of a return probe."""
@@ -204,6 +217,8 @@ UNMAPPED_BYTES: Final = 4096
 """Size of each of the two pages, the first and the last one of the address space, that NULL and the errors are in
 (ZERO_OR_NULL_PTR of include/linux/slab.h, IS_ERR_VALUE of include/linux/err.h)."""
 PROBE_FIELDS = frozenset(("__probe_ip", "__probe_func", "__probe_ret_ip"))
+_PROBE_HEADS = PROBE_FIELDS | {"__probe_type"}
+"""Fields of which each event of a probe has one (kernel/trace/trace_probe.h)."""
 
 _NAME = re.compile(r"^name: *(\S+)", re.MULTILINE)
 _ID = re.compile(r"^ID: *(\d{1,9})\s*$", re.MULTILINE)

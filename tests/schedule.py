@@ -87,7 +87,7 @@ def only_in_matrix(tests: Iterable[str]) -> set[str]:
 
 
 def also_on_arm64(tests: Iterable[str]) -> set[str]:
-    """Return the node ids on amd64's 6.12 of tests that run on 6.12 of arm64, on 6.1 and on the newest kernel, too."""
+    """Return the node ids on amd64's 6.12 of tests that arm64's 6.12, 6.1 and the newest kernel have, too."""
     listed = set(tests)
     others = ("arm64:6.12", "6.1", NEWEST)
     return {

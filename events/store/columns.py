@@ -178,11 +178,14 @@ class FormatTable:
             if field.size:
                 size = np.where(missing, 0, field.size)
         else:
-            location, short = self._gather(Field(field.name, "u32", field.offset, 4, False, FieldKind.INT, 4))
-            location = location.astype(np.int64)
+            location, short = self._locations(field)
             at, size = (location & 0xFFFF) + (field.end if field.loc is FieldLocation.REL else 0), location >> 16
             missing = (size == 0) | (at + size > self.lengths)
             missing = missing if short is None else missing | short
+            for later in self.layout.format.later_texts(field):
+                other, absent = self._locations(later)
+                same = other & 0xFFFF == at
+                missing = missing | (same if absent is None else same & ~absent)
             size = np.where(missing, 0, size)
         # one byte more than the string, for the NUL
         begins = np.cumsum(size + 1) - (size + 1)
@@ -191,6 +194,11 @@ class FormatTable:
         gathered = np.frombuffer(self.data, np.uint8)[np.minimum(source, len(self.data) - 1)]
         gathered[begins + size] = 0
         return StringBytes(gathered.tobytes(), begins, missing)
+
+    def _locations(self, field: Field) -> FieldColumn:
+        """Return the places of the texts of a field, each `length << 16 | offset`."""
+        values, missing = self._gather(Field(field.name, "u32", field.offset, 4, False, FieldKind.INT, 4))
+        return FieldColumn(values.astype(np.int64), missing)
 
     @cached_property
     def _heads(self) -> NDArray[np.void] | None:

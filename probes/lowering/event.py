@@ -44,6 +44,10 @@ class EventWriter:
     def words(self, arg: FetchArg, name: str) -> list[str]:
         return [word_of(name, str(arg.expression), type_on_kernel(self._type(arg), self.site.dialect))]
 
+    @property
+    def argument_numbers(self) -> dict[str, int]:
+        return {}
+
     def column(self, arg: FetchArg, name: str) -> PlanColumn:
         field = self._field(arg)
         plain = field is not None and "[" not in (arg.type or "") and arg.type not in ("string", "ustring", "symbol")

@@ -19,6 +19,7 @@ from probes.functions.value import Value, ValueUnavailable, locate
 from probes.lowering.arguments.capture import Capturer, word_of
 from probes.lowering.arguments.event_words import capture, name_fields, refused_at
 from probes.lowering.arguments.field_types import field_type
+from probes.lowering.arguments.pointers import numbers_of
 from probes.lowering.arguments.selection import expand_all_arguments
 from probes.lowering.arguments.warnings import value_warnings
 from probes.lowering.event import EventWriter, event_probe, event_site, select
@@ -138,6 +139,10 @@ class _FieldWriter:
             text, kind = capturer.typed(self._behind(expression), arg.type)
             return [word_of(name, text, kind)]
         return self.fields.words(self._as_field(arg), name)
+
+    @property
+    def argument_numbers(self) -> dict[str, int]:
+        return numbers_of(self.signature, self.convention)
 
     def column(self, arg: FetchArg, name: str) -> PlanColumn:
         expression = arg.expression

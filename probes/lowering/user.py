@@ -54,6 +54,10 @@ class UserWriter:
             kind = self._static_argument(arg.expression).type
         return [word_of(name, str(self._in_registers(arg.expression)), kind)]
 
+    @property
+    def argument_numbers(self) -> dict[str, int]:
+        return {}
+
     def column(self, arg: FetchArg, name: str) -> PlanColumn:
         return PlanColumn(name, str(arg.expression), is_retval=str(arg.expression) == "$retval")
 

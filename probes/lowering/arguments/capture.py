@@ -26,6 +26,7 @@ from probes.functions.fetcharg_types import default_type, is_byte, own_type, unw
 from probes.functions.signature import Signature, dentry_offsets
 from probes.functions.value import Value, ValueUnavailable, locate, nest
 from probes.lowering.arguments.naming import naming_of
+from probes.lowering.arguments.pointers import numbers_of
 from probes.plans.plan import PlanColumn
 from probes.rules.messages.guesses import guess_name, name_hint, struct_behind, texts_in
 from probes.rules.site import Site
@@ -78,6 +79,14 @@ class Capturer:
         type_id, btf = self.locate(arg.expression).type_id, self.signature.btf
         own = own_type(btf, type_id)
         return own if own != default_type(btf, type_id) else None
+
+    @property
+    def argument_numbers(self) -> dict[str, int]:
+        """N of `$argN` by the parameters and registers that hold the same."""
+        registers = self.dialect.argument_registers if self.site.at_entry else ()
+        return numbers_of(self.signature, self.convention) | {
+            f"%{register}": number for number, register in enumerate(registers, 1)
+        }
 
     def column(self, arg: FetchArg, name: str) -> PlanColumn:
         """Return a description of the field's content."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
@@ -39,6 +39,10 @@ class FetchargWriter(Protocol):
 
     def words(self, arg: FetchArg, name: str) -> list[str]:
         """Return the words for a fetcharg under a field name, the best first. Raises ValueUnavailable."""
+
+    @property
+    def argument_numbers(self) -> Mapping[str, int]:
+        """N of `$argN` by the parameters and registers that hold the same: `file`, `%di`."""
 
     def column(self, arg: FetchArg, name: str) -> PlanColumn:
         """Return a description of the field's content. Raises ValueUnavailable."""
@@ -115,7 +119,9 @@ def capture(
         used.take(named.name, accepted)
         from_memory = reads_memory(parse_fetcharg(accepted.word).expression)
         values.append(ReadValue(named.request.arg, column, from_memory))
-    return CapturedWords(tuple(used.words), with_pointers(values, writer.site.btf), tuple(losses))
+    return CapturedWords(
+        tuple(used.words), with_pointers(values, writer.site.btf, writer.argument_numbers), tuple(losses)
+    )
 
 
 class _AcceptedWord(NamedTuple):

@@ -7,14 +7,16 @@ are those of an older record. A recorded pointer that is NULL or an error is pro
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
 
 from btf.btf import Btf
 from btf.types import Ptr
 from btf.walk import strip
-from probes.fetcharg import Cast, CurrentTask, Dereference, Expression, FetchArg, Hop, ReturnValue, Variable
+from probes.fetcharg import Cast, CurrentTask, Dereference, Expression, FetchArg, Hop, Register, ReturnValue, Variable
+from probes.functions.convention import FunctionConvention
+from probes.functions.signature import Signature
 from probes.plans.plan import PlanColumn
 from probes.syntax.text import kstrtol
 
@@ -33,15 +35,44 @@ class ReadValue(NamedTuple):
     """True if the kernel reads memory for it."""
 
 
-def with_pointers(values: Sequence[ReadValue], btf: Btf | None) -> tuple[PlanColumn, ...]:
-    """Return the fields of an event with the names of those that hold the pointers through which each is read."""
-    names = {str(one.arg.expression): one.column.name for one in values if _is_whole_pointer(one, btf)}
-    return tuple(
-        replace(one.column, pointers=tuple(names[text] for text in _pointers(one.arg.expression) if text in names))
-        if one.from_memory
-        else one.column
-        for one in values
-    )
+def with_pointers(
+    values: Sequence[ReadValue], btf: Btf | None, argument_numbers: Mapping[str, int]
+) -> tuple[PlanColumn, ...]:
+    """Return the fields of an event with the names of those that hold the pointers through which each is read.
+
+    `argument_numbers`: N of `$argN` by the parameters and registers that hold the same.
+    """
+
+    def place(expression: Expression) -> Expression:
+        return _with_argument(expression, argument_numbers)
+
+    names = {str(place(one.arg.expression)): one.column.name for one in values if _is_whole_pointer(one, btf)}
+    columns = []
+    for one in values:
+        texts = _pointers(place(one.arg.expression)) if one.from_memory else ()
+        columns.append(replace(one.column, pointers=tuple(names[text] for text in texts if text in names)))
+    return tuple(columns)
+
+
+def numbers_of(signature: Signature | None, convention: FunctionConvention) -> dict[str, int]:
+    """Return N of `$argN` by the names of the parameters that are in it, and there alone."""
+    params = signature.params if signature is not None else ()
+    pairs = zip(params, convention.params, strict=False)
+    return {param.name: place.slots[0] for param, place in pairs if len(place.slots) == 1 and not place.by_reference}
+
+
+def _with_argument(expression: Expression, numbers: Mapping[str, int]) -> Expression:
+    """Return an expression with `$argN` in the place of a register or a parameter that holds the same.
+
+    A path behind a parameter stays: `file->f_inode` becomes the path behind a variable `$arg1`.
+    """
+    if isinstance(expression, Dereference | Cast):
+        return replace(expression, inner=_with_argument(expression.inner, numbers))
+    if isinstance(expression, Variable | Register):
+        number = numbers.get(f"%{expression.name}" if isinstance(expression, Register) else expression.name)
+        path = expression.path if isinstance(expression, Variable) else ()
+        return Variable(f"$arg{number}", path) if number is not None else expression
+    return expression
 
 
 def reads_memory(expression: Expression) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import struct
 
 import pytest
@@ -84,6 +85,56 @@ def test_records_columns_and_texts_have_no_value_behind_a_pointer_to_nothing(
         absent = [False] * len(pairs) if column.missing is None else column.missing.tolist()
         found = [None if no else value for value, no in zip(column.values.tolist(), absent, strict=True)]
         assert found == [pages.record(row).values[name] for row in range(len(pairs))]
+
+
+TEXTS = """name: texts
+ID: 10
+format:
+	field:int common_pid;	offset:4;	size:4;	signed:1;
+
+	field:unsigned long __probe_ip;	offset:8;	size:8;	signed:0;
+{}
+print fmt: "(%lx)", REC->__probe_ip
+"""
+FIELD = "\tfield:__data_loc char[] {};\toffset:{};\tsize:4;\tsigned:0;\n"
+
+
+def stored(texts: tuple[bytes | None, ...]) -> bytes:
+    """Return a record as store_trace_args() makes it; None: the pointers to the text can't be followed."""
+    begin = 16 + 4 * len(texts)
+    room = sum(len(text) + 1 for text in texts if text is not None)
+    places, data = b"", b""
+    for text in texts:
+        place = (room - len(data)) << 16 | begin + len(data)
+        if text is not None:
+            place = (len(text) + 1) << 16 | begin + len(data)
+            data += text + b"\0"
+        places += place.to_bytes(4, "little")
+    return bytes(8) + places + data
+
+
+def test_a_text_that_could_not_be_read_is_not_the_next_one() -> None:
+    header, names = HeaderPage(), ("a", "b", "c", "d")
+    lines = "".join(FIELD.format(name, 16 + 4 * number) for number, name in enumerate(names))
+    fmt = parse_format(TEXTS.format(lines), "pw")
+    every = list(itertools.product((None, b"", b"x", b"same", b"same"), repeat=len(names)))
+    store = Store(Decoder({10: fmt}, header), 1 << 30)
+    for number, texts in enumerate(every):
+        chunk = Chunk(0, page(1000 + number * 100, event(entry(10, 7, stored(texts)), 5), header))
+        store.feed(Batch((chunk,), drained=True))
+    store.flush()
+    assert len(store) == len(every)
+    (table,) = store.columns(0, store.next_seq).tables.values()
+    fields = {field.name: field for field in table.layout.format.fields}
+    columns = {name: table.string_bytes(fields[name]) for name in names}
+    for row, texts in enumerate(every):
+        found = store.record(row).values
+        assert [found[name] for name in names] == [None if text is None else text.decode() for text in texts]
+        for name, text in zip(names, texts, strict=True):
+            data, begins, missing = columns[name]
+            assert missing[row] == (text is None)
+            if text is not None:
+                assert data[begins[row] : data.index(0, begins[row])] == text
 
 
 def test_programs_tell_themselves_and_a_field_that_is_no_address_is_no_pointer() -> None:

@@ -40,6 +40,12 @@ def pointers(spec: str, name: str) -> dict[str, tuple[str, ...]]:
         ("a=%di b=-8(%di) c=+65536(%di)", {}),
         ("a=%di b=+u8(%di):u16", {"b": ("a",)}),
         ("a=%di:b4@0/64 b=+0(%di)", {}),
+        ("arg4=$arg4 pos[0]", {"pos_0": ("arg4",)}),
+        ("file=$arg1 file->f_inode file->f_inode->i_ino", {"f_inode": ("file",), "i_ino": ("file", "f_inode")}),
+        ("pos now=+0($arg4)", {"now": ("pos",)}),
+        ("file a=+8(+0(%di)):u32", {"a": ("file",)}),
+        ("a=%cx pos[0]", {"pos_0": ("a",)}),
+        ("a=%dx pos[0]", {}),
         ("a=$stack1 b=%di c=+0(%si)", {}),
     ],
 )
