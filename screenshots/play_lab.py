@@ -93,6 +93,8 @@ async def play_guest(stage: Stage, objects: Path) -> None:
     await _arm(stage, "f vfs_read%both count $retval")
     await _run(stage, "ls -l /etc", "enter")
     await stage.sees("paused")
+    if app.size.width >= 120:
+        await stage.sees("time of day")  # in the pane of details
     stage.save("command")
     await stage.press("X")
     await stage.press("T")
