@@ -113,8 +113,8 @@ class Aggregate:
             self._matching.use(ends)
         self._sources: list[tuple[KeySource, ...]] = []
         self._source_numbers: dict[Any, int] = {}
-        self._texts: tuple[dict[int, Value], ...] = tuple({} for _ in request.keys)
-        """Values of the keys that are no numbers, for each key."""
+        self._texts: list[tuple[dict[int, Value], ...]] = []
+        """Values of the keys that are no numbers, for each source and key: a number of one is no text of another."""
 
     @property
     def counted(self) -> int:
@@ -156,7 +156,7 @@ class Aggregate:
         if source < 0:
             return ()
         keys = self.groups.keys[group].tolist()
-        found = zip(self._sources[source], keys, self._texts, strict=True)
+        found = zip(self._sources[source], keys, self._texts[source], strict=True)
         return tuple(GroupKey(one, key_value(one, key, texts)) for one, key, texts in found)
 
     def tick(self, budget: float = 0.01) -> None:
@@ -260,6 +260,7 @@ class Aggregate:
         if number is None or self._sources[number] != part.sources:
             number = self._source_numbers[place] = len(self._sources)
             self._sources.append(part.sources)
+            self._texts.append(tuple({} for _ in part.sources))
         before = len(self.groups)
         keys = np.empty((part.size, len(part.keys)), np.uint64)
         for n, column in enumerate(part.keys):
@@ -267,7 +268,7 @@ class Aggregate:
         self.groups.add(number, keys, part.values)
         if len(self.groups) > before:
             for n, column in enumerate(part.keys):
-                self._texts[n].update(column.values(np.unique(self.groups.keys[before:, n])))
+                self._texts[number][n].update(column.values(np.unique(self.groups.keys[before:, n])))
 
 
 def _one(value: int) -> NDArray[np.int64 | np.uint64]:
