@@ -13,7 +13,8 @@ from events.aggregates.groups import OTHERS, GroupTotals
 from events.aggregates.request import AggregateRequest
 from events.aggregates.value_sums import ValueTotal
 from events.conditions.condition_parser import and_condition
-from events.names.event_names import event_name
+from events.names.event_names import event_name, exported_name
+from events.recording.lines_in_time import COMMAND_OUTPUT
 from foreign.count_text import counted
 from tui.present.call_ends import ends_of
 from tui.views.aggregate.labels import KeyLabels
@@ -239,7 +240,10 @@ class AggregateModel:
             return ""
         text = next(iter(found)) if len(found) == 1 else " || ".join(f"({text})" for text in found)
         ends = sorted({event_name(path) for path in self.aggregate.left_out_ends})
-        for clause in () if self.request.values or len(ends) > _MOST_CLAUSES else ends:
+        others = [] if self.request.values or len(ends) > _MOST_CLAUSES else ends
+        if any(fmt.path == COMMAND_OUTPUT for fmt in self.store.decoder.formats.values()):
+            others.append(exported_name(COMMAND_OUTPUT))  # lines of a command are of a task, too
+        for clause in others:
             text = and_condition(text, f"event != {clause}")
         return text
 
