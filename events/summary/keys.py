@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from events.decode import Value, text_of
 from events.format import Field, FieldKind
+from events.record import Record
 from events.store.columns import FormatTable, StringBytes, is_number, is_string
 from foreign.text import encode_text
 
@@ -104,6 +105,15 @@ def value_keys(values: list[Value]) -> KeyColumns:
     return KeyColumns(
         _hash_texts(StringBytes(b"".join(texts), begins, np.zeros(len(texts), np.bool_))), values=values
     )
+
+
+def lacks_number(record: Record, name: str) -> bool:
+    """Return whether an event received as text has no value of a field of numbers, as none could be read: like such a
+    number in pages, it has no key.
+    """
+    if record.values.get(name) is not None or record.format is None:
+        return False
+    return any(field.name == name and is_number(field) for field in record.format.fields)
 
 
 def keys_from_numbers(values: NDArray[Any]) -> Keys:
