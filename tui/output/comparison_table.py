@@ -107,7 +107,7 @@ def _latency_object(own: NumberCounts) -> dict[str, Any]:
         "calls": own.number,
         **{f"p{part}": own.sizes.quantile(part) for part in LATENCY_QUANTILES},
         "max": own.most,
-        "mean": round(own.mean),
+        "mean": own.mean,
         "log2": [[power.exponent, power.hits] for power in own.sizes.powers],
     }
 

@@ -293,6 +293,11 @@ def kernel_tasks(reads: Iterable[HistogramReading]) -> list[SummaryValue]:
     return by_name((name, pid, count, 0) for (name, pid), count in hits.items())
 
 
+def total_of(entries: Iterable[HistEntry]) -> int:
+    """Return the sum of the durations that the kernel counted, exactly: floats have no such numbers."""
+    return sum(int(dict(entry.value_texts).get("lat", 0)) for entry in entries)
+
+
 def powers_of(entries: Iterable[HistEntry]) -> list[PowerOfTwo]:
     """Return the entries of a `.log2` key in their order, including those between them without hits."""
     from events.summary.distribution import PowerOfTwo

@@ -102,11 +102,12 @@ def test_latencies_are_those_of_the_summary(capsys, copy):
     true = {one["function"]: one for one in sums if one["summary"] == "latency"}
     groups = [one for one in objects(capsys, HERE, copy)["group"] if one["a"]["latency"]]
     assert {one["by"]["func"] for one in groups} == set(true) and true
+    names = ("calls", "p50", "p90", "p99", "max", "mean")
     for one in groups:
-        own = one["a"]["latency"]
-        assert {name: own[name] for name in ("calls", "p50", "p90", "p99", "max")} == {
-            name: true[one["by"]["func"]][name] for name in ("calls", "p50", "p90", "p99", "max")
-        }
+        own, summed = one["a"]["latency"], true[one["by"]["func"]]
+        assert {name: own[name] for name in names} == {name: summed[name] for name in names}
+    assert all(one["mean"] == one["total"] / one["calls"] for one in sums if one["summary"] == "latency")
+    assert any(one["total"] % one["calls"] for one in sums if one["summary"] == "latency"), "a mean has a fraction"
 
 
 @pytest.mark.parametrize("piece", [1, 7, 100])
