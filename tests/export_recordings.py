@@ -12,8 +12,11 @@ from events.decode import Decoder
 from events.recording.reader import Recording, RecordingWriter
 from events.store.outage_mark import Outage
 from events.store.store import Store
+from kernel.commands.output_lines import OutputLine
+from kernel.commands.output_pages import OUTPUT_FORMAT, OUTPUT_PLAN, output_batch
 from kernel.connection.open_target import shipped_recording
 from kernel.watch.recorder import CUTS
+from probes.plans.json_values import plan_to_dict
 from tests.events_data import entry, event, page
 from tests.trimmed_recordings import graph_recording
 
@@ -57,19 +60,36 @@ def outage_recording(path: Path, outage: Outage) -> Path:
     return path
 
 
+def lines_recording(path: Path, pid: int) -> Path:
+    """Write the shipped events with lines that a command of this thread id wrote among them; gives its path."""
+
+    def changed(whole: Recording, passes: list[Batch]) -> list[Batch]:
+        store = Store(Decoder(whole.formats, whole.header))
+        store.feed(*passes)
+        store.flush()
+        times = (store.row(seq).ts for seq in range(0, len(store), 20))
+        return [output_batch([OutputLine(ts, "stdout", b"a line") for ts in times], pid, whole.header), *passes]
+
+    _copied(path, _shipped(), changed, has_lines=True)
+    return path
+
+
 def _shipped() -> Path:
     found = shipped_recording()
     assert found is not None
     return found
 
 
-def _copied(path: Path, source: Path, change: Change, *, cuts: bool = False) -> None:
+def _copied(path: Path, source: Path, change: Change, *, cuts: bool = False, has_lines: bool = False) -> None:
     whole = Recording.open(source)
     with path.open("wb") as file:
         writer = RecordingWriter(file)
-        writer.meta({**whole.meta, **({CUTS: [{"seconds": SECONDS}]} if cuts else {})})
+        lines = {"plans": [*whole.meta["plans"], plan_to_dict(OUTPUT_PLAN)]} if has_lines else {}
+        writer.meta({**whole.meta, **({CUTS: [{"seconds": SECONDS}]} if cuts else {}), **lines})
         for kind, name, entry, start in whole._named.values():
             writer.blob(kind, name, whole._file.raw(entry)[start:])
+        if has_lines:
+            writer.blob("format", OUTPUT_FORMAT.path, OUTPUT_FORMAT.source.encode())
         for batch in change(whole, list(whole.batches())):
             writer.pages(batch)
         writer.close()

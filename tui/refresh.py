@@ -139,8 +139,7 @@ class RefreshLoop:
             return False
         if time.monotonic() - self._counted < NAMES_SOON:
             return False
-        watch.store.request_names()
-        return not watch.store.task_names.unknown <= set(watch.intake.task_names.requested)
+        return watch.intake.lacks_names()
 
     def count(self) -> None:
         """Read losses and names now, and every second while a probe is armed and connected."""

@@ -22,7 +22,7 @@ from events.aggregates.table_columns import key_value, text_keys, text_value
 from events.calls.call_matching import CallMatching
 from events.calls.pairing import MOST_OPEN
 from events.decode import Value
-from events.stacks.stack import KERNEL_STACKS, USER_STACKS
+from events.stacks.events_beside import is_counted
 from events.store.columns import PIECE, StoreColumns
 from events.store.outage_mark import is_mark
 from events.summary.keys import value_keys
@@ -37,9 +37,6 @@ if TYPE_CHECKING:
 
 MOST_GROUPS: Final = 1 << 14
 """Default limit of groups; each takes some 100 bytes, and for each value whose powers of two are counted 528 more."""
-
-_STACKS: Final = frozenset((*KERNEL_STACKS, *USER_STACKS))
-"""Paths of stacks, which are rows of their own where their event is not proven."""
 
 
 class GroupKey(NamedTuple):
@@ -77,7 +74,7 @@ class Aggregate:
             columns_of: returns the meaning of the fields of an event, by its path.
             ends: roles of events by path: calls are aggregated; None: events are.
             passing: the events that pass a filter; only these count, and calls with such an end. None: all events.
-            only: paths of the events to count; None: all.
+            only: paths of the events to count; None: those of all probes.
             limit: maximum number of groups, see `events.aggregates.groups`.
             most_open: maximum number of open calls.
             piece: number of rows per step, which bounds the memory of a step.
@@ -113,8 +110,8 @@ class Aggregate:
             self._matching.use(ends)
         self._sources: list[tuple[KeySource, ...]] = []
         self._source_numbers: dict[Any, int] = {}
-        self._texts: tuple[dict[int, Value], ...] = tuple({} for _ in request.keys)
-        """Values of the keys that are no numbers, for each key."""
+        self._texts: list[tuple[dict[int, Value], ...]] = []
+        """Values of the keys that are no numbers, for each source and key: a number of one is no text of another."""
 
     @property
     def counted(self) -> int:
@@ -156,7 +153,7 @@ class Aggregate:
         if source < 0:
             return ()
         keys = self.groups.keys[group].tolist()
-        found = zip(self._sources[source], keys, self._texts, strict=True)
+        found = zip(self._sources[source], keys, self._texts[source], strict=True)
         return tuple(GroupKey(one, key_value(one, key, texts)) for one, key, texts in found)
 
     def tick(self, budget: float = 0.01) -> None:
@@ -211,8 +208,7 @@ class Aggregate:
         return found
 
     def _is_wanted(self, path: str) -> bool:
-        is_wanted = path not in _STACKS if self._only is None else path in self._only
-        return is_wanted and path not in self.left_out_ends
+        return is_counted(path, self._only) and path not in self.left_out_ends
 
     def _take_events(self, columns: StoreColumns, passes: Mask) -> None:
         own = columns if passes.all() else columns.only(passes)
@@ -260,6 +256,7 @@ class Aggregate:
         if number is None or self._sources[number] != part.sources:
             number = self._source_numbers[place] = len(self._sources)
             self._sources.append(part.sources)
+            self._texts.append(tuple({} for _ in part.sources))
         before = len(self.groups)
         keys = np.empty((part.size, len(part.keys)), np.uint64)
         for n, column in enumerate(part.keys):
@@ -267,7 +264,7 @@ class Aggregate:
         self.groups.add(number, keys, part.values)
         if len(self.groups) > before:
             for n, column in enumerate(part.keys):
-                self._texts[n].update(column.values(np.unique(self.groups.keys[before:, n])))
+                self._texts[number][n].update(column.values(np.unique(self.groups.keys[before:, n])))
 
 
 def _one(value: int) -> NDArray[np.int64 | np.uint64]:

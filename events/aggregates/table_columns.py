@@ -25,7 +25,9 @@ from events.names.errnos import error_in, error_numbers, returned_field
 from events.record import Record
 from events.stacks.stack import KERNEL_STACKS, recorded_stack
 from events.store.columns import FormatTable, is_number
-from events.summary.keys import KeyColumns, field_keys, keys_from_numbers, number_from_key, value_keys
+from events.store.outage_mark import task_text
+from events.summary.keys import KeyColumns, field_keys, keys_from_numbers, lacks_number, number_from_key, value_keys
+from events.text import UNNAMED
 
 if TYPE_CHECKING:
     from events.store.store import Store
@@ -123,7 +125,7 @@ def _text_key(name: str, record: Record, columns: EventColumns, store: Store) ->
     """Return one key as the only item; empty: the event lacks it."""
     field = name if name in record.values else columns.expressions.get(name, "")
     if field in record.values:
-        return (record.values[field],)
+        return () if lacks_number(record, field) else (record.values[field],)
     kind = property_kind(name, columns)
     if kind is KeyKind.ERRNO:
         own = returned_field(record.format) if record.format is not None else None
@@ -134,7 +136,7 @@ def _text_key(name: str, record: Record, columns: EventColumns, store: Store) ->
     if kind is KeyKind.STACK:
         return (_stack_of(record),)
     values: dict[KeyKind, Value] = {
-        KeyKind.COMM: record.comm,
+        KeyKind.COMM: task_text(record.comm, record.pid, "") if record.comm == UNNAMED else record.comm,
         KeyKind.PID: record.pid,
         KeyKind.CPU: record.cpu,
         KeyKind.EVENT: record.event,

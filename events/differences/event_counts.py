@@ -27,7 +27,7 @@ from events.differences.group_counts import FieldRoom, GroupCounts
 from events.differences.recorded_time import RecordedTime
 from events.differences.row_groups import RowGroups
 from events.format import PROBE_FIELDS, EventFormat, Field
-from events.stacks.stack import KERNEL_STACKS, USER_STACKS
+from events.stacks.events_beside import is_counted
 from events.store.columns import PIECE, FormatTable, Ints, Mask, StoreColumns, is_number, is_string
 from events.store.outage_mark import is_mark
 from events.summary.keys import field_keys, value_keys
@@ -42,7 +42,6 @@ MOST_GROUPS: Final = 1000
 """Greatest number of groups; events of further ones are counted together."""
 OTHERS: Final = ("others",)
 """Labels of the group of all events beyond `MOST_GROUPS`."""
-_STACKS: Final = frozenset((*KERNEL_STACKS, *USER_STACKS))
 
 Labels = tuple[str, ...]
 _Place = tuple[int, tuple[int, ...]]
@@ -150,11 +149,11 @@ class EventCounts:
         )
         self._rows.begin(self.at, len(columns), store.first_seq)
         for number, table in columns.tables.items():
-            if table.layout.format.path not in _STACKS:
+            if is_counted(table.layout.format.path, None):
                 self._take_table(number, table, passes[table.places])
         for place in np.flatnonzero(columns.is_text).tolist():
             record = store.record(columns.first + place)
-            if record.event not in _STACKS and not is_mark(record):
+            if is_counted(record.event, None) and not is_mark(record):
                 self._take_text(record, place, passes=bool(passes[place]))
         self._take_calls(columns)
         self.at = stop

@@ -1,8 +1,8 @@
 """Convert values of a field to 64-bit keys that can be counted, and back.
 
-Numbers are their own keys. A text is hashed by the sum of its bytes, each multiplied by a random weight of its
-position (multilinear hashing: two texts collide with probability 2^-56, and collisions cannot be constructed without
-knowing the weights).
+Numbers are their own keys. A text is hashed by a random number plus the sum of its bytes, each multiplied by a random
+weight of its position (multilinear hashing: two texts collide with probability 2^-56, and a text with a number with
+2^-64; collisions cannot be constructed without knowing the random numbers).
 """
 
 from __future__ import annotations
@@ -16,12 +16,14 @@ from numpy.typing import NDArray
 
 from events.decode import Value, text_of
 from events.format import Field, FieldKind
+from events.record import Record
 from events.store.columns import FormatTable, StringBytes, is_number, is_string
 from foreign.text import encode_text
 
 Keys = NDArray[np.uint64]
 
-_MISSING = np.uint64(0x9E3779B97F4A7C15)
+_EMPTY, _MISSING = np.frombuffer(secrets.token_bytes(16), np.uint64)
+"""Keys of the empty text, and of a text that is missing: random, as every constant is the key of a number, too."""
 
 
 class KeyValues(Protocol):
@@ -105,6 +107,15 @@ def value_keys(values: list[Value]) -> KeyColumns:
     )
 
 
+def lacks_number(record: Record, name: str) -> bool:
+    """Return whether an event received as text has no value of a field of numbers, as none could be read: like such a
+    number in pages, it has no key.
+    """
+    if record.values.get(name) is not None or record.format is None:
+        return False
+    return any(field.name == name and is_number(field) for field in record.format.fields)
+
+
 def keys_from_numbers(values: NDArray[Any]) -> Keys:
     """Return numbers as keys; `number_from_key` is the inverse."""
     return values.astype(np.int64).view(np.uint64) if values.dtype.kind in "ib" else values.astype(np.uint64)
@@ -128,7 +139,7 @@ def _hash_texts(texts: StringBytes) -> Keys:
     inside = np.arange(int(starts[-1] + sizes[-1]) + 1) - np.repeat(starts, sizes + 1)
     source = np.repeat(texts.begins, sizes + 1) + inside
     products = data[source].astype(np.uint64) * position_weights(int(sizes.max()) + 1)[inside]
-    hashed: Keys = np.add.reduceat(products, starts)
+    hashed: Keys = np.add.reduceat(products, starts) + _EMPTY
     # Texts never differ in trailing NULs only; a missing text has a hash of its own.
     return np.where(texts.missing, _MISSING, hashed)
 

@@ -17,6 +17,7 @@ from events.calls.call_matching import CallMatching
 from events.calls.call_values import CalledFunction, EndRole, probe_and_address
 from events.calls.pairing import MOST_OPEN
 from events.record import Record
+from events.stacks.events_beside import is_counted
 from events.store.columns import PIECE, StoreColumns
 from events.store.outage_mark import is_mark
 from events.summary.distribution import Distribution
@@ -73,7 +74,7 @@ class Summary:
         Args:
             store: the rows.
             limit: minimum number of distinct values and tasks that are counted.
-            only: paths of the events to count; None: all.
+            only: paths of the events to count; None: those of all probes.
             most_open: maximum number of open calls.
             chosen: the events that pass a filter; only these count, and calls with such an end. None: all events.
             piece: number of rows per step, which bounds the memory of a step.
@@ -219,16 +220,17 @@ class Summary:
 
     def _requested_mask(self, columns: StoreColumns) -> NDArray[np.bool_]:
         """Return a mask of the rows that are events of the requested paths, whether they pass the filter or not."""
-        found = np.full(len(columns), self._only is None)
-        for table in columns.tables.values() if self._only is not None else ():
-            found[table.places] = self._is_requested(table.layout.format.path)
+        found = np.ones(len(columns), np.bool_)
+        for table in columns.tables.values():
+            if not self._is_requested(table.layout.format.path):
+                found[table.places] = False
         for place in np.flatnonzero(columns.is_text).tolist():
             record = self._store.record(columns.first + place)
             found[place] = self._is_requested(record.event) and not is_mark(record)
         return found
 
     def _is_requested(self, event: str) -> bool:
-        return self._only is None or event in self._only
+        return is_counted(event, self._only)
 
     def _count(self, columns: StoreColumns, texts: list[Record]) -> None:
         tables = [table for table in columns.tables.values() if self._is_requested(table.layout.format.path)]

@@ -10,7 +10,7 @@ from events.format import Field
 from events.record import Record
 from events.store.columns import StoreColumns, is_number
 from events.summary.frequent import FrequentValues
-from events.summary.keys import KeyColumns, field_keys, number_from_key, value_keys
+from events.summary.keys import KeyColumns, field_keys, lacks_number, number_from_key, value_keys
 
 
 class TopValue(NamedTuple):
@@ -108,7 +108,8 @@ class FieldValues:
                 values = self.of_boot(table.layout.format.boot)
                 values.learn(field)
                 values.add(field_keys(table, field))
-        own = [record for record in texts if record.event == self.event and self.field in record.values]
+        every = [record for record in texts if record.event == self.event and self.field in record.values]
+        own = [record for record in every if not lacks_number(record, self.field)]
         for boot in dict.fromkeys(record.boot for record in own):
             found = value_keys([record.values[self.field] for record in own if record.boot == boot])
             self.of_boot(boot).add(found)

@@ -248,6 +248,13 @@ class WatchIntake:
             self.store.cgroups.know(self.cgroups.take(), max(self.store.latest, 0))
             self.cgroups.requested_tasks = frozenset(self.store.cgroups.unknown)
 
+    def lacks_names(self) -> bool:
+        """Return whether new rows are of tasks whose names were not asked for yet."""
+        if self.store is None:
+            return False
+        self.store.request_names()
+        return not self.store.task_names.unknown <= set(self.task_names.requested)
+
     def _keyed(self, names: Mapping[int, str], store: Store) -> Mapping[int, str]:
         """Return names by `events.clocks.boots.task_key`, as recordings have them; of a kernel, of the last boot."""
         boot = store.boots.latest

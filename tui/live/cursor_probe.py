@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from events.recording.lines_in_time import COMMAND_OUTPUT
-from events.stacks.stack import KERNEL_STACKS, USER_STACKS
+from events.stacks.events_beside import EVENTS_BESIDE
 from events.store.outage_mark import OUTAGE_EVENT
 
 if TYPE_CHECKING:
     from kernel.session.armed import Armed
 
-EVENTS_OF_NO_PROBE: Final = frozenset({*KERNEL_STACKS, *USER_STACKS, COMMAND_OUTPUT, OUTAGE_EVENT})
+EVENTS_OF_NO_PROBE: Final = EVENTS_BESIDE | {OUTAGE_EVENT}
 """Stacks, lines of a command and marks of an outage, which stand among the events of probes."""
 
 

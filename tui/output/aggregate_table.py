@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from events.aggregates.request import NEGATIVE
 from events.aggregates.value_sums import ValueTotal
 from foreign.count_text import counted
 from tui.filter.filter import PassCount
-from tui.output.view_table import Cells, EventsTable, ViewTable
+from tui.output.view_table import Cells, EventsTable, ViewTable, key_titles
 from tui.views.aggregate.model import AggregateModel
 from tui.views.aggregate.table_source import AggregateRow, AggregateTableSource, statistic_of
 
@@ -147,15 +147,33 @@ class KernelAggregateTable(ViewTable):
         yield from group_cells(self._table.request, row)
 
 
+class _Titles(NamedTuple):
+    """Titles of the columns of keys, and of their numbers, by key; none is that of another column."""
+
+    keys: Mapping[str, str]
+    numbers: Mapping[str, str]
+
+
+def _titles(request: AggregateRequest) -> _Titles:
+    keys = key_titles(request.keys, others := ("summary", *_own_columns(request)))
+    numbers = [f"{title}.number" for title in keys.values()]
+    return _Titles(keys, dict(zip(keys, key_titles(numbers, (*others, *keys.values())).values(), strict=True)))
+
+
+def _own_columns(request: AggregateRequest) -> tuple[str, ...]:
+    """Return the titles of the columns behind the keys."""
+    powers = ("value", _LOG2) if request.histograms else ()
+    return ("count", *(one.title for one in request.columns), *powers)
+
+
 def group_columns(model: AggregateTableSource, rows: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
     """Return keys, numbers of keys with other names, and statistics; of powers of two the value, and its upper
     bound.
     """
-    request = model.request
-    powers = ("value", _LOG2) if request.histograms else ()
+    titles = _titles(model.request)
     named = {name for row in rows for name in row.get("numbers", ())}
-    numbers = [f"{name}.number" for name in request.keys if name in named]
-    return ("summary", *request.keys, *numbers, "count", *(one.title for one in request.columns), *powers)
+    numbers = (title for name, title in titles.numbers.items() if name in named)
+    return ("summary", *titles.keys.values(), *numbers, *_own_columns(model.request))
 
 
 def group_objects(model: AggregateTableSource, most: int = 0, order: int | None = None) -> Iterator[dict[str, Any]]:
@@ -167,8 +185,9 @@ def group_objects(model: AggregateTableSource, most: int = 0, order: int | None 
 
 def group_cells(request: AggregateRequest, row: Mapping[str, Any]) -> Iterator[Cells]:
     """Yield a row for the group, and one for each power of two."""
-    keys = {name: ";".join(value) if isinstance(value, list) else value for name, value in row["by"].items()}
-    numbers = {f"{name}.number": number for name, number in row.get("numbers", {}).items()}
+    titles = _titles(request)
+    keys = {titles.keys[name]: ";".join(key) if isinstance(key, list) else key for name, key in row["by"].items()}
+    numbers = {titles.numbers[name]: number for name, number in row.get("numbers", {}).items()}
     statistics = {one.title: row["values"][one.value][str(one.function)] for one in request.columns}
     yield {"summary": row["summary"], **keys, **numbers, "count": row["count"], **statistics}
     for name, values in row["values"].items():

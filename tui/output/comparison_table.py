@@ -17,7 +17,7 @@ from events.differences.differences import (
 )
 from events.differences.value_counts import NumberCounts, ValueShares
 from foreign.count_text import counted
-from tui.output.view_table import Cells, ViewTable
+from tui.output.view_table import Cells, ViewTable, key_titles
 
 _MOST_VALUES: Final = 20
 """Named values of a field that an object lists."""
@@ -107,7 +107,7 @@ def _latency_object(own: NumberCounts) -> dict[str, Any]:
         "calls": own.number,
         **{f"p{part}": own.sizes.quantile(part) for part in LATENCY_QUANTILES},
         "max": own.most,
-        "mean": round(own.mean),
+        "mean": own.mean,
         "log2": [[power.exponent, power.hits] for power in own.sizes.powers],
     }
 
@@ -138,6 +138,7 @@ class ComparisonTable(ViewTable):
         """Take the comparison, and the keys beside the event; none: the function."""
         self._found = found
         self._keys = keys
+        self._titles = key_titles(keys or ("func",), ("event", *_COLUMNS))
 
     @property
     def text(self) -> str:
@@ -147,7 +148,7 @@ class ComparisonTable(ViewTable):
     @property
     def columns(self) -> tuple[str, ...]:
         """Event, keys, and the parts of a comparison."""
-        return ("event", *(self._keys or ("func",)), *_COLUMNS)
+        return ("event", *self._titles.values(), *_COLUMNS)
 
     def objects(self) -> Iterator[dict[str, Any]]:
         """Yield the comparisons."""
@@ -155,4 +156,5 @@ class ComparisonTable(ViewTable):
 
     def cells(self, row: Mapping[str, Any]) -> Iterator[Cells]:
         """Yield one row."""
-        yield {"event": row["event"], **row["by"], **{name: row[name] for name in _COLUMNS}}
+        keys = {self._titles[name]: key for name, key in row["by"].items()}
+        yield {"event": row["event"], **keys, **{name: row[name] for name in _COLUMNS}}

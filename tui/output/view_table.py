@@ -5,9 +5,10 @@ code.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar
 
+from events.export.formats.csv_table import column_names
 from foreign.count_text import counted
 from tui.filter.filter import Filter, PassCount
 
@@ -18,6 +19,14 @@ if TYPE_CHECKING:
     from kernel.watch.watch import Watch
 
 Cells = Mapping[str, "Value | float"]
+
+
+def key_titles(keys: Sequence[str], others: Collection[str]) -> dict[str, str]:
+    """Return the titles of the columns of keys: their names, with `_` behind those that `others` has.
+
+    Titles of columns that all tables have stay, so that what reads them needs not know the keys.
+    """
+    return dict(zip(keys, column_names(keys, others), strict=True))
 
 
 class ViewTable(ABC):

@@ -17,6 +17,7 @@ from tui.present.summary_values import (
     powers_of,
     quantile_of,
     tasks_of,
+    total_of,
     values_of,
 )
 
@@ -82,7 +83,7 @@ def _latency_object(function: str, found: Distribution) -> dict[str, Any]:
         "calls": found.count,
         **{name: found.quantile(part) for name, part in QUANTILES},
         "max": found.most,
-        "mean": found.total // max(1, found.count),
+        "mean": found.mean,
         "total": found.total,
         "log2": log2(found.powers),
     }
@@ -129,14 +130,14 @@ def objects_of_kernel(
         if read.watched.value == LATENCY:
             powers = powers_of(read.histogram.entries)
             calls = sum(power.hits for power in powers)
-            total = sum(int(dict(entry.value_texts).get("lat", 0)) for entry in read.histogram.entries)
+            total = total_of(read.histogram.entries)
             yield {
                 "summary": "latency",
                 "function": read.watched.subject,
                 "in_kernel": True,
                 "calls": calls,
                 **{name: 1 << quantile_of(powers, part) for name, part in (*QUANTILES, ("max", 100)) if calls},
-                "mean": total // max(1, calls),
+                "mean": total / max(1, calls),
                 "total": total,
                 "log2": log2(powers),
                 "without_room": read.histogram.dropped,

@@ -13,6 +13,7 @@ from events.conditions.condition_parser import free_word, function_clause, quote
 from events.decode import Value
 from events.format import Field
 from events.names.event_names import event_name
+from events.stacks.events_beside import is_counted
 from events.store.outage_mark import task_text
 from events.text import UNNAMED
 from foreign.count_text import counted
@@ -77,7 +78,7 @@ def subjects_of(watch: Watch, store: Store) -> tuple[Subject, ...]:
         found = [field.name for field in watch.event_fields.fields(formats[path])]
         return sorted(found, key=lambda name: order.get(name, len(order))) if path in of_kernel else found
 
-    events = [path for path in events_of(watch) if path in formats]
+    events = [path for path in events_of(watch) if path in formats and is_counted(path, None)]
     return (*(Subject(path, name) for path in events for name in names(path)), Subject())
 
 
@@ -290,6 +291,11 @@ def kernel_tasks(reads: Iterable[HistogramReading]) -> list[SummaryValue]:
             key = entry.keys[0].label, entry.keys[0].number or 0
             hits[key] = hits.get(key, 0) + entry.hits
     return by_name((name, pid, count, 0) for (name, pid), count in hits.items())
+
+
+def total_of(entries: Iterable[HistEntry]) -> int:
+    """Return the sum of the durations that the kernel counted, exactly: floats have no such numbers."""
+    return sum(int(dict(entry.value_texts).get("lat", 0)) for entry in entries)
 
 
 def powers_of(entries: Iterable[HistEntry]) -> list[PowerOfTwo]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections import Counter, defaultdict
 
 import numpy as np
@@ -248,8 +249,8 @@ def test_a_name_that_is_known_later_makes_one_row(watch):
         store.feed(Batch((Chunk(slab.cpu, slab.data, slab.text),), drained=True))
     store.flush()
     model = _aggregated(watch, AggregateRequest(("comm",)), store=store)
-    assert {row.labels for row in model.rows(0).rows} <= {("<...>",), ("<idle>",)}
     pids = sorted({record.pid for record in _records(store)} - {0})
+    assert {row.labels for row in model.rows(0).rows} <= {("<idle>",), *((f"pid {pid}",) for pid in pids)}
     store.task_names.known = {task_key(pid, 0): "same" if n else "first" for n, pid in enumerate(pids)}
     model.names_changed()
     rows = {row.labels[0]: row.hits for row in model.rows(0).rows if row.labels != ("<idle>",)}
@@ -405,6 +406,26 @@ def _totals(
         for n in range(len(found.groups))
         if found.groups.counts[n]
     }
+
+
+@pytest.mark.parametrize("name", ["x", "comm"])
+def test_numbers_and_texts_are_never_one_row(watch, name):
+    """A key that is a text in one event may be a number, or the task, in another."""
+    declared = {5: f"char {name}[4]", 6: "u32 x"}
+    form = 'name: ev{}\nID: {}\nformat:\n\tfield:{};\toffset:8;\tsize:4;\tsigned:0;\n\nprint fmt: ""\n'
+    formats = {number: parse_format(form.format(number, number, one), "g") for number, one in declared.items()}
+    texts, numbers = (b"", b"7", b"a", b""), (0, 7, 7, 7)
+    records = [entry(5, 7, one.ljust(4, b"\0")) for one in texts]
+    records += [entry(6, one, struct.pack("<I", one)) for one in numbers]
+    store = Store(Decoder(formats, HeaderPage()))
+    store.feed(
+        Batch((Chunk(0, page(1000, b"".join(event(one, 10) for one in records), HeaderPage())),), drained=True)
+    )
+    store.flush()
+    found = _aggregated(watch, AggregateRequest((name,)), store=store)
+    rows = sorted((repr(found.labels.exported(row.keys[0])), row.hits) for row in found.rows(0).rows)
+    others = [("0", 1), ("7", 3)] if name == "x" else [("'pid 7'", 3), ("'<idle>'", 1)]
+    assert rows == sorted([("''", 2), ("'7'", 1), ("'a'", 1), *others])
 
 
 @pytest.mark.parametrize(

@@ -31,9 +31,9 @@ TEXT = made("char x[4]", 4, 0), struct.Struct("<4s")
 @pytest.mark.parametrize("then", [SIGNED, UNSIGNED, TEXT])
 def test_each_value_is_read_by_the_format_that_it_came_with(first, then):
     values: dict[object, list[int | bytes]] = {
-        SIGNED: [-1, 7, -1],
-        UNSIGNED: [(1 << 64) - 5, 7, 7],
-        TEXT: [b"cat", b"cat", b"7"],
+        SIGNED: [-1, 7, -1, 0],
+        UNSIGNED: [(1 << 64) - 5, 7, 7, 0],
+        TEXT: [b"cat", b"cat", b"7", b""],
     }
     store = Store(Decoder({}, HEADER))
     summary = Summary(store)

@@ -7,11 +7,15 @@ import struct
 
 import pytest
 
+from events.aggregates.aggregate import Aggregate
+from events.aggregates.event_columns import EventColumns
+from events.aggregates.request import AggregateRequest
 from events.batch import Batch, Chunk
-from events.decode import Decoder
+from events.decode import Decoder, Value
 from events.format import HeaderPage, parse_format
 from events.names.kernel_text import kernel_text
 from events.store.store import Store
+from events.summary.summary import Summary
 from tests.events_data import entry, event, page
 
 FORMAT = """name: read
@@ -85,6 +89,29 @@ def test_records_columns_and_texts_have_no_value_behind_a_pointer_to_nothing(
         absent = [False] * len(pairs) if column.missing is None else column.missing.tolist()
         found = [None if no else value for value, no in zip(column.values.tolist(), absent, strict=True)]
         assert found == [pages.record(row).values[name] for row in range(len(pairs))]
+    for name in ("file", "inode", "ino", "bytes"):
+        assert grouped(pages, name) == grouped(texts, name)
+        assert counted(pages, name) == counted(texts, name)
+
+
+def grouped(store: Store, name: str) -> tuple[dict[Value, int], int]:
+    """Return the rows of a table by a field, and the number of events that no row is of."""
+    found = Aggregate(store, AggregateRequest((name,)), lambda _: EventColumns())
+    while found.backlog:
+        found.tick()
+    rows = {found.keys_of(n)[0].value: int(found.groups.counts[n]) for n in range(1, len(found.groups))}
+    unread = sum(store.record(row).values[name] is None for row in range(len(store)))
+    assert found.left_out == (0 if name == "bytes" else unread) and (name == "bytes" or None not in rows)
+    return rows, found.left_out
+
+
+def counted(store: Store, name: str) -> dict[Value, int]:
+    """Return the values of a field in a summary."""
+    found = Summary(store)
+    found.choose("pw/read", name)
+    found.tick(60)
+    assert found.values is not None
+    return {top.value: top.hits for top in found.values.of_boot(0).top(1000)}
 
 
 TEXTS = """name: texts

@@ -57,9 +57,9 @@ class Target(FakeTarget):
     def reuse_ids(self) -> None:
         self._next_id = 1500
 
-    def event(self, ts: int, number: int) -> None:
+    def event(self, ts: int, number: int, pid: int = 812) -> None:
         """An event reaches the ring buffer."""
-        data = struct.pack("<IHHi", 2, number, 0, 812)
+        data = struct.pack("<IHHi", 2, number, 0, pid)
         page = struct.pack("<QQ", ts, len(data)) + data
         self.pages.queue.put(Batch((Chunk(0, page.ljust(4096, b"\0")),), drained=True))
 

@@ -13,6 +13,7 @@ from types import SimpleNamespace
 import pyarrow.parquet
 import pytest
 
+from events.aggregates.request import AggregateFunction, AggregateRequest, Statistic
 from kernel.connection.kernel_info import KernelInfo
 from kernel.connection.open_target import open_target, shipped_recording
 from kernel.connection.planner import Planner
@@ -23,9 +24,11 @@ from tui.cli.follow.filter import OptionRefused
 from tui.cli.status import DONE, UNUSABLE, USAGE
 from tui.cli.tables.aggregate_printer import request_of
 from tui.cli.tables.aggregate_probes import kernel_triggers
+from tui.output.aggregate_table import group_cells, group_columns
 from tui.views.aggregate.missing_values import with_requested
 
 HERE = str(shipped_recording())
+LOG2 = AggregateFunction.LOG2
 READS = "f vfs_read%return file->f_pos count $retval"
 
 
@@ -157,6 +160,44 @@ def test_all_rows_are_exported(capsys, tmp_path: Path, form, records):
     assert len(true) > 3 and {(pos, cpu): rest for pos, cpu, *rest in rows} == {
         key: [len(counts), sum(counts), sum(counts) / len(counts)] for key, counts in true.items()
     }
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_a_key_with_the_name_of_a_column_has_a_column_of_its_own(capsys, tmp_path: Path, form, records):
+    path = tmp_path / f"table.{form}"
+    words = ("run", READS, "--target", HERE, "--by", "count,comm", "--sum", "count", "--export", f"{form}:{path}")
+    status, _, _ = called(capsys, *words)
+    if form == "csv":
+        names, *cells = csv.reader(io.StringIO(path.read_text()))
+    else:
+        table = pyarrow.parquet.read_table(path)
+        names, cells = table.column_names, [list(row.values()) for row in table.to_pylist()]
+    true = Counter((record.values["count"], record.comm) for record in reads(records))
+    assert (status, names) == (DONE, ["summary", "count_", "comm", "count", "sum(count)"])
+    assert {(int(count), comm): int(hits) for _, count, comm, hits, _ in cells} == true
+
+
+@pytest.mark.parametrize("name", ["count", "summary", "sum(x)", "log2", "value", "left_out", "x.number"])
+@pytest.mark.parametrize("statistics", [(), (Statistic(AggregateFunction.SUM, "x"), Statistic(LOG2, "x"))])
+def test_no_two_columns_of_a_table_have_one_name(name, statistics):
+    request = AggregateRequest(("x", name, "y"), statistics)
+    row = {
+        "by": {"x": "text", name: "key", "y": "other"},
+        "numbers": {"x": 1, name: 2},
+        "summary": "group",
+        "count": 3,
+        "values": {"x": {"sum": 4, "log2": [[5, 6]]}} if statistics else {},
+    }
+    columns = group_columns(SimpleNamespace(request=request), [row])
+    first, *powers = ([cells[one] for one in columns if one in cells] for cells in group_cells(request, row))
+    assert (
+        len(set(columns)) == len(columns)
+        and columns[1] == "x"
+        and "y" in columns
+        and len(powers) == len(statistics) // 2
+    )
+    assert first == ["group", "text", "key", "other", 1, 2, 3, *([4] if statistics else [])]
+    assert all(one == ["log2", "text", "key", "other", 1, 2, 6, "x", 32] for one in powers)
 
 
 def test_powers_of_two_are_rows_of_a_file(capsys, records):

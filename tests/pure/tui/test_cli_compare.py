@@ -9,12 +9,13 @@ import re
 import shutil
 from collections import Counter, defaultdict
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from events.differences.change import ChangeVerdict
-from events.differences.differences import RecordingFacts, compare
+from events.differences.differences import Aspect, Difference, RecordingFacts, compare
 from events.names.event_names import exported_name
 from events.store.outage_mark import Outage
 from kernel.connection.open_target import shipped_recording
@@ -22,6 +23,7 @@ from kernel.guards.row_bounds import HEADLESS, SCREEN, RowBounds
 from tests.export_recordings import outage_recording, recording
 from tests.pure.commands import called
 from tui.cli.status import DONE, UNUSABLE, USAGE
+from tui.output.comparison_table import ComparisonTable
 from tui.views.compare import reading
 from tui.views.compare.text import group_name
 from widgets.lists.text_rows import TextRows
@@ -100,11 +102,12 @@ def test_latencies_are_those_of_the_summary(capsys, copy):
     true = {one["function"]: one for one in sums if one["summary"] == "latency"}
     groups = [one for one in objects(capsys, HERE, copy)["group"] if one["a"]["latency"]]
     assert {one["by"]["func"] for one in groups} == set(true) and true
+    names = ("calls", "p50", "p90", "p99", "max", "mean")
     for one in groups:
-        own = one["a"]["latency"]
-        assert {name: own[name] for name in ("calls", "p50", "p90", "p99", "max")} == {
-            name: true[one["by"]["func"]][name] for name in ("calls", "p50", "p90", "p99", "max")
-        }
+        own, summed = one["a"]["latency"], true[one["by"]["func"]]
+        assert {name: own[name] for name in names} == {name: summed[name] for name in names}
+    assert all(one["mean"] == one["total"] / one["calls"] for one in sums if one["summary"] == "latency")
+    assert any(one["total"] % one["calls"] for one in sums if one["summary"] == "latency"), "a mean has a fraction"
 
 
 @pytest.mark.parametrize("piece", [1, 7, 100])
@@ -166,6 +169,17 @@ def test_an_outage_takes_no_recorded_time_where_it_is_not_between_events_of_one_
     whole, found = facts(HERE), facts(outage_recording(tmp_path / "outage.pwr", outage))
     assert (found.gap, found.events) == (4.0, times * whole.events)
     assert found.seconds == pytest.approx(times * whole.seconds)
+
+
+@pytest.mark.parametrize("key", ["item", "a", "event", "comm"])
+def test_a_key_has_a_column_of_its_own(key):
+    change = SimpleNamespace(factor=2.0, least=1.5, verdict=ChangeVerdict.CHANGED)
+    one = Difference(("vfs_read", "key"), Aspect.RATE, "field", "other", 1.0, 2.0, change)
+    table = ComparisonTable(SimpleNamespace(differences=[one]), (key, "cpu"))
+    cells = [cells for row in table.objects() for cells in table.cells(row)]
+    assert len(set(table.columns)) == len(table.columns) and "cpu" in table.columns
+    assert [row[table.columns[1]] for row in cells] == ["key"]
+    assert [(row["event"], row["item"], row["a"]) for row in cells] == [("vfs_read", "other", 1.0)]
 
 
 def test_it_is_given_out(capsys, copy, tmp_path):

@@ -30,8 +30,8 @@ HERE = str(shipped_recording())
 OPENS = "f do_sys_openat2%both dfd filename:ustring how->flags $retval"
 FOR_PEOPLE = re.compile(r"[≤≥~]?\s*-?\d[\d.,]*\s*(?:ns|us|µs|ms|s|k|M|G|T|[kMG]i?B)(?:/s)?|-?\d{1,3}(?:,\d{3})+|.*…")
 """`1.23 ms`, `12.5k`, `1.2 MB/s`, `1,234`, and what was cut."""
-PARTS = {"gaps", "seconds"}
-"""Names of values that have parts of one: seconds of a lost connection."""
+PARTS = {"gaps", "seconds", "mean"}
+"""Names of values that have parts of one: seconds of a lost connection, means."""
 TYPED = {"parameters"}
 """Names of what a person wrote."""
 COMMANDS = [
@@ -131,7 +131,7 @@ def test_times_of_the_kernels_histograms_are_exact(watch):
             watch, (HistogramReading(kept, Histogram(kept.trigger, True, entries, 3, 2, 0)),), exact=True
         )
     )
-    assert (found[0]["calls"], found[0]["total"], found[0]["mean"]) == (3, most + 25, (most + 25) // 3)
+    assert (found[0]["calls"], found[0]["total"], found[0]["mean"]) == (3, most + 25, (most + 25) / 3)
 
 
 def test_calls_have_the_numbers_behind_the_names(command, tmp_path):

@@ -77,7 +77,7 @@ class EventPrinter:
         self._checked_until = 0
         """First sequence number not yet checked for a name."""
         self._since: float | None = None
-        """Time at which the first unnamed event began to wait, by time.monotonic(); None: none waits."""
+        """Time at which the first unnamed event came, by time.monotonic(); None: none did since names were read."""
         self._nameless: set[int] = set()
         """Tasks whose names the kernel did not know when asked: their events wait no more."""
 
@@ -93,12 +93,12 @@ class EventPrinter:
     @property
     def waiting(self) -> bool:
         """True while events wait for the names of their tasks."""
-        return self._since is not None
+        return self._since is not None and not self._counts_unnamed
 
     @property
     def is_held_back(self) -> bool:
-        """True while events wait for names, or for older output of a command: then tick again soon."""
-        return self.waiting or self.awaits_output
+        """True while names are awaited, or older output of a command: then tick again soon."""
+        return self._since is not None or self.awaits_output
 
     @property
     def wants_names(self) -> bool:
@@ -118,6 +118,11 @@ class EventPrinter:
             self._watch.tick(0.0)  # new events are printed before later ones could displace them
             if not self._has_to_wait():
                 self._print_new()
+
+    def learn_last_names(self) -> None:
+        """Ask the kernel for the names of all events that were counted."""
+        if self._count is not None and self._can_learn_names:
+            self._ask()
 
     def finish(self) -> None:
         """Print all events that were read, including those in a queue or waiting for other CPUs; nothing may
@@ -140,11 +145,13 @@ class EventPrinter:
 
     @property
     def _can_learn_names(self) -> bool:
-        """True while events are printed and a live kernel may learn names; a recording already has all it will
-        have.
-        """
-        wanted = self._count is None or self._needs_names
-        return wanted and not self._watch.info.holds_events and self._watch.error is None
+        """True while a live kernel may learn names; a recording already has all it will have."""
+        return not self._watch.info.holds_events and self._watch.error is None
+
+    @property
+    def _counts_unnamed(self) -> bool:
+        """True if events are counted whether their tasks have names or not: a table looks for names at its end."""
+        return self._count is not None and not self._needs_names
 
     def _ask(self) -> None:
         with contextlib.suppress(TargetLost):  # the pump reports a lost connection
@@ -152,9 +159,13 @@ class EventPrinter:
 
     def _has_to_wait(self) -> bool:
         """Tell whether a new event lacks a name that may still be learned; then all events wait, to keep their
-        order.
+        order, unless they are counted.
         """
         store = self._watch.store
+        if self._counts_unnamed:
+            if self._since is None and self._can_learn_names and self._watch.intake.lacks_names():
+                self._since = time.monotonic()
+            return False
         if store is None or not self._can_learn_names or self._are_too_many(store):
             self._since = None
             return False
@@ -184,7 +195,7 @@ class EventPrinter:
     def _give_up_waiting(self) -> None:
         """Mark tasks that are still unnamed: their names will not come any more."""
         self._since, store = None, self._watch.store
-        if store is None:
+        if store is None or self._counts_unnamed:
             return
         if len(self._nameless) > _MOST_NAMELESS:
             self._nameless.clear()
@@ -198,6 +209,7 @@ class EventPrinter:
             return
         if self._count is not None:
             self.number = self._count()
+            self._next_seq = store.next_seq
             return
         if self._next_seq < store.first_seq:
             self._watch.evicted += store.first_seq - self._next_seq

@@ -237,7 +237,9 @@ def _show_all(
     watch.set_deadline(time.monotonic())
     for _ in range(2):  # a second signal may arrive meanwhile, once
         with contextlib.suppress(SignalStop):
-            if not printer.has_reached_count:
+            if printer.has_reached_count:
+                printer.learn_last_names()
+            else:
                 printer.finish()
             if run is not None:
                 run.print_all()

@@ -175,7 +175,7 @@ def _latency(found: dict[str, Any]) -> Iterator[str]:
     sign = "≤ " if found["in_kernel"] else ""
     figures = "".join(f"  {n} {sign}{duration(found[n])}" for n in ("p50", "p90", "p99", "max") if n in found)
     what = "calls in the kernel" if found["in_kernel"] else "pairs"
-    mean = f"  mean {duration(found['mean'])}" if found["calls"] else ""
+    mean = f"  mean {duration(round(found['mean']))}" if found["calls"] else ""
     yield f"{found['function']}: {grouped(found['calls'])} {what}{figures}{mean}"
     yield from _bars([(f"≤ {duration(1 << exponent)}", hits, 0) for exponent, hits in found["log2"]])
 

@@ -54,7 +54,7 @@ def text_cells(measure: Measure, cpu: int, total: LatencySum) -> tuple[str, ...]
 def cause_cells(row: CauseRow) -> tuple[str, ...]:
     """Return the cells of `CAUSE_TITLES` for a cause."""
     total = row.total
-    times = (total.total, total.total // max(1, total.count), total.most)
+    times = (total.total, round(total.total / max(1, total.count)), total.most)
     return (row.kind, row.name, cpu_text(row.cpu), grouped(total.count), *map(duration, times))
 
 

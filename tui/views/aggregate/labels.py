@@ -19,6 +19,7 @@ from events.names.errnos import MAX_ERRNO, errno_name
 from events.names.event_names import CGROUP, event_name, exported_name
 from events.stacks.stack import stack_frames
 from events.store.columns import is_number
+from events.store.outage_mark import task_text
 from events.text import UNNAMED, show
 from tui.present.summary_values import ValueNames
 from tui.present.watched_events import probed_functions
@@ -42,7 +43,9 @@ _NUMBERED: Final = (KeyKind.FIELD, KeyKind.ERRNO)
 class KeyLabels:
     """Names of keys, for one watch and store."""
 
-    def __init__(self, watch: Watch, store: Store) -> None:
+    def __init__(self, watch: Watch, store: Store, *, unnamed: str = "") -> None:
+        """Take the watch, its store, and the name of all tasks without a name; empty: each has its thread id."""
+        self._unnamed = unnamed
         self._watch = watch
         self._store = store
         self._names = lru_cache(maxsize=256)(self._names_of)
@@ -78,7 +81,8 @@ class KeyLabels:
         if not isinstance(value, int):  # received as text
             return show(value) or _UNKNOWN
         if source.kind is KeyKind.COMM:
-            return self._store.task_names.name(value)
+            name = self._store.task_names.name(value)
+            return name if name != UNNAMED else self._unnamed or task_text(name, value & ID_MASK, "")
         if source.kind is KeyKind.CGROUP:
             return cgroup_path(value, self._store) or _UNKNOWN
         if source.kind is KeyKind.ERRNO:

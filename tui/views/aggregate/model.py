@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from events.aggregates.aggregate import MOST_GROUPS, Aggregate
+from events.aggregates.aggregate import MOST_GROUPS, Aggregate, GroupKey
+from events.aggregates.event_columns import KeyKind
 from events.aggregates.groups import OTHERS, GroupTotals
 from events.aggregates.request import AggregateRequest
 from events.aggregates.value_sums import ValueTotal
 from events.conditions.condition_parser import and_condition
-from events.names.event_names import event_name
+from events.names.event_names import event_name, exported_name
+from events.recording.lines_in_time import COMMAND_OUTPUT
 from foreign.count_text import counted
 from tui.present.call_ends import ends_of
 from tui.views.aggregate.labels import KeyLabels
@@ -30,6 +32,18 @@ if TYPE_CHECKING:
 
 _MOST_CLAUSES: Final = 8
 """Greatest number of groups whose events one condition can find."""
+
+
+class _RowKey(NamedTuple):
+    """Keys that the groups of a row have in common."""
+
+    names: tuple[str, ...]
+    are_numbers: tuple[bool, ...]
+    """True for each key that is a number of a field, which is another value than a text of the same digits."""
+
+
+def _is_number(key: GroupKey) -> bool:
+    return key.source.kind is KeyKind.FIELD and isinstance(key.value, int)
 
 
 class AggregateModel:
@@ -73,8 +87,8 @@ class AggregateModel:
         )
         self._leave_out_ends()
         self._labels = KeyLabels(watch, store)
-        self._rows: dict[tuple[str, ...], int] = {}
-        """Number of the row of each combination of names."""
+        self._rows: dict[_RowKey, int] = {}
+        """Number of each row."""
         self._row_of: list[int] = []
         """Row of each group."""
         self._first_group: list[int] = []
@@ -123,12 +137,13 @@ class AggregateModel:
         if not self._row_of:
             self._row_of = [-1]  # `OTHERS` has no row
         for group in range(len(self._row_of), len(aggregate.groups)):
-            names = tuple(map(self._labels.label, aggregate.keys_of(group)))
-            row = self._rows.setdefault(names, len(self._rows))
+            own_keys = aggregate.keys_of(group)
+            names = tuple(map(self._labels.label, own_keys))
+            row = self._rows.setdefault(_RowKey(names, tuple(map(_is_number, own_keys))), len(self._rows))
             self._row_of.append(row)
             if row == len(self._first_group):
                 self._first_group.append(group)
-            keys = zip(aggregate.keys_of(group), aggregate.keys_of(self._first_group[row]), strict=True)
+            keys = zip(own_keys, aggregate.keys_of(self._first_group[row]), strict=True)
             self._mixed.update((row, place) for place, (own, first) in enumerate(keys) if own.value != first.value)
 
     def rows(self, most: int, by: int | None = None, *, ascending: bool = False) -> AggregateRows:
@@ -172,7 +187,7 @@ class AggregateModel:
         """Return the numbers of the rows in order; equal ones in the order in which they came."""
         keys = len(self.request.keys)
         if by < keys:
-            names = list(self._rows)
+            names = [one.names for one in self._rows]
             rows = sorted(range(size), key=lambda row: names[row][by], reverse=not ascending)
             return np.array(rows, np.intp)
         numbers = totals.counts[:size].astype(np.float64)
@@ -225,7 +240,10 @@ class AggregateModel:
             return ""
         text = next(iter(found)) if len(found) == 1 else " || ".join(f"({text})" for text in found)
         ends = sorted({event_name(path) for path in self.aggregate.left_out_ends})
-        for clause in () if self.request.values or len(ends) > _MOST_CLAUSES else ends:
+        others = [] if self.request.values or len(ends) > _MOST_CLAUSES else ends
+        if any(fmt.path == COMMAND_OUTPUT for fmt in self.store.decoder.formats.values()):
+            others.append(exported_name(COMMAND_OUTPUT))  # lines of a command are of a task, too
+        for clause in others:
             text = and_condition(text, f"event != {clause}")
         return text
 

@@ -24,6 +24,7 @@ from events.conditions.field_kinds import value_kind
 from events.conditions.function_comparison import FUNC
 from events.format import RETVAL
 from events.graph.record_ends import EXIT
+from events.stacks.events_beside import is_counted
 from tui.present.call_ends import ends_of, other_ends
 from tui.present.watched_events import events_of, formats_of, probed_functions
 
@@ -71,10 +72,13 @@ class PlanColumns:
         )
 
     def formats(self) -> list[FormatColumns]:
-        """Return the formats of the events that are armed or were received, with the meaning of their fields."""
+        """Return the formats of the events that are armed or were received and counted, with the meaning of their
+        fields.
+        """
         armed = [fmt for one in self._watch.armed.probes for fmt in one.formats.values()]
         listed = events_of(self._watch)
-        found = dict.fromkeys((*armed, *formats_of(self._watch)))
+        every = dict.fromkeys((*armed, *formats_of(self._watch)))
+        found = [fmt for fmt in every if is_counted(fmt.path, None)]
         own = [fmt for fmt in found if fmt.path in listed]
         return [(fmt, self.of(fmt.path)) for fmt in own or found]
 

@@ -18,6 +18,7 @@ from events.differences.value_counts import NumberCounts, ValueShares
 from events.format import FieldKind
 from events.names.event_names import exported_name
 from events.store.outage_mark import total_outage_seconds
+from events.text import UNNAMED
 from foreign.count_text import counted
 from kernel.connection.kernel_info import KernelInfo
 from kernel.connection.open_target import names_file, open_target
@@ -156,7 +157,7 @@ class RecordingReading:
             self._counts = EventCounts(
                 store,
                 self._columns.of,
-                KeyLabels(self.watch, store).label,
+                KeyLabels(self.watch, store, unnamed=UNNAMED).label,  # a thread id is of one recording
                 keys=self._keys,
                 ends=ends_of(self.watch.event_fields.plans),
                 passing=self._filter.of(self.watch, store),

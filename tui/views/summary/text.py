@@ -22,6 +22,7 @@ from tui.present.summary_values import (
     kernel_values,
     powers_of,
     quantile_of,
+    total_of,
 )
 from tui.present.ways_out import BOTH_ENDS, RUNNING_KERNEL
 from widgets.events.summary_panel import Bars, SummaryText
@@ -203,5 +204,5 @@ def kernel_figures(read: HistogramReading) -> list[Bar]:
     powers = powers_of(read.histogram.entries)
     total = sum(power.hits for power in powers)
     texts = [f"{name} ≤ {duration(1 << quantile_of(powers, part))}" for name, part in (*QUANTILES, ("max", 100))]
-    mean = int(sum(entry.values.get("lat", 0.0) for entry in read.histogram.entries) / max(1, total))
-    return _by_two([*texts, f"mean {duration(mean)}"])
+    mean = total_of(read.histogram.entries) / max(1, total)
+    return _by_two([*texts, f"mean {duration(round(mean))}"])
