@@ -305,6 +305,15 @@ ASKING_ACTIONS = frozenset({
 })  # fmt: skip
 """Names of guarded actions that do nothing but open a dialog: one letter typed ahead of its place may do that."""
 
+LEADING_KEYS = frozenset(
+    key
+    for command in COMMANDS
+    if command.place == "app" and command.action not in ("reconnect", "give_up", "quit")
+    for key in command.keys.split(",")
+    if len(key) == 2 or key.startswith("ctrl+")
+)
+"""Keys that lead to a place or a dialog, though not out of a dialog: what is typed behind is for its text line."""
+
 KERNEL_ACTIONS = frozenset({
     "disarm", "disarm_all", "end_command", "graph", "in_kernel", "measure", "record", "remedy", "run_command",
     "since", "source", "triggers", "view('histograms')", "view('maps')", "watch_memory",

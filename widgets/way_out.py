@@ -7,6 +7,12 @@ from typing import Final, NamedTuple
 _SHOWN: Final = {"escape": "Esc", "enter": "Enter", "space": "Space", "tab": "Tab", "colon": ":"}
 
 
+def key_text(key: str) -> str:
+    """Return the name of a key as messages have it, by Textual's name."""
+    control = f"^{key[-1].upper()}" if key.startswith("ctrl+") else ""
+    return control or _SHOWN.get(key, key.upper() if key[1:].isdigit() else key)
+
+
 class Way(NamedTuple):
     """Remedy with its keys."""
 
@@ -18,5 +24,4 @@ class Way(NamedTuple):
     """Action of the application that a dialog runs at the first key; empty: none."""
 
     def __str__(self) -> str:
-        shown = (_SHOWN.get(key, key.upper() if key[1:].isdigit() else key) for key in self.keys)
-        return f"{', '.join(shown)} {self.does}".strip()
+        return f"{', '.join(map(key_text, self.keys))} {self.does}".strip()

@@ -151,6 +151,30 @@ async def test_a_command_runs_under_the_probes_and_its_status_is_kept(running):
         await until(lambda: not area(app).display, pilot)
 
 
+async def test_rows_that_the_end_of_a_command_held_are_followed_under_the_next_unless_a_person_held_them(running):
+    found, app = running
+    async with app.run_test(size=SIZE) as pilot:
+        await arm(app, pilot)
+        view = app.places.live.views.current
+        for by_hand in (False, True):
+            await run(app, pilot, "true")
+            await until(lambda: len(found.limits) == 2 and not view.place.following, pilot)
+            await pilot.pause(PAUSE + 0.1)
+            if by_hand:
+                await pilot.press("space")
+                await until(lambda: view.place.following, pilot)
+                await pilot.press("space")
+            await run(app, pilot, "read line; true")
+            await until(lambda: area(app).runs, pilot)
+            assert view.place.following is not by_hand
+            await pilot.press("enter")
+            await until(lambda: not area(app).runs and not area(app)._workers, pilot)
+            found.limits.clear()
+            app.places.live.views.take_focus()
+            await pilot.pause(PAUSE + 0.1)
+            await pilot.press("end")
+
+
 @pytest.mark.parametrize("arms", [False, True])
 async def test_a_command_runs_while_calls_are_traced(running, arms):
     found, app = running

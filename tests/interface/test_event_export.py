@@ -14,10 +14,12 @@ from perfetto.protos.perfetto.trace import perfetto_trace_pb2
 from events.export.catalogue import FORMATS
 from events.export.job import Job
 from tests.interface.test_app import application, recording  # noqa: F401 - a fixture
-from tests.interface.widget_host import screen_text, until
+from tests.interface.widget_host import paste, screen_text, until
 from tests.pure.full_disk import FullExportFile
+from tests.trimmed_recordings import stack_recording
 from tui.__main__ import main
 from tui.app.app import Probewright
+from tui.app.typed_ahead import PAUSE
 from tui.live import export_dialog
 from tui.live.event_export import EventExportScreen
 from widgets.dialogs.progress import ProgressBar
@@ -252,3 +254,54 @@ async def test_a_name_typed_over_the_one_of_another_format_has_no_tail(recording
             assert dialog.query_one(SearchLine).value == f"/tmp/n{form.suffix}"
             await pilot.press("escape")
             await until(lambda: not isinstance(app.screen, EventExportScreen), pilot)
+
+
+@pytest.mark.parametrize(
+    ("key", "name", "title", "begins"),
+    [
+        ("e", "y.csv", "CSV", b'"ts"'),
+        ("s", "y.csv", "CSV", b'"summary"'),
+        ("e", "y.svg", "a picture of this screen", b"<svg"),
+        ("F", "st.svg", "", b"<"),
+        ("F", "st.speedscope.json", "", b"{"),
+        ("e", "y.log", "JSON lines", b'{"ts":'),
+    ],
+)
+async def test_the_suffix_of_a_typed_name_chooses_the_format_and_the_message_names_it(
+    tmp_path,
+    key,
+    name,
+    title,
+    begins,
+):
+    app = application(stack_recording(tmp_path / "stacks.pwr"))
+    async with app.run_test(size=SIZE) as pilot:
+        await until(lambda: app.places.live and app.places.live.is_current, pilot)
+        await until(lambda: app.current_watch and app.current_watch.ended, pilot)
+        await pilot.press(key)
+        view = {"e": "events", "s": "summary", "F": "stacks"}[key]
+        await until(lambda: app.places.live.views.current.name == view, pilot)
+        await until(lambda: key == "e" or app.places.live.views.current.table_name, pilot)
+        await pilot.pause(PAUSE + 0.1)
+        dialog = await opened(app, pilot)
+        path = tmp_path / name
+        await pilot.press("tab", "ctrl+u")
+        await paste(pilot, str(path))
+        await until(lambda: dialog.query_one(SearchLine).value == str(path), pilot)
+        form = dialog._offered[dialog._list.cursor]
+        assert form.has_name(name) or name.endswith(".log")
+        await pilot.press("enter")
+        await until(path.exists, pilot)
+        await until(lambda: any(f"{path}: " in one.text and title in one.text for one in app.notice_lines), pilot)
+    assert path.read_bytes().lstrip().startswith(begins), path.read_bytes()[:80]
+
+
+async def test_another_row_is_another_suffix_whatever_was_typed(recording, tmp_path):  # noqa: F811
+    app = application(recording)
+    async with app.run_test(size=SIZE) as pilot:
+        dialog = await opened(app, pilot)
+        line = dialog.query_one(SearchLine)
+        line.value = str(tmp_path / "y.csv")
+        await until(lambda: dialog._offered[dialog._list.cursor].name == "csv", pilot)
+        await pilot.press("down")
+        await until(lambda: line.value == str(tmp_path / "y.parquet"), pilot)

@@ -76,7 +76,7 @@ async def test_only_events_with_a_value_and_only_others():
         await until(lambda: any(f"{pid} is {comm}" in line for line in screen_text(pilot.app)), pilot)
         text = screen_text(pilot.app)
         assert any(f"pid == {pid}" in line and f"of {len(every)}" in line for line in text)
-        await pilot.press("space")
+        await until(lambda: not pane.table.follow.following and pane.record is not None, pilot)  # it stays held
         await to_column(pilot, pane, "event")
         name = pane.record.event
         await pilot.press("exclamation_mark")

@@ -260,3 +260,26 @@ async def test_times_of_one_target_filter_no_events_of_another(tmp_path, typed, 
         assert app.places.live.views.current.place.row_count == len(every)
         told = [one.text for one in app.notice_lines if "its times were of the target before" in one.text]
         assert len(told) == (typed != kept)
+
+
+async def test_a_filter_ends_no_held_picture_in_any_view():
+    async with live() as (pilot, pane, every):
+        place, wanted = pilot.app.places.live, [record.seq for record in every if record.comm == "cat"]
+        for name in (*LABELS, *EXTRA_LABELS):
+            await place.action_view(name)
+            await settled(pilot)
+            view = place.views.current
+            if view.place.row_count is None or not view.hold():
+                continue
+            for text in ("comm == cat", "comm == nobody", ""):
+                await choose(pilot, text)
+                await settled(pilot)
+                await until(lambda: not view.place.following, pilot)  # noqa: B023 - awaited within
+            await pilot.press("end")
+        await place.action_view("events")
+        pane.table.go_to(pane.shown.row_of(wanted[2]))
+        pane.table.follow.hold(pane.table.cursor, pane.shown.row_of(wanted[3]))
+        await choose(pilot, "comm == cat")
+        await until(lambda: [record.seq for record in rows(pane)] == wanted, pilot)
+        await until(lambda: not pane.table.follow.following and pane.record.seq == wanted[2], pilot)
+        assert pane.table.follow.new == len(wanted) - 3

@@ -269,3 +269,37 @@ async def test_a_probe_armed_while_the_kernel_counts_is_shown_among_the_events(l
         await until(
             lambda: len(app.current_watch.armed.probes) == 2 and app.places.live.views.current.name == "events", pilot
         )
+
+
+async def test_each_change_of_who_counts_is_said_as_it_is_and_taken_back(living):
+    app = application("fake")
+    async with app.run_test(size=SIZE) as pilot:
+        await ask_for(app, pilot)
+        await until(
+            lambda: app.current_watch and app.current_watch.armed.probes and app.screen is app.places.live, pilot
+        )
+        (armed,) = app.current_watch.armed.probes
+        modes = {True: (Mode.COUNT, "■ counting in the kernel"), False: (Mode.RECORD, "● following")}
+
+        async def shows(counted: bool) -> None:
+            mode, words = modes[counted]
+            await until(lambda: said(app, words) and app.current_watch.session.probes.mode(armed) is mode, pilot)
+            await until(lambda: not app.places.live.views.current.pane.changing, pilot)
+
+        await until(lambda: said(app, "● following"), pilot)
+        await pilot.pause(PAUSE + 0.1)
+        await pilot.press("s")
+        for counted in (True, False, True, False):
+            await pilot.pause(PAUSE + 0.1)
+            await pilot.press("k")
+            await shows(counted)
+            told = "counted in the kernel, nothing is recorded" if counted else "events again"
+            await until(partial(said, app, f"{told}; u takes it back"), pilot)
+            await pilot.pause(PAUSE + 0.1)
+            await pilot.press("u")
+            await shows(not counted)
+            await until(partial(said, app, f"taken back: {told}"), pilot)
+            await pilot.pause(PAUSE + 0.1)
+            await pilot.press("k")
+            await shows(counted)
+    app.current_watch.close()

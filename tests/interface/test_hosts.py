@@ -136,6 +136,11 @@ async def test_a_filter_holds_for_the_events_of_all_hosts_also_of_those_that_com
         await until(lambda: "no field nosuch" in text(app), pilot)
         await pilot.press("escape", "f", "ctrl+u", "enter")
         await until(lambda: shown.filtered.passing == 6, pilot)
+        table = app.screen._events.table
+        table.go_to(shown.first)
+        await pilot.press("f", *"pid == 5", "enter")
+        await until(lambda: shown.filtered.passing == 3, pilot)
+        await until(lambda: not table.follow.following and table.cursor == shown.first, pilot)
 
 
 async def test_a_host_that_dies_is_marked_and_the_others_go_on(lan):

@@ -322,3 +322,12 @@ async def test_a_remedy_is_taken_back(living, key, mode):
         assert app.current_watch.armed.probes[0].plan == before.plan
     app.current_watch.close()
     assert not found.traces
+
+
+async def test_a_step_that_cannot_be_taken_back_says_why_and_not_that_it_is(recording):
+    app = application(recording)
+    async with app.run_test(size=SIZE) as pilot:
+        await at_events(app, pilot)
+        app.undo.add("counted there", lambda: "its probe is gone")
+        app.undo.take_back()
+        await until(lambda: says(app, "its probe is gone") and not says(app, "taken back"), pilot)

@@ -49,6 +49,7 @@ from tui.views.graph.view import GraphView
 from widgets.dialogs.choose import ChoiceDialog
 from widgets.dialogs.confirm import ConfirmDialog
 from widgets.dialogs.error_dialog import ErrorDialog
+from widgets.dialogs.progress import ProgressDialog
 from widgets.functions.function_list import FunctionList
 from widgets.search_line import NameLine, SearchLine
 from widgets.way_out import Way
@@ -153,7 +154,27 @@ async def by_tracefs(app: Any, pilot: Any, way: Way) -> None:
     await until(lambda: app.planner.via is Via.TRACEFS and spec.shown.verdict.ok, pilot)
 
 
+async def leave_dialog(app: Any, pilot: Any, way: Way) -> None:
+    dialogs.show_trouble(app, "no", "why", "do this")
+    await until(shows(app, ErrorDialog), pilot)
+    await pilot.press("f6")
+    await until(lambda: says(app, f"F6 leads out of this dialog: {way}"), pilot)
+    await take(pilot, way)
+    await until(lambda: app.screen is app.places.compose, pilot)
+
+
+async def drop_held(app: Any, pilot: Any, way: Way) -> None:
+    app.push_screen(ProgressDialog("arming", lambda: ("", None), lambda: None))
+    await until(shows(app, ProgressDialog), pilot)
+    await pilot.press("f6", *"cD")
+    await until(lambda: says(app, str(way)) and len(app.keyboard._held) == 3, pilot)
+    await take(pilot, way)
+    assert not app.keyboard._held
+
+
 OF_RECORDING = {
+    "DROP_HELD": drop_held,
+    "LEAVE_DIALOG": leave_dialog,
     "BY_TRACEFS": by_tracefs,
     "SEARCH_FUNCTIONS": search_functions,
     "OTHER_TARGET": other_target,
@@ -442,8 +463,21 @@ async def armed(app: Any, pilot: Any) -> None:
     await until(lambda: app.places.live and app.places.live.is_current, pilot)
 
 
+async def see_events(app: Any, pilot: Any, way: Way) -> None:
+    """Behind a key that leads to a text line while a probe is armed."""
+    await open_compose(app, pilot)
+    app.keyboard.begins("arm")
+    await pilot.press("f6")
+    app.keyboard.ends("arm")
+    app.places.show_armed(parse_armable("f vfs_read"))
+    await until(lambda: says(app, f"armed: f vfs_read; {way}"), pilot)
+    await take(pilot, way)
+    await until(lambda: app.places.live is not None and app.places.live.is_current, pilot)
+
+
 OF_KERNEL: dict[str, Callable[[Any, Any, Way], Awaitable[None]]] = {
     "ARM_ONE": arm_one,
+    "SEE_EVENTS": see_events,
     "HOLD_ROWS": hold_rows,
     "BOTH_ENDS": both_ends,
     "TRACE_CALLS": trace_calls,

@@ -76,6 +76,10 @@ async def test_open_close_tick_and_types():
         assert str(app.widget.probe) == "f vfs_read file->f_mode"
         await pilot.press("t")
         assert str(app.widget.probe) == "f vfs_read file->f_mode:s32"
+        assert "file->f_mode:s32   " in app.text, "the line below says the type that is recorded"
+        await pilot.press("3")
+        assert "file->f_mode:s32   " in app.text, "of the field under the cursor, whatever is ticked"
+        await pilot.press("3")
         await pilot.press("t", "t")
         assert str(app.widget.probe) == "f vfs_read file->f_mode"
         await pilot.press("up", "space")

@@ -21,9 +21,11 @@ from textual.widget import Widget
 from textual.widgets import Input, TextArea
 
 from tui.app.typed_ahead import MOVING, PAUSE, WRITING, HeldKeys, KeyPress, KeyRoute, TypedAhead
-from tui.commands import GUARDED_ACTIONS
+from tui.commands import GUARDED_ACTIONS, LEADING_KEYS
 from tui.notifications import Notices
+from tui.present.ways_out import DROP_HELD, LEAVE_DIALOG
 from widgets.safe_text import cut, safe
+from widgets.way_out import key_text
 
 CLOCK: Callable[[], float] = time.monotonic
 """Seconds; tests put another one in its place."""
@@ -34,6 +36,8 @@ _SHOWN: Final = 30
 _ROUNDS: Final = 4
 """Times that something follows Enter up to the application: what is entered is told by messages that bring others."""
 _DROPPED: Final = "not done, as the screen was changing: {}; wait a moment, then press it again"
+_WAITS: Final = f"{{}} waits until this is done, and what is typed behind it; {DROP_HELD}"
+_BLOCKED: Final = f"{{}} leads out of this dialog: {LEAVE_DIALOG}"
 _REFUSED: Final = "pasted text is for a text line, and none has the keyboard here"
 
 
@@ -66,6 +70,8 @@ class Keyboard:
         self._rounds: list[MessagePump] = []
         """Whom the key given last was for, as often as it is still to be followed up to the application."""
         self._timer: Timer | None = None
+        self._led = False
+        """A key that leads to a place or a dialog was given since the operation under way began."""
         self._dropped = ""
         """Letters that nobody was given since the last key that somebody was."""
 
@@ -74,9 +80,19 @@ class Keyboard:
     def place_changed(self, screen: Screen[object]) -> None:  # noqa: ARG002 - what a signal brings
         """Note that another screen is on top."""
         self.rule.place_changed()
+        if self._held:
+            self._look_in(PAUSE)
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """True where a person went to a text line or a dialog since the operation began that ends now: its end leads
+        to no other place, as what is being typed would become keys there.
+        """
+        return self._led and (self._in_text or isinstance(self._app.screen, ModalScreen))
 
     def begins(self, operation: str) -> None:
         """Hold letters from now on: something is under way that will change the screen."""
+        self._led = self._led and self.rule.pending
         self.rule.begins(operation)
         self._left = self._entered if self._entered is self._app.focused else None
 
@@ -124,10 +140,12 @@ class Keyboard:
         """Give, hold or drop the next key."""
         if self._left is not None and (self._ends_left(stroke) or not self.rule.changes_until(stroke)):
             self._left = None
+        if self._route_leading(event, stroke):
+            return
         if self._held and stroke.keeps_its_place:
             self._hold(event, stroke)
             return
-        if self._held and not stroke.printable and stroke.key != "escape" and not self.rule.pending:
+        if self._held and not stroke.printable and stroke.key != "escape" and not self._waits:
             self._waiting.appendleft((event, stroke))
             self._giving_held = True
             return
@@ -146,6 +164,29 @@ class Keyboard:
             self._drop_held()
             await self._give(event)
 
+    def _route_leading(self, event: events.Key, stroke: KeyPress) -> bool:
+        """Hold a key that leads elsewhere, and what is behind it, until a dialog ends by itself; refuse it in others.
+        Return whether the key is done with.
+        """
+        leads = event.key in LEADING_KEYS
+        if self._waits and self._held.lead and (leads or stroke.printable or stroke.keeps_its_place):
+            self._hold(event, stroke)
+            return True
+        screen = self._app.screen
+        takes = event.key in getattr(screen, "own_keys", ()) or bool(self._command(event.key))
+        if not leads or takes or not isinstance(screen, ModalScreen):
+            return False
+        if self._waits:
+            self._drop_held()
+            self._hold(event, stroke)
+        self._notices.notify((_WAITS if self._waits else _BLOCKED).format(key_text(event.key)), topic="typed")
+        return True
+
+    @property
+    def _waits(self) -> bool:
+        """True while something is under way that changes the screen by itself."""
+        return self.rule.pending or getattr(self._app.screen, "ends_by_itself", False)
+
     def _hold(self, event: events.Key, stroke: KeyPress, *, of_word: bool = False) -> None:
         self._held.hold(event, stroke, of_word=of_word, by_operation=self.rule.pending)
         self._look_in(PAUSE)
@@ -156,7 +197,10 @@ class Keyboard:
         if self._app.focused is not None and self._app.focused is self._left:
             self._left = None
             self._drop_held()
-        elif self._in_text:
+        elif self._held.lead and self._command(self._held.lead):
+            await self._give(self._held.take_first())
+            self._take_up()
+        elif self._in_text and not self._held.lead:
             self._take_up()
         elif self._held.is_command(CLOCK(), self._command, asks=asks):
             await self._give(self._held.take_first())
@@ -173,6 +217,7 @@ class Keyboard:
         letter = self._in_text and event.is_printable
         self._entered = self._app.focused if event.key == "enter" and self._in_text else None
         self._dropped = ""
+        self._led |= event.key in LEADING_KEYS and self.rule.pending
         target = self._app.focused or self._app.screen
         await self._give_key(event)
         if not letter:
@@ -198,13 +243,13 @@ class Keyboard:
             self._look_in(PAUSE)
             return
         self._under_way, self._rounds = False, []
-        self._giving_held = bool(self._held) and not self.rule.pending
+        self._giving_held = bool(self._held) and not self._waits
         await self._go_on()
 
     def _drop_held(self) -> None:
         strokes = [stroke for _, stroke in self._held.take_all()]
-        if strokes and strokes[0].key == "enter":
-            self._notices.notify(_DROPPED.format("Enter"), topic="typed")
+        if strokes and (strokes[0].key == "enter" or strokes[0].key in LEADING_KEYS):
+            self._notices.notify(_DROPPED.format(key_text(strokes[0].key)), topic="typed")
         else:
             self._drop(*strokes)
 

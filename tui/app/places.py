@@ -10,6 +10,7 @@ from textual.app import App
 from textual.screen import ModalScreen
 
 from tui.compose.screen import ComposeScreen
+from tui.present.ways_out import SEE_EVENTS
 
 # The live place is imported when it is gone to, not before the first paint.
 if TYPE_CHECKING:
@@ -81,6 +82,8 @@ class AppPlaces:
         """Go to the events of a recording, except from a dialog that a person chooses in."""
         if getattr(self._app.screen, "WAITS_FOR_TARGET", False):
             return
+        if self._app.current_mode != "live" and self._bench.keyboard.is_elsewhere:
+            return
         if self._bench.opening.by_hand or (self.compose.untouched and not self._led_to_events):
             self._app.switch_mode("live")
 
@@ -111,7 +114,9 @@ class AppPlaces:
         self._app.call_after_refresh(place.requested.show_newest_of, events)
 
     def show_armed(self, probe: Armable) -> None:
-        """Go to the events of a probe that was armed just now."""
+        """Go to the events of a probe that was armed just now, unless a person types elsewhere meanwhile."""
+        if self._stays(f"armed: {probe}"):
+            return
         place = self._go_live()
         self._app.call_after_refresh(place.requested.show_armed, probe)
 
@@ -121,7 +126,9 @@ class AppPlaces:
         self._app.call_after_refresh(place.requested.show_event, path)
 
     def show_graph(self, view: str = "graph") -> None:
-        """Go to the tree of calls, or to another view of them."""
+        """Go to the tree of calls, or to another view of them, unless a person types elsewhere meanwhile."""
+        if self._stays("the call graph is being recorded"):
+            return
         place = self._go_live()
         self._app.call_after_refresh(place.action_view, view)
 
@@ -135,6 +142,13 @@ class AppPlaces:
         """Go to the failures that a preset asks for."""
         place = self._go_live()
         self._app.call_after_refresh(place.requested.show_failures, picked)
+
+    def _stays(self, done: str) -> bool:
+        """Return whether a person types elsewhere, since what is done was under way; say so."""
+        stays = self._app.current_mode != "live" and self._bench.keyboard.is_elsewhere
+        if stays:
+            self._bench.notices.notify(f"{done}; {SEE_EVENTS}", topic="armed")
+        return stays
 
     def _go_live(self) -> LiveScreen:
         place = self.make_live()

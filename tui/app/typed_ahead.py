@@ -6,6 +6,8 @@ A letter belongs to the text line that has the keyboard. Elsewhere it is a comma
   Escape), until nobody has typed for `PAUSE`: such letters are for the place that the change ends at. A text line
   takes them; elsewhere each is a command where `may_follow` says so, else they are for nobody. The text line in which
   Enter began the operation is left by it: what follows is not for that line;
+- behind a key that leads to a text line (`tui.commands.LEADING_KEYS`), which waits with them for the end of a dialog
+  that ends by itself; where such a key was given before an operation ends, that leads to no other place;
 - within a word, where the command destroys, writes or changes the kernel (`tui.commands.GUARDED_ACTIONS`): the rest
   of that word is for nobody, as it is behind a letter that has no command.
 """
@@ -17,7 +19,7 @@ from enum import Enum, auto
 from itertools import takewhile
 from typing import Generic, NamedTuple, TypeVar
 
-from tui.commands import ASKING_ACTIONS, GUARDED_ACTIONS
+from tui.commands import ASKING_ACTIONS, GUARDED_ACTIONS, LEADING_KEYS
 
 PAUSE = 0.35
 """Seconds without a letter after which one is meant as a command: a person needs as long to see another screen."""
@@ -183,6 +185,12 @@ class HeldKeys(Generic[Event]):
 
     def __len__(self) -> int:
         return len(self._keys)
+
+    @property
+    def lead(self) -> str:
+        """The first key, where it leads to a place or a dialog: the others are for that; empty: it does not."""
+        first = self._keys[0][1].key if self._keys else ""
+        return first if first in LEADING_KEYS else ""
 
     def hold(self, event: Event, stroke: KeyPress, *, of_word: bool = False, by_operation: bool = False) -> None:
         """Hold one more key.

@@ -21,7 +21,7 @@ class UndoStep(NamedTuple):
     description: str
     """Description in a few words, as it stands on the screen."""
     undo: Callable[[], object]
-    """Function that undoes the step."""
+    """Function that undoes the step; a text that it returns says why it can't."""
 
 
 class TakeBackList:
@@ -62,9 +62,11 @@ class TakeBackList:
         self._notices.forget("undo")
         if self._steps:
             step = self._steps.pop()
-            under_way = isinstance(step.undo(), Worker)  # whose end has a notification of its own
+            result = step.undo()
             self._changes.clear()  # the worker of an undo adds no step
-            self._notices.notify(f"{'taking' if under_way else 'taken'} back: {step.description}", topic="undo")
+            why_not = result if isinstance(result, str) else ""
+            done = "taking" if isinstance(result, Worker) else "taken"  # a worker's end has a notification of its own
+            self._notices.notify(why_not or f"{done} back: {step.description}", topic="undo")
         self._app.refresh_bindings()
 
     def clear(self) -> None:

@@ -140,6 +140,7 @@ class ComposeScreen(Screen[None]):
     def connected(self) -> None:
         """Show the functions of another target, and on it the probe that was being built."""
         planner = open_planner(self.bench)
+        typed = self.panes.spec.editor.value if self.panes.typing else ""
         self._signature.forget()
         self._attaching.forget()
         self._functions.connected(planner)
@@ -149,6 +150,9 @@ class ComposeScreen(Screen[None]):
             from probes.attaching.places import place_name
 
             self.pick(place_name(probe), probe)
+        if typed:  # a person goes on there
+            self.panes.spec.action_edit()
+            self.panes.spec.editor.put(typed, len(typed))
         self.specification.connected()
         self.refresh_state()
         self.call_after_refresh(self._make_panes)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -15,9 +15,11 @@ from tui.filter.bar import FilterBar, PassingEvents
 class HostsFilterBar(FilterBar):
     """Filter of the events of several hosts."""
 
-    def __init__(self, rows: HostRows) -> None:
+    def __init__(self, rows: HostRows, keep_place: Callable[[], None]) -> None:
+        """Take the rows, and the function that keeps the place of a held picture before other rows pass."""
         super().__init__(rows.filter)
         self._rows = rows
+        self._keep_place = keep_place
 
     def watches(self) -> Sequence[Watch]:
         return self._rows.watches
@@ -26,4 +28,5 @@ class HostsFilterBar(FilterBar):
         return self._rows.preview(text)
 
     def choose(self, text: str, found: PassingEvents | None) -> None:  # noqa: ARG002 - it is looked for anew
+        self._keep_place()
         self._rows.choose(text)

@@ -22,7 +22,7 @@ from tui.hosts.rows import HostRows
 from tui.live.details.detail_screen import DetailScreen
 from tui.present.hist_tables import TableLine
 from tui.present.ways_out import HOSTS_BUILD, HOSTS_DISARM, HOSTS_PRESET, HOSTS_RECONNECT, HOSTS_TRIGGER
-from tui.views.pause_position import PausePosition
+from tui.views.pause_position import PausePosition, Place
 from widgets.events.host_table import HostDetail, HostTable
 from widgets.events.status_bar import LiveLine
 from widgets.events.values import LiveState
@@ -62,7 +62,9 @@ class HostsScreen(Screen[None]):
         self._histograms.display = False
         self._lines: tuple[TableLine, ...] = ()
         self._shown = HostRows(fleet)
-        self._filter_bar = HostsFilterBar(self._shown)
+        self._filter_bar = HostsFilterBar(self._shown, self._keep_place)
+        self._kept: Place | None = None
+        """Place of a held picture before the filter that was chosen last."""
         self._fields: tuple[str, ...] | None = None
         self._looking: Timer | None = None
 
@@ -143,9 +145,12 @@ class HostsScreen(Screen[None]):
         event.stop()
         self.set_focus(self._histograms if self.shows_histograms else self._events.table)
         if event.changed:
-            self._position.wanted = None
             self._events.table.show(self._shown.rows(self._fields or ()))
+            self._position.wanted = self._kept
         self.tick()
+
+    def _keep_place(self) -> None:
+        self._kept = self._position.read(self._shown)
 
     def _show_rows(self, fields: tuple[str, ...]) -> None:
         """Show rows in other columns; a table that does not follow keeps its place."""

@@ -50,6 +50,7 @@ class ExportScreen(EventExportDialog):
 
     _job: Job | ViewJob | None = None
     _file: ExportFile | None = None
+    _format_title = ""
 
     @abstractmethod
     def begin(self, form: Format, view: str) -> None:
@@ -72,6 +73,7 @@ class ExportScreen(EventExportDialog):
         except (ExportRefused, OSError, RuntimeError) as error:  # RuntimeError: ~ of nobody
             self.refuse(file_error_text(error), taken=isinstance(error, ExportRefused) and error.file_exists)
             return
+        self._format_title = form.title
         self.report("getting ready", None)
         self.begin(form, view)
 
@@ -119,7 +121,7 @@ class ExportScreen(EventExportDialog):
         size = size_text(file.path.stat().st_size)
         for note in job.notes:
             self.app.notify(note, title="left out", markup=False)
-        self.app.notify(f"{file.path}: {job.text}, {size}", markup=False)
+        self.app.notify(f"{file.path}: {self._format_title}, {job.text}, {size}", markup=False)
         self.dismiss(None)
 
     def fail(self, error: Exception) -> None:
@@ -151,7 +153,7 @@ def tables_of(view: str) -> list[OfferedFormat]:
         return []
     title, keeps = _TABLES[view]
     return [
-        OfferedFormat(f"{form.name}{OF_VIEW}{view}", f"{title}: {form.title}", form.suffix, keeps)
+        OfferedFormat(f"{form.name}{OF_VIEW}{view}", f"{title}: {form.title}", form.suffix, keeps, view)
         for form in (*FORMATS, *STACK_FILES)
         if form.of_tables
         or (form.name == "parquet" and view in ("aggregate", "comparison"))

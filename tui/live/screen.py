@@ -17,6 +17,7 @@ from tui.filter.filter import Filter
 from tui.live.armed_control import ArmedControl
 from tui.live.clear_control import ClearControl
 from tui.live.command.area import CommandArea
+from tui.live.command.rows_hold import RowsHold
 from tui.live.compare_control import CompareControl
 from tui.live.details.control import DetailControl
 from tui.live.dialogs import LiveDialogs
@@ -67,7 +68,8 @@ class LiveScreen(Screen[None]):
         self._dialogs = dialogs = LiveDialogs(self, bench, self.views, self.filter)
         parts = self.armed, self.comparing, self.requested, dialogs
         self._area = ViewArea(self.views.events.pane, *parts, self._show_line)
-        self.command = CommandArea(bench, self.views.take_focus, self._hold_rows, self.requested.leave_out_earlier)
+        self._rows_hold = RowsHold(self.views, self._show_new)
+        self.command = CommandArea(bench, self.views.take_focus, self._rows_hold, self.requested.leave_out_earlier)
         self.details = DetailControl(self, self.views, self._area, lambda: self.command.rows)
         self._more: Timer | None = None
         self._take_commands(ClearControl(self, bench, self.views, self.on_screen_resume), dialogs)
@@ -168,6 +170,7 @@ class LiveScreen(Screen[None]):
     @on(TailTable.Followed)
     def _followed(self, event: TailTable.Followed) -> None:
         event.stop()
+        self._rows_hold.followed()
         self._show_line()
         self.details.arrange()  # the other table of the view may be shown
         if event.following:
@@ -183,14 +186,10 @@ class LiveScreen(Screen[None]):
         event.stop()
         self.views.take_focus()
 
-    def _hold_rows(self) -> bool | None:
-        """Hold the picture of the current view with the newest events; return False if it was held or can't be, None
-        if events are not shown yet.
-        """
+    def _show_new(self) -> bool:
+        """Show what is new; return True if there is more."""
         self.tick()
-        if self._more is not None:
-            return None
-        return self.views.current.hold()
+        return self._more is not None
 
     @on(LiveLine.ViewClicked)
     async def _view_clicked(self, event: LiveLine.ViewClicked) -> None:

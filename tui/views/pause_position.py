@@ -40,6 +40,8 @@ class PausePosition:
         self.wanted: Place | None = None
         """Place that is not found yet; None: the table stands where it should."""
         self._table = table
+        self._last: Place | None = None
+        """Place that the table went back to last: it holds while no row passes."""
 
     def read(self, shown: FilterableRows) -> Place | None:
         """Return the place that must be kept; None: rows are followed."""
@@ -48,7 +50,7 @@ class PausePosition:
             return self.wanted
         cursor, newest = shown.place(table.cursor), shown.place(table.follow.left_at - 1)
         if cursor is None:
-            return None
+            return self._last
         return Place(cursor, cursor if newest is None else newest, table.cursor - table.window.top)
 
     def restore(self, shown: FilterableRows) -> None:
@@ -58,5 +60,5 @@ class PausePosition:
             shown.backlog and shown.row_from(max(place.cursor, place.newest)) == self._table.rows.next
         ):
             return
-        self.wanted = None
+        self.wanted, self._last = None, place
         self._table.follower.hold(shown.row_from(place.cursor), place.above, shown.row_from(place.newest + 1))

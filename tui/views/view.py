@@ -88,6 +88,9 @@ class View(ABC):
         if not isinstance(table, TailTable) or not table.follow.following:
             return False
         table.follower.stand()
+        if self.place.following:  # what is shown goes on, whatever its table does
+            table.follower.resume()
+            return False
         return True
 
     def follow(self) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import ClassVar
 
 from textual import events, on
@@ -52,6 +52,11 @@ class ErrorDialog(Dialog[Way | None]):
                 yield Static(Content.assemble(("way out: ", "dim"), (safe(line), "$text-accent")))
             with Horizontal(classes="buttons"):
                 yield Button("Close (esc)", compact=True)
+
+    @property
+    def own_keys(self) -> Collection[str]:
+        """Keys of its remedies."""
+        return self._ways
 
     def on_key(self, event: events.Key) -> None:
         """Take a remedy by its key."""

@@ -31,6 +31,17 @@ class OfferedFormat(NamedTuple):
     """Suffix of its files, with the dot."""
     keeps: str
     """Included and excluded data, in a line."""
+    table: str = ""
+    """Table that the file is of; empty: events, or the screen."""
+
+    @property
+    def endings(self) -> tuple[str, str]:
+        """The suffix, and its last part: `.flame.svg` and `.svg`."""
+        return self.suffix, f".{self.suffix.rpartition('.')[2]}"
+
+    def has_name(self, name: str) -> bool:
+        """Return whether a file name may be one of this format's."""
+        return name.endswith(self.endings)
 
 
 class _Formats:
@@ -127,6 +138,11 @@ class EventExportDialog(Dialog[None]):
         """True while a file is being written."""
         return self.has_class("-running")
 
+    @property
+    def ends_by_itself(self) -> bool:
+        """True while a file is being written: keys that lead elsewhere wait for its end."""
+        return self.running
+
     # -- from the receiver of requests ----------------------------------------------------------------------------
 
     def say_of_what(self, heading: str) -> None:
@@ -154,8 +170,10 @@ class EventExportDialog(Dialog[None]):
         form = self._offered[event.row]
         self._keeps.update(Content.styled(safe(form.keeps), "dim"))
         name = self._line.value
-        if name.endswith(self._suffix) and form.suffix != self._suffix:
-            self._line.value = name.removesuffix(self._suffix) + form.suffix
+        if not form.has_name(name):
+            endings = [ending for one in self._offered for ending in one.endings if name.endswith(ending)]
+            if endings:
+                self._line.value = name.removesuffix(max(endings, key=len)) + form.suffix
         self._suffix = form.suffix
 
     @on(LineList.Selected)
@@ -170,6 +188,18 @@ class EventExportDialog(Dialog[None]):
         if not self.running and self._existing_name and event.value.strip() != self._existing_name:
             self._existing_name = ""
             self._status.update("")
+        if not self.running:
+            self._follow_suffix(event.value.strip())
+
+    def _follow_suffix(self, name: str) -> None:
+        """Mark the format whose suffix a typed name has; of the same table, where one is."""
+        marked = self._offered[self._list.cursor]
+        if marked.has_name(name):
+            return
+        named = [row for row, form in enumerate(self._offered) if form.has_name(name)]
+        if named:
+            of_table = [row for row in named if self._offered[row].table == marked.table]
+            self._list.move_to(min(of_table or named, key=lambda row: not name.endswith(self._offered[row].suffix)))
 
     def action_write(self) -> None:
         """Request the export."""
@@ -180,6 +210,7 @@ class EventExportDialog(Dialog[None]):
             self.refuse("a file needs a name")
             self.set_focus(self._line)
             return
+        self._follow_suffix(path)
         form = self._offered[self._list.cursor]
         self.post_message(self.Requested(form.name, path, overwrite=path == self._existing_name))
 

@@ -50,6 +50,9 @@ class ProgressDialog(Dialog[None]):
         Binding("escape", "leave", "Stop", id="progress.stop", tooltip="Stop it"),
     ]
 
+    ends_by_itself = True
+    """Keys that lead elsewhere wait for its end."""
+
     def __init__(self, title: str, state: Callable[[], tuple[str, float | None]], stop: Callable[[], object]) -> None:
         """Set what is shown.
 

@@ -157,10 +157,8 @@ class ProbeEditor(Vertical):
             arguments = (root.node.fetcharg for root in self.signature.field_tree.roots)
             every = [one for one in arguments if one is not None and isinstance(one.expression, Variable)]
             self._edit(probe_edits.all_but(probe, arg, every))
-            self.signature.describe(row)
         else:
             self._edit(probe_edits.toggle(probe, arg, [root.node.label for root in self.signature.field_tree.roots]))
-            self.signature.describe(row)
 
     @on(FieldPane.Found)
     def _found(self, event: FieldPane.Found) -> None:
@@ -261,4 +259,4 @@ class ProbeEditor(Vertical):
     @on(FieldList.Highlighted)
     def _highlighted(self, event: FieldList.Highlighted) -> None:
         event.stop()
-        self.signature.describe(self.signature.current)
+        self.signature.describe_current()

@@ -12,6 +12,7 @@ from textual.widgets import Static
 from probes.attaching.values import Attachability
 from probes.fetcharg import FetchArg
 from probes.probe import Probe, ProbeEnds
+from widgets.fields import probe_edits
 from widgets.fields.attach_pane import AttachPane
 from widgets.fields.field_hint import FieldHint
 from widgets.fields.field_list import FieldTick
@@ -83,7 +84,7 @@ class SignaturePane(Vertical):
         self._pane.show(self.field_tree, self._tick_of)
         self.probe = probe
         if not roots:
-            self.describe(None)
+            self.hint.explain(None, signature.trouble)
         if signature.about is not None:
             self.explain(signature.about)
 
@@ -129,6 +130,8 @@ class SignaturePane(Vertical):
         """Show what is ticked now."""
         self._when.when = probe.when if probe else ProbeEnds.ENTRY
         self._pane.list.rows_changed()
+        if probe is not None and self.current is not None:
+            self.describe_current()
 
     @property
     def current(self) -> TreeRow | None:
@@ -146,6 +149,9 @@ class SignaturePane(Vertical):
         if self.current is not None and not self.current.opened:
             self._pane.list.action_open()
 
-    def describe(self, row: TreeRow | None) -> None:
-        """Say more of a field."""
-        self.hint.explain(row, self._signature.trouble if self._signature else "")
+    def describe_current(self) -> None:
+        """Say more of the field under the cursor, as it is recorded where it is ticked."""
+        row, probe = self.current, self.probe
+        arg = row.node.fetcharg if row is not None else None
+        recorded = probe_edits.ticked(probe, arg) if probe is not None and arg is not None else None
+        self.hint.explain(row, self._signature.trouble if self._signature else "", recorded=recorded)

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from kernel.target import Target
     from kernel.watch.watch import Watch
     from tui.live.command.recorders import Recorders
+    from tui.live.command.rows_hold import RowsHold
     from widgets.terminal.command_dialog import CommandWanted
 
 _TO_KILL: Final = 2.0
@@ -59,7 +60,7 @@ class CommandArea(Vertical):
         self,
         bench: Workbench,
         to_rows: Callable[[], None],
-        hold_rows: Callable[[], bool | None],
+        rows_hold: RowsHold,
         leave_out_earlier: Callable[[int], None],
     ) -> None:
         """Take the functions of the rows.
@@ -67,7 +68,7 @@ class CommandArea(Vertical):
         Args:
             bench: the application.
             to_rows: gives the keyboard back to them.
-            hold_rows: holds them; returns True if they were followed, None where rows are still to be shown.
+            rows_hold: holds them at the end of a command, until the next one.
             leave_out_earlier: called before a command runs that is recorded alone, with the time there.
         """
         super().__init__()
@@ -79,7 +80,7 @@ class CommandArea(Vertical):
         self._bench = bench
         self._question = CommandQuestion(bench)
         self._to_rows = to_rows
-        self._hold_rows = hold_rows
+        self._rows_hold = rows_hold
         self._leave_out_earlier = leave_out_earlier
         self._recorders: Recorders | None = None
         """Watches under which the command runs."""
@@ -199,6 +200,7 @@ class CommandArea(Vertical):
         for note in recorders.notes_on_limits() if limits_tasks else ():
             self._notify(note)
         self._feed.rows = recorders.rows_of(program)
+        self._rows_hold.follow()
         program.release()
         state = "running" if program.has_terminal else "running without a terminal"
         self.pane.say(state, f"{TO_COMMAND}, {END_COMMAND}")
@@ -273,7 +275,7 @@ class CommandArea(Vertical):
     def _close(self, program: HeldProgram, recorders: Recorders, *, limits_tasks: bool) -> None:
         """End a command, show its last events, and record all tasks again."""
         self._workers += 1
-        hold = self._hold_rows if limits_tasks and recorders.are_of(self._bench) else None
+        hold = self._rows_hold.hold if limits_tasks and recorders.are_of(self._bench) else None
         LastEvents(self, program, recorders, hold, self._then, self._all_recorded, self._feed.end_rows).begin()
 
     def _all_recorded(self, are_held: bool, error: str) -> None:

@@ -11,7 +11,7 @@ from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.timer import Timer
 
-from tui.views.pause_position import PausePosition
+from tui.views.pause_position import PausePosition, Place
 from widgets.events.times import Stamp, kernel_stamp
 from widgets.lists.table_pane import TablePane
 from widgets.value_input import ValueInput
@@ -85,20 +85,26 @@ class FilteredPane(TablePane):
         """Show new rows after the store has grown; return True if more remain."""
         if self.shown is None:
             return False
+        place = self._held_place()
         if self.shown.sync():
-            self._position.wanted = None
+            self._position.wanted = place
             self.refill()
         more = self.shown.tick(_BUDGET)
         self.table.tick()
         self._position.restore(self.shown)
         return more
 
+    def _held_place(self) -> Place | None:
+        """Return the place that is kept when another filter is chosen; None: rows are followed, or are sorted."""
+        return self._position.read(self.shown) if self.shown is not None and self.shown.order is None else None
+
     def only(self, condition: str) -> None:
         """Show only rows that match a condition, here and in all views. Raises ConditionError."""
         if self.shown is None:
             return
+        place = self._held_place()
         self.shown.choose(condition)
-        self._position.wanted = None
+        self._position.wanted = place
         self.refill()
         self._continue()
         self.post_message(self.FilterChanged())

@@ -111,10 +111,12 @@ class GraphView(TableView):
         stale = shown is None or shown.store is not store or shown.outdated(watch)
         if shown is not None and not stale:
             if chosen is not shown.chosen:
-                rows = shown.visible
+                rows, held = shown.visible, self._position.read(shown)
                 shown.choose(chosen)
                 if shown.visible is not rows:
                     self._show(shown)
+                    self._position.wanted = held
+                    self._position.restore(shown)
             return shown
         if self._names is None or self._watch is not watch:
             self._names = GraphNames(watch.info)

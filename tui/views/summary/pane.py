@@ -55,6 +55,8 @@ class SummaryPane(Vertical):
         """Selects another field to count."""
         self.other_source: Callable[[], str] = lambda: ""
         """Switches between counting in the kernel and counting events; returns an error text."""
+        self.counts_in_kernel: Callable[[], bool] = lambda: False
+        """Returns whether the kernel counts, or is about to."""
         self.on_counts: Callable[[SummaryPane.Came], None] = lambda _: None
         """Handler of the kernel's counts."""
         self.condition: Callable[[bool, int], str] = lambda *_: ""
@@ -81,11 +83,10 @@ class SummaryPane(Vertical):
     @on(SummaryPanel.SourceAsked)
     def _source_asked(self, event: SummaryPanel.SourceAsked) -> None:
         event.stop()
-        counted = self.histograms is not None
+        counted = self.counts_in_kernel()
 
-        def undo() -> None:
-            if (self.histograms is not None) != counted:
-                self.other_source()
+        def undo() -> str:
+            return self.other_source() if self.counts_in_kernel() != counted else ""
 
         if why := self.other_source():
             self.notify(why, markup=False)

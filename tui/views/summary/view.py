@@ -58,6 +58,7 @@ class SummaryView(View):
         self.pane = SummaryPane(self.name)
         self.pane.turn, self.pane.other_source = self.turn, self.other_source
         self.pane.on_counts, self.pane.condition = self.came, self.condition
+        self.pane.counts_in_kernel = lambda: self.counts_in_kernel
         self._summary: Summary | None = None
         self._watch: Watch | None = None
         self._store: Store | None = None
