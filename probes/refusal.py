@@ -37,6 +37,8 @@ _MESSAGES = {
     "no_function": "The symbol is no function",
     "outside_function": "No instruction of the function begins there",
     "bad_option": "The kernel takes no such setting",
+    "missing_value": "A value is missing here",
+    "not_sampled": "This can't be sampled",
     "no_variable": "This kernel has no such variable",
     "no_code": "The code of the function is needed, and can't be read",
     "no_way_out": "The code of the function has no such way out",

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 from events.conditions.comparison import LATENCY
+from events.names.event_names import FIELD_SYNONYMS
 
 MAX_KEYS: Final = 3
 NEGATIVE: Final = -1
@@ -110,17 +111,10 @@ def place_of_key(keys_text: str, key: str) -> int:
     return 0
 
 
-_SYNONYMS: Final = {
-    "task": "comm", "process": "comm", "command": "comm", "program": "comm", "name": "comm", "thread": "pid",
-    "tid": "pid", "tgid": "pid", "function": "func", "processor": "cpu", "error": "errno", "stack": "kstack",
-}  # fmt: skip
-"""Keys by other words for them."""
-
-
 def unknown_name(name: str, names: Sequence[str]) -> str:
     """Return the message for a name that no event has, with near names and those that there are."""
     every = tuple(dict.fromkeys(names))
-    meant = _SYNONYMS.get(name, "")
+    meant = FIELD_SYNONYMS.get(name, "")
     near = [meant] if meant in every else difflib.get_close_matches(name, every, _MAX_NEAR)
     hint = f": did you mean {' or '.join(near)}?" if near else "."
     return f"no event has {name}{hint} There {_listed(every)}"

@@ -27,7 +27,7 @@ from events.conditions.function_comparison import FUNC, FunctionComparison, Func
 from events.conditions.named_number import NamedNumberComparison, NoNumbers, NumberSource
 from events.conditions.time_comparison import TIME_HINT, TIME_OPERATORS, time_comparison
 from events.names.errnos import errno_of
-from events.names.event_names import CGROUP
+from events.names.event_names import CGROUP, FIELD_SYNONYMS
 from events.names.number_names import names_hint
 from events.store.cgroups import Cgroups
 
@@ -252,7 +252,8 @@ def _similar_names_hint(text: str, names: Iterable[str]) -> str:
     """Return a hint with similar names; empty: there are none."""
     if text in _DURATION_WORDS:
         return f": {LATENCY} is the time of a call"
-    near = difflib.get_close_matches(text, dict.fromkeys(names), _MAX_HINTS)
+    every, meant = dict.fromkeys(names), FIELD_SYNONYMS.get(text, "")
+    near = [meant] if meant in every else difflib.get_close_matches(text, every, _MAX_HINTS)
     return f": did you mean {' or '.join(near)}?" if near else ""
 
 

@@ -42,3 +42,10 @@ def exported_name(path: str) -> str:
     """
     ours = _SESSION_EVENT.fullmatch(path) or _SESSION_SYNTHETIC.fullmatch(path)
     return ours[1] if ours else path
+
+
+FIELD_SYNONYMS: Final = {
+    "task": "comm", "process": "comm", "command": "comm", "program": "comm", "name": "comm", "thread": "pid",
+    "tid": "pid", "tgid": "pid", "function": "func", "processor": "cpu", "error": "errno", "stack": "kstack",
+}  # fmt: skip
+"""Fields by other words for them."""

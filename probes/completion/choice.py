@@ -110,6 +110,12 @@ class NameSources:
     is_recording: bool = False
     """True if the target is a recording, which has no code."""
 
+    def event_names(self, typed: str) -> list[str]:
+        """Return the names of events that a text may become, in its notation: `group/event` or `group.event`."""
+        if "." not in typed:
+            return list(self.events(typed))
+        return [name.replace("/", ".", 1) for name in self.events(typed.replace(".", "/", 1))]
+
 
 def ranked(names: Sequence[str], query: str) -> list[int]:
     """Return the indices of names that contain the query: names that begin with it first.

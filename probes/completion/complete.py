@@ -154,7 +154,7 @@ def _place(head: str, word: Word, sources: NameSources) -> Completions:
     if head[0] == "t":
         return _names(word, sources.tracepoints(word.text), "tracepoint")
     if head[0] == "e":
-        return _names(word, sources.events(word.text), "event")
+        return _names(word, sources.event_names(word.text), "event")
     if head[0] in "pr" and "/" in word.text:
         if not sources.facts.has(Feature.UPROBE_EVENTS):
             reason = _missing_kind_reason("this kernel has no probes in programs", sources)

@@ -61,7 +61,9 @@ def complete_static(before: str, sources: NameSources) -> Completions:
 
 
 def _events(word: Word, sources: NameSources, note: str = "no event has this in its name") -> Completions:
-    items = tuple(Completion(f"{name} ", ItemKind.PLACE, name) for name in sources.events(word.text)[:_MAX_ITEMS])
+    items = tuple(
+        Completion(f"{name} ", ItemKind.PLACE, name) for name in sources.event_names(word.text)[:_MAX_ITEMS]
+    )
     end = word.start + len(word.text)
     return Completions(word.start, end, items, Priority.NEEDED, "" if items else note)
 

@@ -51,7 +51,7 @@ def lower_monitor(
     place = NumberPlace.parse(source.value("of"))
     if place is None:
         hint = "Give it a number: of=jiffies_64, of=vm_zone_stat[NR_FREE_PAGES], of=/proc/meminfo:MemFree"
-        raise CannotLower(own_refusal("bad_option", source.name, 0, hint))
+        raise CannotLower(own_refusal("missing_value", source.name, 0, hint))
     notes: tuple[str, ...] = ()
     if place.path:
         number, btf_type = lower_file_number(source, place, environment), None

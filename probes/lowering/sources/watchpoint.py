@@ -63,7 +63,7 @@ def lower_watchpoint(
     place = MemoryPlace.parse(source.value("at"))
     if place is None:
         hint = "Give it a place: at=jiffies_64, at=init_task+0x10, at=0xffffffff82a00000"
-        raise CannotLower(own_refusal("bad_option", source.name, 0, hint))
+        raise CannotLower(own_refusal("missing_value", source.name, 0, hint))
     found = _field(source, _found(source, place, btf, environment), btf)
     kind, notes = _value_type(source, found, btf)
     memory = WatchedMemory(found.address, kind.size, MemoryAccess[source.value("access").upper()], _text(source))

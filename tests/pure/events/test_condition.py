@@ -123,6 +123,8 @@ def test_what_every_event_has():
         ("f7 ~ 5", "f7 is a number", 5), ("event > 5", "event is a text: == != ~", 6),
         ("f7 > 5 6", "&& or ||", 7),
         ("nosuch == 1", "no field nosuch", 0),
+        ("task == wc", "no field task: did you mean comm?", 0),
+        ("f5 < 0 && tid == 5", "no field tid: did you mean pid?", 10),
         ("cmm == cat", "no field cmm: did you mean comm?", 0),
         ("f5 < 0 && evnt == x", "no field evnt: did you mean event?", 10),
         ("(f7 > 5", ")", 7), ("f7 > 5 &&", "a field", 9), ("f7 & 0x10000000000000000", "64 bits", 5),

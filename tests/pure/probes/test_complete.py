@@ -210,6 +210,9 @@ def test_tracepoints_and_events() -> None:
     assert "sched_switch " in texts("t sched_sw")
     assert "prev->" in texts("t sched_switch ")
     assert texts("e sched") == ["sched/sched_switch "]
+    for head in ("e ", "on ", "lat:wait ", "lat:wait sched.sched_switch to "):
+        assert texts(f"{head}sched.sched_sw") == ["sched.sched_switch "]
+        assert texts(f"{head}sched/sched_sw") == ["sched/sched_switch "]
     assert texts("e sched/sched_switch $prev_") == ["$prev_comm", "$prev_pid", "$prev_state"]
     assert texts("e sched/sched_switch $prev_comm")[0] == ":string "
     assert ":string " not in texts("e sched/sched_switch $prev_pid")

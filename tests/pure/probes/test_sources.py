@@ -222,3 +222,18 @@ def test_wakeups_need_no_tracer() -> None:
     assert str(plan.probe) == "wakeup tasks=rt least=10us"
     with pytest.raises(CannotLower):
         lower(parse_armable("wakeup"), None, FACTS, "g")
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "reason"),
+    [
+        ("monitor", "missing_value", "A value is missing here"),
+        ("watchpoint", "missing_value", "A value is missing here"),
+        ("monitor of=/proc/meminfo:MemFree per=cpu", "not_sampled", "This can't be sampled"),
+        ("monitor of=/proc/kmsg", "not_sampled", "This can't be sampled"),
+    ],
+)
+def test_a_refusal_that_is_not_the_kernels_is_not_said_to_be(text: str, code: str, reason: str) -> None:
+    with pytest.raises(CannotLower) as refused:
+        lower(parse_armable(text), None, FACTS, "pw")
+    assert (refused.value.refusal.code, refused.value.refusal.message) == (code, reason)

@@ -29,6 +29,8 @@ def refused(words: str, capsys: pytest.CaptureFixture[str]) -> str:
         ("preset list --tgas a", "unrecognized arguments: --tgas; did you mean --tags?"),
         ("x.pwr --exprt csv", "unrecognized arguments: --exprt csv; did you mean --export?"),
         ("record f -o x.pwr cat x", "unrecognized arguments: cat x; a command to run stands behind --"),
+        ("x.pwr --by comm --json", "unrecognized arguments: --json; `--export jsonl` writes JSON lines"),
+        ("x.pwr --frobnicate", "unrecognized arguments: --frobnicate"),
         ("list --depht", "unrecognized arguments: --depht"),
         ("--for 3 run x", "unrecognized arguments: "),
     ],

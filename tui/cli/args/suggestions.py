@@ -15,6 +15,7 @@ _INSTEAD = {
         "record",
         "--filter",
     ): "a recording keeps every event, and `FILE.pwr --export FORMAT --filter CONDITION` chooses",
+    ("app", "--json"): "`--export jsonl` writes JSON lines, of the events or of the table of --by",
     ("graph", "--filter"): "a graph is filtered in the application, by f",
 }
 """Advice for an option that this command does not have although another command has it."""
@@ -45,7 +46,9 @@ def unknown_arguments_message(
     for word in words:
         if (instead := _INSTEAD.get((getattr(arguments, "command", ""), word))) is not None:
             return f"{message}; {instead}"
-    found = [near for word in words for near in difflib.get_close_matches(word, options, 1)]
+    names = [option.removeprefix("--") for option in options]  # the dashes alone make short options look alike
+    nearest = [difflib.get_close_matches(word.removeprefix("--"), names, 1) for word in words]
+    found = [f"--{name}" for some in nearest for name in some]
     if not found and getattr(arguments, "command", "") in RUNNING and not any(map(_is_option, unknown)):
         return f"{message}; a command to run stands behind --"
     return f"{message}; did you mean {', '.join(dict.fromkeys(found))}?" if found else message
