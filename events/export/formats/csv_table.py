@@ -45,15 +45,23 @@ HEADS = ("ts", "cpu", "pid", "comm", "event")
 
 
 STACK = "stack"
-"""Column of kernel stacks."""
+"""Title of the column of kernel stacks."""
+
+
+def stack_key(name: str) -> str:
+    """Return the key of a column of stacks among those of fields: no field has such a name."""
+    return f"\0{name}"
 
 
 def columns_of(source: ExportSource) -> tuple[str, ...]:
-    """Return the columns of the fields of all formats, each once."""
+    """Return the columns of the fields of all formats, each once, that of stacks last by its `stack_key`."""
     fields = dict.fromkeys(name for fmt in source.formats for name in source.fields(fmt))
     names = dict.fromkeys(column for name in fields for column in source.columns_of(name))
     return tuple(
-        names | dict.fromkeys((*(OUTAGE_FIELDS if source.has_outages else ()), *((STACK,) if source.stacks else ())))
+        names
+        | dict.fromkeys(
+            (*(OUTAGE_FIELDS if source.has_outages else ()), *((stack_key(STACK),) if source.stacks else ()))
+        )
     )
 
 
@@ -89,7 +97,7 @@ class CsvTable:
         requested = source.fields(record.format) if record.format else tuple(set(values) - about.omitted_fields)
         row = {name: cell(values.get(name)) for name in requested if name in self._column_set}
         for name, frames in stack_values(record, source.symbols).items():
-            requested, row[name] = (*requested, name), cell(";".join(frames))
+            requested, row[stack_key(name)] = (*requested, stack_key(name)), cell(";".join(frames))
         self._unplaced += sum(name not in self._column_set for name in requested)
         where = (cell(head_values.get(head.name)) for head in self._source.heads)
         heads = [str(record.ts), str(record.cpu), str(record.pid)]
@@ -105,9 +113,11 @@ class CsvTable:
 
 
 def column_names(fields: Collection[str], heads: Collection[str]) -> list[str]:
-    """Return column names for fields; a name that collides with a column of all events gets underscores until it is
-    unique, also in the column of its numbers' names.
+    """Return column names for fields; a name that collides with a column of all events, or that of stacks, gets
+    underscores until it is unique, also in the column of its numbers' names.
     """
+    stacks = {stack_key(STACK): STACK} if stack_key(STACK) in fields else {}
+    heads = (*heads, *stacks.values())
     used_names = {*heads, *fields}
     renamed: dict[str, str] = {}
     for field in fields:
@@ -117,7 +127,7 @@ def column_names(fields: Collection[str], heads: Collection[str]) -> list[str]:
                 name += "_"
             used_names.add(name)
             renamed |= {field: name, f"{field}{NAME}": f"{name}{NAME}"}
-    return [renamed.get(field, field) for field in fields]
+    return [(renamed | stacks).get(field, field) for field in fields]
 
 
 def cell(value: Value | float) -> str:

@@ -17,7 +17,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, BinaryIO
 
 from events.decode import Scalar, Value
-from events.export.formats.csv_table import HEADS, STACK, column_names, unplaced_note
+from events.export.formats.csv_table import HEADS, STACK, column_names, stack_key, unplaced_note
 from events.export.source import CommonField, ExportSource
 from events.format import Field, FieldKind
 from events.names.event_names import exported_name
@@ -96,6 +96,7 @@ class ParquetTable:
         values = mark_values(record) if is_mark(record) else source.exact_values(record)
         requested = source.fields(record.format) if record.format else tuple(values)
         if stacks := stack_values(record, source.symbols):
+            stacks = {stack_key(name): frames for name, frames in stacks.items()}
             values, requested = {**values, **stacks}, (*requested, *stacks)
         self._unplaced += sum(name not in self._fits for name in requested)
         where = (None if isinstance(at := head_values.get(head.name), tuple) else at for head in self._source.heads)
@@ -151,7 +152,7 @@ def _column_types(pa: ModuleType, source: ExportSource) -> dict[str, pyarrow.Dat
         for name, kind in zip(OUTAGE_FIELDS, (pa.int64(), pa.int64(), pa.float64(), pa.string()), strict=True):
             found[name] = _common(pa, found[name], kind) if name in found else kind
     if source.stacks:
-        found[STACK] = _common(pa, found[STACK], pa.list_(pa.string())) if STACK in found else pa.list_(pa.string())
+        found[stack_key(STACK)] = pa.list_(pa.string())
     return found
 
 

@@ -73,6 +73,24 @@ def test_tables_have_a_column_of_stacks():
     assert table.column("stack").to_pylist() == [None, TEXTS, TEXTS[:1]]
 
 
+@pytest.mark.parametrize("name", ["csv", "parquet"])
+def test_a_field_of_that_name_has_a_column_of_its_own(name):
+    named = record_of({"stack": 5, "stack_": 6}, seq=0)
+    event = replace(named, stacks=EVENT.stacks)
+    form, out = format_named(name), io.BytesIO()
+    assert form is not None and named.format is not None
+    writer = writer_of(form, replace(SOURCE, formats=(named.format, STACK)), out)
+    for record in (named, event):
+        writer.take(record)
+    writer.finish()
+    if name == "csv":
+        rows = list(csv.DictReader(io.StringIO(out.getvalue().decode(), newline="")))
+    else:
+        rows = pyarrow.parquet.read_table(io.BytesIO(out.getvalue())).to_pylist()
+    assert [(str(row["stack__"]), str(row["stack_"])) for row in rows] == [("5", "6")] * 2
+    assert [row["stack"] or None for row in rows] == [None, ";".join(TEXTS) if name == "csv" else TEXTS]
+
+
 def test_a_mark_and_a_log_record_have_the_stack():
     trace = perfetto_trace_pb2.Trace()
     trace.ParseFromString(written("perfetto"))

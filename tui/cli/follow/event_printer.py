@@ -78,6 +78,8 @@ class EventPrinter:
         """First sequence number not yet checked for a name."""
         self._since: float | None = None
         """Time at which the first unnamed event came, by time.monotonic(); None: none did since names were read."""
+        self._looked_at = 0.0
+        """Time at which counted events were looked at for names, by time.monotonic()."""
         self._nameless: set[int] = set()
         """Tasks whose names the kernel did not know when asked: their events wait no more."""
 
@@ -163,8 +165,7 @@ class EventPrinter:
         """
         store = self._watch.store
         if self._counts_unnamed:
-            if self._since is None and self._can_learn_names and self._watch.intake.lacks_names():
-                self._since = time.monotonic()
+            self._look_for_unnamed()
             return False
         if store is None or not self._can_learn_names or self._are_too_many(store):
             self._since = None
@@ -173,6 +174,14 @@ class EventPrinter:
             self._since = time.monotonic()
         self._checked_until = store.next_seq
         return self.waiting
+
+    def _look_for_unnamed(self) -> None:
+        """Look whether counted events lack names, now and then: to look at each takes half as long as to count it."""
+        now = time.monotonic()
+        if self._since is None and self._can_learn_names and now - self._looked_at >= _NAMES_AFTER:
+            self._looked_at = now
+            if self._watch.intake.lacks_names():
+                self._since = now
 
     def _are_too_many(self, store: Store) -> bool:
         """Tell whether so many events wait that later ones could displace them from the store."""
