@@ -58,8 +58,10 @@ def recorded() -> Round:
     shipped = Recording.open(shipped_recording())
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "x.pwr")
-        recorder = Recorder(path, KernelInfo(RecordingTarget(shipped, "shipped")))
+        recorder = Recorder(path)
+        recorder.write_kernel(KernelInfo(RecordingTarget(shipped, "shipped")))
         recorder.begin(shipped.header, ())
+        recorder.start()
         cpus = [endless(shipped, cpu, CPUS * 10**9 // RATE) for cpu in range(CPUS)]
         for cpu in cpus:
             next(cpu)  # makes the sub-buffers

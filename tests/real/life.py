@@ -123,8 +123,10 @@ def main() -> None:
     print("ssh", flush=True)
 
     def record(session: Session) -> Callable[[], object]:
-        recorder = Recorder(Path(sys.argv[2]), KernelInfo(target))
+        recorder = Recorder(Path(sys.argv[2]))
+        recorder.write_kernel(KernelInfo(target))
         recorder.begin(session.header, session.probes.armed)
+        recorder.start()
         print("recording", flush=True)
 
         def drain() -> None:
