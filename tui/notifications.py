@@ -15,6 +15,7 @@ from functools import partial
 from textual.app import App
 from textual.notifications import SeverityLevel
 
+from widgets.call_after import call_after
 from widgets.notice import Notice
 
 CLOCK: Callable[[], float] = time.monotonic
@@ -72,7 +73,7 @@ class Notices:
         notice = Notice(message, title, urgent, topic)
         shown = self._add(_Shown(notice, CLOCK() + _QUICK * seconds))
         if timeout or not urgent:
-            self.app.set_timer(timeout or seconds, lambda: self._remove(shown))
+            call_after(self.app, timeout or seconds, lambda: self._remove(shown))
 
     def notify_until_forgotten(self, message: str, topic: str) -> None:
         """Show what a worker does until `forget`, or until the topic has another message."""
@@ -89,7 +90,7 @@ class Notices:
                 continue
             shown.answered = True
             if now < shown.read_at:
-                self.app.set_timer(shown.read_at - now, partial(self._remove, shown))
+                call_after(self.app, shown.read_at - now, partial(self._remove, shown))
             else:
                 self._remove(shown)
 

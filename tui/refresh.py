@@ -16,6 +16,7 @@ from textual.timer import Timer
 
 from kernel.errors import KernelError
 from tui.messages import DataArrived, LossesCounted
+from widgets.call_after import call_after
 
 if TYPE_CHECKING:
     from kernel.watch.watch import Watch
@@ -57,7 +58,7 @@ class TickTimer:
     def due(self, *, soon: bool = False) -> None:
         """Call the tick after a pause; `soon`: data is left over from the last one, whatever its pictures cost."""
         if self._timer is None:
-            self._timer = self._app.set_timer(SOON if soon else pause_after(self._cost), self.run)
+            self._timer = call_after(self._app, SOON if soon else pause_after(self._cost), self.run)
 
     def run(self) -> None:
         """Call the tick now."""

@@ -24,6 +24,7 @@ from tui.app.typed_ahead import MOVING, PAUSE, WRITING, HeldKeys, KeyPress, KeyR
 from tui.commands import GUARDED_ACTIONS, LEADING_KEYS
 from tui.notifications import Notices
 from tui.present.ways_out import DROP_HELD, LEAVE_DIALOG
+from widgets.call_after import call_after
 from widgets.safe_text import cut, safe
 from widgets.way_out import key_text
 
@@ -232,7 +233,7 @@ class Keyboard:
     def _look_in(self, seconds: float) -> None:
         if self._timer is not None:
             self._timer.stop()
-        self._timer = self._app.set_timer(seconds, self._look)
+        self._timer = call_after(self._app, seconds, self._look)
 
     async def _look(self) -> None:
         """Give the held keys after a pause in typing; the last key has no reply where a node on its way is gone."""

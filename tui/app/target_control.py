@@ -26,6 +26,7 @@ from tui.messages import (
 )
 from tui.notifications import Notices
 from tui.opening import OPENING, Opening
+from widgets.call_after import call_after
 
 # The first paint must not wait for what is needed later: the kernel's side is imported when it is asked for.
 if TYPE_CHECKING:
@@ -115,7 +116,7 @@ class TargetControl:
         if not opening.is_on_screen:
             listed = self._preview is not None and self._preview.preview is not None
             patience = PATIENCE_WITH_FUNCTIONS if listed and not opening.by_hand else PATIENCE
-            self._app.set_timer(patience, lambda: self.show_progress(opening))
+            call_after(self._app, patience, lambda: self.show_progress(opening))
 
     def show_progress(self, opening: Opening) -> None:
         """Show how far the opening is, where the target is still wanted and not open."""

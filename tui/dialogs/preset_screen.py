@@ -20,6 +20,7 @@ from probes.presets.judge import PresetJudgement
 from probes.presets.schema import Preset
 from tui.dialogs import preset_model
 from tui.present.ways_out import LEAVE_FOR_TARGET
+from widgets.call_after import call_after
 from widgets.dialogs.form import FormDialog
 from widgets.dialogs.preset_chooser import ListedPreset, PresetCheck, PresetChooser
 from widgets.footer import KeyFooter
@@ -112,7 +113,7 @@ class PresetScreen(ModalScreen[PickedPreset | None]):
         if one in self._looked:
             self._chooser.say(one, self._looked[one])
         else:
-            self.set_timer(_PAUSE, lambda: self._ask(one) if self._chooser.current == one else None)
+            call_after(self, _PAUSE, lambda: self._ask(one) if self._chooser.current == one else None)
 
     def _ask(self, one: ListedPreset) -> None:
         if self._planner is None:

@@ -11,6 +11,7 @@ from textual.message import Message
 from textual.timer import Timer
 
 from tui.filter.filter import Filter, PassCount, condition_error_text
+from widgets.call_after import call_after
 from widgets.events.filter_line import FilterLine
 
 if TYPE_CHECKING:
@@ -154,7 +155,7 @@ class FilterBar(FilterLine):
         self.say(", ".join(filter(None, (count_text, self.remark(found)))))
         if self._timer is not None:
             self._timer.stop()
-        self._timer = self.set_timer(_PAUSE, self._count) if found.backlog else None
+        self._timer = call_after(self, _PAUSE, self._count) if found.backlog else None
 
     @on(FilterLine.Submitted)
     def _line_submitted(self, event: FilterLine.Submitted) -> None:

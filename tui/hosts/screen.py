@@ -23,6 +23,7 @@ from tui.live.details.detail_screen import DetailScreen
 from tui.present.hist_tables import TableLine
 from tui.present.ways_out import HOSTS_BUILD, HOSTS_DISARM, HOSTS_PRESET, HOSTS_RECONNECT, HOSTS_TRIGGER
 from tui.views.pause_position import PausePosition, Place
+from widgets.call_after import call_after
 from widgets.events.host_table import HostDetail, HostTable
 from widgets.events.status_bar import LiveLine
 from widgets.events.values import LiveState
@@ -119,7 +120,7 @@ class HostsScreen(Screen[None]):
         if self._looking is not None:
             self._looking.stop()
         more = self._shown.tick(_BUDGET)
-        self._looking = self.set_timer(_BUDGET, self._look_on) if more else None
+        self._looking = call_after(self, _BUDGET, self._look_on) if more else None
         self._events.table.tick()
         self._position.restore(self._shown)
         self._filter_bar.show(_NOT_FILTERED if self.shows_histograms else self._shown.filtered)

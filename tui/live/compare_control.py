@@ -16,6 +16,7 @@ from tui.dialogs import dialogs
 from tui.live.view_switch import ViewSwitch
 from tui.present.ways_out import CHOOSE_TARGET
 from tui.workbench import Workbench
+from widgets.call_after import call_after
 
 if TYPE_CHECKING:
     from events.differences.differences import RecordingComparison
@@ -86,7 +87,7 @@ class CompareControl:
         self._state = "opening both recordings", None
         read = partial(self._read, (self._opened, self._other), self._filter.text, stop)
         self._screen.app.run_worker(read, thread=True, group="compare")
-        self._screen.set_timer(_SOON, partial(self._show_progress, stop))
+        call_after(self._screen, _SOON, partial(self._show_progress, stop))
 
     def stop(self) -> None:
         """Give up the reading that is under way."""

@@ -12,6 +12,7 @@ from events.export.catalogue import FORMATS, STACK_FILES, Format, format_named
 from foreign.count_text import counted, size_text
 from kernel.errors import KernelError
 from tui.output.export_file import ExportFile, ExportRefused
+from widgets.call_after import call_after
 from widgets.dialogs.event_export_dialog import EventExportDialog, OfferedFormat
 from widgets.number_format import grouped
 
@@ -111,7 +112,7 @@ class ExportScreen(EventExportDialog):
             finished = job.step(BUDGET)
             if not finished:
                 self.report(f"{grouped(job.done)} of {counted(job.total, 'event')}", job.done / max(1, job.total))
-                self.set_timer(_PAUSE, self._step)
+                call_after(self, _PAUSE, self._step)
                 return
             file.keep()
         except (OSError, ExportRefused) as error:

@@ -31,6 +31,7 @@ from tui.present.ways_out import NO_FILTER, SEARCH_EVENTS
 from tui.refresh import SLOWEST
 from tui.views.events.filtered_pane import FilteredPane
 from tui.workbench import Workbench
+from widgets.call_after import call_after
 from widgets.events.event_detail import EventDetail
 from widgets.events.status_bar import LiveLine
 from widgets.footer import KeyFooter
@@ -140,7 +141,7 @@ class LiveScreen(Screen[None]):
         more = self.views.current.tick(watching, watching.store, fields_of(watching))
         more |= self.filtering.look(watching, watching.store)
         self.details.news()
-        self._more = self.set_timer(_SOON, self.tick, name="more") if more else None
+        self._more = call_after(self, _SOON, self.tick) if more else None
         if not more or time.monotonic() - self.status.shown_at >= SLOWEST:
             self._show_line()
 

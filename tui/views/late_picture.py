@@ -8,6 +8,8 @@ from textual.message import Message
 from textual.timer import Timer
 from textual.widget import Widget
 
+from widgets.call_after import call_after
+
 
 class PictureChanged(Message):
     """A view shows more than at its last tick, so that the line above it is old."""
@@ -30,7 +32,7 @@ class LatePicture:
     def due(self, seconds: float) -> None:
         """Draw after so many seconds, unless a picture is due already."""
         if self._timer is None:
-            self._timer = self._pane.set_timer(max(0.0, seconds), self._draw)
+            self._timer = call_after(self._pane, max(0.0, seconds), self._draw)
 
     def drop(self) -> None:
         """Draw no more picture: one is drawn now."""

@@ -8,6 +8,7 @@ from typing import Final
 from textual.timer import Timer
 from textual.widgets import Label
 
+from widgets.call_after import call_after
 from widgets.lists.tail_table import TailTable
 from widgets.number_format import grouped
 from widgets.safe_content import safe_content
@@ -42,7 +43,7 @@ class RowSearch:
         if not found.done:
             self._told.update(f"at {grouped(found.next)}")
             soon = 0.001 if found.next != start else 0.05  # rows that are not there yet can't be searched
-            self._timer = table.set_timer(soon, lambda: self._step(table, text, found.next, direction))
+            self._timer = call_after(table, soon, lambda: self._step(table, text, found.next, direction))
         elif found.seq is None:
             none = "none before" if direction < 0 else "none after"
             self._told.update(safe_content(self.why_none(text) or none))

@@ -19,6 +19,7 @@ from textual.strip import Strip
 from textual.timer import Timer
 from textual.widget import Widget
 
+from widgets.call_after import call_after
 from widgets.lists.follow_control import FollowControl
 from widgets.lists.follow_state import FollowState
 from widgets.lists.line_list import LineList
@@ -125,7 +126,7 @@ class TailTable(LineList):
         if time.monotonic() - self._extent_at >= _EXTENT_EVERY:
             self.sync_extent()
         elif self._extent_timer is None:
-            self._extent_timer = self.set_timer(_EXTENT_EVERY, self.sync_extent)
+            self._extent_timer = call_after(self, _EXTENT_EVERY, self.sync_extent)
         else:
             self._extent_timer.reset()
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 from textual.widget import Widget
 
+from widgets.call_after import call_after
+
 if TYPE_CHECKING:
     from kernel.commands.held_program import HeldProgram
     from tui.live.command.recorders import Recorders
@@ -68,7 +70,7 @@ class LastEvents:
         if self._add_lines():
             self._hold(MOST_LOOKS)
         else:
-            self._area.set_timer(LOOK_EVERY, self._end_lines)
+            call_after(self._area, LOOK_EVERY, self._end_lines)
 
     def _hold(self, looks: int) -> None:
         """Keep the last events on the screen, before those of all tasks come; `looks`: so often it may still wait."""
@@ -76,7 +78,7 @@ class LastEvents:
         if self._hold_rows is not None:
             are_held = self._hold_rows() if self._recorders.show_all() else None
             if are_held is None and looks:
-                self._area.set_timer(LOOK_EVERY, partial(self._hold, looks - 1))
+                call_after(self._area, LOOK_EVERY, partial(self._hold, looks - 1))
                 return
         self._run(partial(self._record_all, bool(are_held)))
 

@@ -18,6 +18,7 @@ from tui.live.details.place import LEAST_COLUMNS, PanePlace, place_of, size_of
 from tui.live.view_area import ViewArea
 from tui.live.view_switch import ViewSwitch
 from tui.present.ways_out import HOLD_ROWS, SHOW_DETAILS
+from widgets.call_after import call_after
 
 REST: Final = 0.12
 """Seconds without another row under the cursor until the pane is filled."""
@@ -110,7 +111,7 @@ class DetailControl:
         else:
             self._timer.stop()
         self._fires_at = self._due_at
-        self._timer = self._screen.set_timer(rest, self._look, name="details")
+        self._timer = call_after(self._screen, rest, self._look)
 
     def names_changed(self) -> None:
         """Show names of tasks that are known only now."""
@@ -132,7 +133,7 @@ class DetailControl:
         if now - self._asked_at > _STALE and self.pane.fields:
             self.pane.show(_WAITING, ())
         self._fires_at = self._due_at
-        self._timer = self._screen.set_timer(self._due_at - now, self._look, name="details")
+        self._timer = call_after(self._screen, self._due_at - now, self._look)
 
     def _fill(self) -> None:
         if not self.is_shown:

@@ -14,6 +14,7 @@ from tui.views.aggregate.pane import AggregatePane
 from tui.views.late_picture import LatePicture
 from tui.views.view import TableView, ViewPlace
 from widgets.aggregates.group_table import GroupRows
+from widgets.call_after import call_after
 from widgets.lists.tail_table import TailTable
 from widgets.number_format import duration
 
@@ -219,7 +220,7 @@ class AggregateView(TableView):
         if (model := self._model) is not None:
             self._drawn = 0.0
             if self.tick(model.watch, model.store, ()):
-                self.pane.set_timer(_SOON, self._go_on)
+                call_after(self.pane, _SOON, self._go_on)
 
     # -- of every view -----------------------------------------------------------------------------------------------
 

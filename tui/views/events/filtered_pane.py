@@ -12,6 +12,7 @@ from textual.message import Message
 from textual.timer import Timer
 
 from tui.views.pause_position import PausePosition, Place
+from widgets.call_after import call_after
 from widgets.events.times import Stamp, kernel_stamp
 from widgets.lists.table_pane import TablePane
 from widgets.value_input import ValueInput
@@ -113,7 +114,7 @@ class FilteredPane(TablePane):
         """Process existing events in steps: an ended recording triggers no more ticks."""
         if self._timer is not None:
             self._timer.stop()
-        self._timer = self.set_timer(_BUDGET, self._continue) if self.tick() else None
+        self._timer = call_after(self, _BUDGET, self._continue) if self.tick() else None
 
     def action_go_to_time(self) -> None:
         """Ask for a time."""

@@ -19,6 +19,7 @@ from tui.views.graph.model import GraphModel
 from tui.views.graph.names import GraphNames
 from tui.views.pause_position import PausePosition
 from tui.views.view import TableView, ViewPlace
+from widgets.call_after import call_after
 from widgets.events.graph_pane import GraphPane
 from widgets.events.graph_rows import GraphRows
 from widgets.events.graph_table import GraphTable
@@ -99,7 +100,7 @@ class GraphView(TableView):
         if shown is None or self.pane.table is not self.pane.hot:
             return
         if self._hot_spots.ask(shown):
-            self.pane.set_timer(_LOOK, self._count, name="hot")
+            call_after(self.pane, _LOOK, self._count)
         if (spots := self._hot_spots.take()) is not None:
             self._hot_calls = sum(spot.calls for spot in spots)
             self.pane.post_message(TailTable.Followed(True))  # the status lines show their number

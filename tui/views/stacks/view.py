@@ -15,6 +15,7 @@ from tui.views.late_picture import LatePicture
 from tui.views.stacks.frame_texts import FrameTexts
 from tui.views.stacks.pane import StacksPane
 from tui.views.view import View, ViewPlace
+from widgets.call_after import call_after
 
 if TYPE_CHECKING:
     from textual.widget import Widget
@@ -196,7 +197,7 @@ class StacksView(View):
         """Count at once."""
         if (model := self._model) is not None and self.tick(model.watch, model.store, ()):
             self._drawn = 0.0
-            self.pane.set_timer(_SOON, self._go_on)
+            call_after(self.pane, _SOON, self._go_on)
 
     # -- of every view -----------------------------------------------------------------------------------------------
 

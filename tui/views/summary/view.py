@@ -25,6 +25,7 @@ from tui.views.late_picture import LatePicture
 from tui.views.summary.pane import SummaryPane
 from tui.views.summary.text import of_events, of_kernel
 from tui.views.view import View, ViewPlace
+from widgets.call_after import call_after
 from widgets.events.summary_panel import SummaryText
 
 if TYPE_CHECKING:
@@ -262,7 +263,7 @@ class SummaryView(View):
     def _go_on(self) -> None:
         """Continue to count if no new event triggers a tick."""
         if self._watch is not None and self._store is not None and self.tick(self._watch, self._store, ()):
-            self.pane.set_timer(_SOON, self._go_on)
+            call_after(self.pane, _SOON, self._go_on)
 
     def _show(self) -> None:
         self._drawn = time.monotonic()

@@ -14,6 +14,7 @@ from tui.views.timeline.navigation import TimelineNavigation
 from tui.views.timeline.pane import TimelinePane
 from tui.views.timeline.steering import TimelineSteering
 from tui.views.view import View, ViewPlace
+from widgets.call_after import call_after
 from widgets.events.times import Stamp, kernel_stamp
 from widgets.number_format import duration
 
@@ -116,7 +117,7 @@ class TimelineView(View):
 
     def _go_on_soon(self) -> None:
         if self._next_count is None:
-            self._next_count = self.pane.set_timer(_SOON, self._go_on)
+            self._next_count = call_after(self.pane, _SOON, self._go_on)
 
     def _go_on(self) -> None:
         self._next_count = None
