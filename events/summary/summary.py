@@ -17,7 +17,7 @@ from events.calls.call_matching import CallMatching
 from events.calls.call_values import CalledFunction, EndRole, probe_and_address
 from events.calls.pairing import MOST_OPEN
 from events.record import Record
-from events.stacks.events_beside import is_counted
+from events.recording.lines_in_time import COMMAND_OUTPUT
 from events.store.columns import PIECE, StoreColumns
 from events.store.outage_mark import is_mark
 from events.summary.distribution import Distribution
@@ -74,7 +74,7 @@ class Summary:
         Args:
             store: the rows.
             limit: minimum number of distinct values and tasks that are counted.
-            only: paths of the events to count; None: those of all probes.
+            only: paths of the events to count; None: all but lines of a command, also stacks whose event is unknown.
             most_open: maximum number of open calls.
             chosen: the events that pass a filter; only these count, and calls with such an end. None: all events.
             piece: number of rows per step, which bounds the memory of a step.
@@ -230,7 +230,7 @@ class Summary:
         return found
 
     def _is_requested(self, event: str) -> bool:
-        return is_counted(event, self._only)
+        return event in self._only if self._only is not None else event != COMMAND_OUTPUT
 
     def _count(self, columns: StoreColumns, texts: list[Record]) -> None:
         tables = [table for table in columns.tables.values() if self._is_requested(table.layout.format.path)]
