@@ -9,6 +9,7 @@ import pytest
 
 import kernel.connection.open_target
 from kernel.connection.open_target import TargetChoice, shipped_recording
+from kernel.session.armed import Armed
 from kernel.session.probe_steps import Mode
 from tests.fake_hist import HistKernel
 from tests.interface.test_app import SIZE, application, open_compose, pick
@@ -34,6 +35,14 @@ def living(monkeypatch):
     return found
 
 
+async def arm_asked_for(app, pilot) -> Armed:
+    """Arm the probe that is asked for, and go to its events; return it."""
+    await ask_for(app, pilot)
+    await until(lambda: app.current_watch and app.current_watch.armed.probes and app.screen is app.places.live, pilot)
+    (armed,) = app.current_watch.armed.probes
+    return armed
+
+
 def said(app, text: str) -> bool:
     return any(text in line for line in screen_text(app))
 
@@ -41,11 +50,7 @@ def said(app, text: str) -> bool:
 async def test_a_hist_trigger_has_its_table_and_counting_in_the_kernel_is_told(living):
     app = application("fake")
     async with app.run_test(size=SIZE) as pilot:
-        await ask_for(app, pilot)
-        await until(
-            lambda: app.current_watch and app.current_watch.armed.probes and app.screen is app.places.live, pilot
-        )
-        (armed,) = app.current_watch.armed.probes
+        armed = await arm_asked_for(app, pilot)
         event = armed.plan.events[0]
         await until(lambda: said(app, "● following"), pilot)
         await pilot.press("b")
@@ -109,10 +114,7 @@ async def test_what_the_kernel_counts_is_given_out_as_it_is_shown(living, tmp_pa
 
     app = application("fake")
     async with app.run_test(size=SIZE) as pilot:
-        await ask_for(app, pilot)
-        await until(
-            lambda: app.current_watch and app.current_watch.armed.probes and app.screen is app.places.live, pilot
-        )
+        await arm_asked_for(app, pilot)
         event = app.current_watch.armed.probes[0].plan.events[0]
         await pilot.press("b")
         await until(lambda: said(app, "[histograms]") and said(app, "T gives it one"), pilot)
@@ -195,11 +197,7 @@ async def test_what_a_changed_program_counted_is_one_key_away(living):
 async def test_another_trigger_is_typed_over_the_one_that_is_offered(living):
     app = application("fake")
     async with app.run_test(size=SIZE) as pilot:
-        await ask_for(app, pilot)
-        await until(
-            lambda: app.current_watch and app.current_watch.armed.probes and app.screen is app.places.live, pilot
-        )
-        (armed,) = app.current_watch.armed.probes
+        armed = await arm_asked_for(app, pilot)
         app.push_screen(TriggerScreen(app, app.current_watch, armed, ["hist:keys=nosuch", "hist:keys=common_pid"]))
         await until(lambda: said(app, "✓ this kernel takes it: Enter"), pilot)
         assert app.screen._input.value == "hist:keys=common_pid", "the first that this kernel takes"
@@ -255,10 +253,7 @@ async def test_a_recording_has_no_tables():
 async def test_a_probe_armed_while_the_kernel_counts_is_shown_among_the_events(living):
     app = application("fake")
     async with app.run_test(size=SIZE) as pilot:
-        await ask_for(app, pilot)
-        await until(
-            lambda: app.current_watch and app.current_watch.armed.probes and app.screen is app.places.live, pilot
-        )
+        await arm_asked_for(app, pilot)
         await pilot.press("s", "k")
         await until(lambda: said(app, "■ counting in the kernel"), pilot)
         assert not any("/s " in line for line in screen_text(app)[:2])
@@ -274,11 +269,7 @@ async def test_a_probe_armed_while_the_kernel_counts_is_shown_among_the_events(l
 async def test_each_change_of_who_counts_is_said_as_it_is_and_taken_back(living):
     app = application("fake")
     async with app.run_test(size=SIZE) as pilot:
-        await ask_for(app, pilot)
-        await until(
-            lambda: app.current_watch and app.current_watch.armed.probes and app.screen is app.places.live, pilot
-        )
-        (armed,) = app.current_watch.armed.probes
+        armed = await arm_asked_for(app, pilot)
         modes = {True: (Mode.COUNT, "■ counting in the kernel"), False: (Mode.RECORD, "● following")}
 
         async def shows(counted: bool) -> None:
