@@ -168,7 +168,7 @@ def _armed(
             is_lost = event.line and event.path in defined and not _has_folder(instance, event)
             folders = others() if is_lost and f"{event.group}:{event.event}" in enabled else instance
             parsed = parse_format(folders.read(f"events/{event.path}/format"), event.group, long_size)
-            formats[parsed.id] = parsed
+            formats[parsed.id] = event.describe(parsed)
         except (FileRefused, FormatError):
             is_defined = not event.line or event.path in defined
             fault = "no folder in this trace instance" if is_defined and event.line else "not defined"

@@ -26,6 +26,5 @@ def formats_of(plan: Plan, ids: list[int], stacks: int) -> dict[int, EventFormat
             continue
         text = layout.format_text(event.event, number, size)
         with contextlib.suppress(FormatError):  # the store counts their records as undecodable
-            parsed = parse_format(text, event.group).with_results(event.results)
-            formats[number] = parsed.with_function(event.function_field) if event.function_field else parsed
+            formats[number] = event.describe(parse_format(text, event.group))
     return formats

@@ -229,11 +229,8 @@ class ArmSteps:
         """Read the formats of the recorded events, by id; `stacks`: also of the stack events. Raises FileRefused,
         TargetLost.
         """
-        events = [event for event in plan.events if event.recorded]
-        functions = {event.path: event.function_field for event in events if event.function_field}
-        results = {event.path: event.results for event in events}
-        pointers = {event.path: event.pointers for event in events}
-        texts = {event.path: self._format_text(event) for event in events}
+        events = {event.path: event for event in plan.events if event.recorded}
+        texts = {path: self._format_text(event) for path, event in events.items()}
         if stacks or any(records_stacks(text) for event in plan.events for text in event.triggers):
             for path in (*_STACK_EVENTS, *(_TRACER_NOTES if plan.tracer is not None else ())):
                 with contextlib.suppress(FileRefused):
@@ -242,6 +239,5 @@ class ArmSteps:
         for path, text in texts.items():
             with contextlib.suppress(FormatError):  # the store counts their records as undecodable
                 parsed = parse_format(text, path.split("/")[0], self._long_size)
-                parsed = parsed.with_results(results.get(path, {})).with_pointers(pointers.get(path, {}))
-                formats[parsed.id] = parsed.with_function(functions[path]) if path in functions else parsed
+                formats[parsed.id] = events[path].describe(parsed) if path in events else parsed
         return formats

@@ -17,6 +17,7 @@ from probes.plans.tracer import PlannedTracer
 from probes.user_events.kernel_reading import PREFIX
 
 if TYPE_CHECKING:
+    from events.format import EventFormat
     from probes.objects.object_plan import ObjectPlan
     from probes.plans.sampled_number import SampledNumber
 
@@ -125,6 +126,11 @@ class PlannedEvent:
     def pointers(self) -> dict[str, tuple[str, ...]]:
         """Names of the fields with pointers through which others are read, by their names."""
         return {one.name: one.pointers for one in self.columns if one.pointers}
+
+    def describe(self, fmt: EventFormat) -> EventFormat:
+        """Return the event's format with what the plan knows: results, pointers, the probed function."""
+        found = fmt.with_results(self.results).with_pointers(self.pointers)
+        return found.with_function(self.function_field) if self.function_field else found
 
     @property
     def function_address(self) -> str:
