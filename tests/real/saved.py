@@ -43,12 +43,13 @@ attributes = struct.pack("IIQQ", socket_filter, 2, ctypes.addressof(code), ctype
 program = ctypes.CDLL(None).syscall(sys_bpf, prog_load, attributes, len(attributes))
 os.set_inheritable(program, True)
 nothing = subprocess.DEVNULL
-subprocess.Popen(["sleep", "infinity"], close_fds=False, stdin=nothing, stdout=nothing, stderr=nothing)
+subprocess.Popen(["busybox", "sleep", "infinity"], close_fds=False, stdin=nothing, stdout=nothing, stderr=nothing)
 END
 """
 """Keeps a BPF program, and with it the 2 MB for the code of all of them (bpf_prog_pack_alloc, kernel/bpf/core.c).
 
-Without it each one that is loaded alone has them filled anew, which takes an emulated riscv64 5 s.
+Without it each one that is loaded alone has them filled anew, which takes an emulated riscv64 5 s. Its name is not
+sleep: tests look for processes of that name that the application's shell program left.
 """
 _CALMER = "cd /usr/bin; sed -i 's/sleep 0.2;/sleep 0.5;/' workload; grep -q 'sleep 0.5;' workload"
 """At five times a second the workload takes an eighth of a processor of ours, as long as a test looks elsewhere."""

@@ -65,9 +65,12 @@ def test_of_ticks_that_are_not_enough_few_are_shown_and_the_last_always(monkeypa
     watching = SimpleNamespace(
         intake=SimpleNamespace(has_backlog=False, unsettled=False), queue=SimpleNamespace(), tick=tick, store=None
     )
-    app = SimpleNamespace(
-        set_timer=lambda wait, work: due.append((wait, work)), call_after_refresh=lambda _: None, screen_stack=["one"]
-    )
+
+    def set_timer(wait, work):
+        due.append((wait, work))
+        return SimpleNamespace()
+
+    app = SimpleNamespace(set_timer=set_timer, call_after_refresh=lambda _: None, screen_stack=["one"])
     monkeypatch.setattr("tui.refresh.time.monotonic", lambda: now[0])
     feed = RefreshLoop(app, lambda: shown.append(left[0]), lambda: None)
     feed.follow(watching)
