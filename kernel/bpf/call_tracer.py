@@ -77,6 +77,12 @@ class LoadedTracer:
         calls.write_element(self._target, self._control, 0, control_value(mode, self._limit))
         self._mode = mode
 
+    def hold(self) -> None:
+        """Begin no traces until `limit_tasks`; those that have begun go on. Raises BpfRefused, TargetLost."""
+        self._limits += 1  # no task has this number
+        self._limit = self._limits
+        self.switch(self._mode)
+
     def limit_tasks(self, tasks: Sequence[int]) -> None:
         """Begin traces in some tasks (thread ids) and those that they make alone; empty: in all but ours.
 

@@ -88,6 +88,11 @@ class ProgramSource:
             with contextlib.suppress(KernelError):
                 self._session.probes.programs.pause_tracer()
 
+    def hold_programs(self) -> None:
+        """Begin no traces until `limit_tasks`; those that have begun go on. Raises BpfRefused, TargetLost."""
+        if self._session is not None:
+            self._session.probes.programs.hold_tracer()
+
     def limit_tasks(self, tasks: Sequence[int]) -> None:
         """Trace calls of some tasks and those that they make alone (thread ids); empty: of all tasks but ours.
 

@@ -56,6 +56,9 @@ class TracerSource:
             with contextlib.suppress(KernelError):
                 self._tracing.pause(True)
 
+    def hold_programs(self) -> None:
+        """Return without effect, as the tracer loads none: it excludes processes that ours make (function-fork)."""
+
     def limit_tasks(self, tasks: Sequence[int]) -> None:
         """Trace calls of some tasks and those that they make alone (thread ids); empty: of all tasks but ours.
 

@@ -215,6 +215,11 @@ class ArmedPrograms:
         if self._tracer is not None and isinstance(self._tracer.loaded, LoadedTracer):
             self._tracer.loaded.limit_tasks(tasks)
 
+    def hold_tracer(self) -> None:
+        """Begin no more traces until `limit_tracer`. Raises BpfRefused, TargetLost."""
+        if self._tracer is not None and isinstance(self._tracer.loaded, LoadedTracer):
+            self._tracer.loaded.hold()
+
     def _drop(self, entry: _Entry) -> None:
         """Switch programs off, let what they recorded be read, and close them."""
         with contextlib.suppress(KernelError):

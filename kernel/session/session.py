@@ -110,6 +110,15 @@ class Session:
                 raise TargetUnusable(f"{self.target.name}: events can't be limited to a command ({error})") from None
             exclude_own_processes(self.target, self.instance, append=False)
 
+    def hold_programs(self, btf: Btf | None) -> None:
+        """Have programs record no task until `limit_tasks`: they, unlike `set_event_notrace_pid` with event-fork, do
+        not exclude a process that ours make meanwhile.
+
+        Raises TargetUnusable, ProbeRefused, BpfRefused: the kernel can't, and all tasks are recorded; TargetLost.
+        """
+        with self.probes.lock:
+            self.probes.programs.limit_tasks(partial(_task_set, self.target, btf, ()))
+
     def cmdlines(self) -> dict[int, str]:
         """Return the names of tasks by thread id, as far as the kernel remembers them, and those that programs have
         recorded. Raises FileRefused, TargetLost.

@@ -44,6 +44,12 @@ class SessionSource(Protocol):
     def pause(self) -> None:
         """Stop recording what the session records besides its probes. Raises FileRefused, TargetLost."""
 
+    def hold_programs(self) -> None:
+        """Have programs that the session loads besides those of its probes begin no traces until `limit_tasks`.
+
+        Raises BpfRefused, TargetLost.
+        """
+
     def limit_tasks(self, tasks: Sequence[int]) -> None:
         """Record of some tasks and those that they make alone (thread ids) what the session records besides its
         probes; empty: of all tasks but ours. Raises TargetUnusable, BpfRefused, TargetLost.
@@ -71,6 +77,9 @@ class ProbeSource:
         return start.open_session(self._target, limit_bytes=limit_bytes)
 
     def pause(self) -> None:
+        """Return without effect, as only probes record."""
+
+    def hold_programs(self) -> None:
         """Return without effect, as only probes record."""
 
     def limit_tasks(self, tasks: Sequence[int]) -> None:

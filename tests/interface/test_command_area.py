@@ -334,7 +334,7 @@ async def test_what_cannot_be_run_says_why(running):
         await arm(app, pilot)
         await run(app, pilot, "no-such-command")
         await until(lambda: "no-such-command: No such file" in shown(app), pilot)
-        assert found.limits == [] and app.focused is not area(app).pane
+        assert found.limits == [b""] and app.focused is not area(app).pane
         await pilot.pause(0.5)
         await pilot.press("r")
         await until(lambda: isinstance(app.screen, CommandDialog), pilot)

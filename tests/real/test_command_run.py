@@ -14,7 +14,9 @@ from typing import Any
 import pytest
 
 from kernel.commands.held_program import HeldProgram
+from kernel.errors import CommandNotStarted
 from kernel.lab.guest import Guest
+from probes.plans.plan import Via
 from probes.syntax.parse import parse_probe
 from tests.real import command
 from tests.real.command import Done, address, finish, ssh_to, start
@@ -22,6 +24,9 @@ from tests.real.guest_watch import rows_of, watch_of
 from tests.real.held import bring_in
 from tests.real.processes import descendants, until
 from tests.real.test_ssh_guest import is_clean, left
+from tui.live.command.command_start import hold_command
+from tui.live.command.recorders import Recorders
+from widgets.terminal.command_dialog import CommandWanted
 
 READ = 777
 NEIGHBOUR = f"""
@@ -177,6 +182,32 @@ def test_the_wait_for_the_release_is_no_read(guest: Guest) -> None:
             bring_in(watch)
         counts = [row["count"] for row in rows_of(watch, "vfs_read__exit") if row["thread"] == program.pid]
         assert len(counts) > 0 and 1 not in counts
+
+
+@pytest.mark.parametrize("via", [Via.TRACEFS, Via.BPF])
+@pytest.mark.parametrize("guest", ["7.2"], indirect=True)
+def test_what_runs_the_command_opens_no_file_of_note(guest: Guest, via: Via) -> None:
+    """Python starts on the target while probes are armed, and opens dozens of files."""
+    with watch_of(guest) as watch:
+        watch.planner.via = via
+        watch.armed.arm(parse_probe("f do_sys_openat2 filename:string"))
+        wanted = CommandWanted("head -n 1 /etc/hostname", limits_tasks=True)
+        recorders = Recorders((watch,))
+        seen = 0
+        for _ in range(2):
+            with pytest.raises(CommandNotStarted):
+                hold_command(watch.info.target, recorders, wanted._replace(line="no-such-command"), (24, 80))
+            program = hold_command(watch.info.target, recorders, wanted, (24, 80))
+            with contextlib.closing(program):
+                program.release()
+                assert program.wait(60)
+                bring_in(watch)
+            rows = rows_of(watch, "do_sys_openat2__entry")
+            opened = [(row["thread"], row["filename"]) for row in rows[seen:]]
+            assert opened[-1] == (program.pid, "/etc/hostname")
+            assert {pid for pid, _ in opened} == {program.pid}, opened
+            seen = len(rows)
+            assert recorders.record_all() == ""
 
 
 @pytest.mark.usefixtures("neighbour")

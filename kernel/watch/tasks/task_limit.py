@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from events.batch import PROBE_CHANGED
 from kernel.connection.planner import Planner
@@ -25,10 +25,29 @@ class TaskLimit:
 
         Raises TargetUnusable, ProbeRefused, BpfRefused: the kernel can't, and all tasks are recorded; TargetLost.
         """
+        with self._changing() as session:
+            if session is not None:
+                session.limit_tasks(tasks, self._planner.info.btf)
+                self._limit_source(session, tasks)
+
+    def hold_programs(self) -> None:
+        """Have BPF programs record nothing until `set`, as while a process of ours is made that they do not exclude.
+
+        Raises as `set` does.
+        """
+        with self._changing() as session:
+            if session is not None:
+                session.hold_programs(self._planner.info.btf)
+                self._queue.source.hold_programs()
+
+    @contextlib.contextmanager
+    def _changing(self) -> Iterator[Session | None]:
+        """Mark in the queue where other tasks are recorded from now on; None: it is a recording."""
         queue = self._queue
         with queue.changes():
             session = queue.open()
             if not isinstance(session, Session):
+                yield None
                 return
             queue.read_all(session)  # what was recorded of other tasks comes before the mark
             before = session.probes.armed
@@ -36,8 +55,7 @@ class TaskLimit:
                 # A call whose entry was recorded under the one limit has no exit under the other.
                 queue.entries.append(PROBE_CHANGED)
             try:
-                session.limit_tasks(tasks, self._planner.info.btf)
-                self._limit_source(session, tasks)
+                yield session
             finally:  # programs that were exchanged have other ids, also where another one was refused
                 queue.entries += [one for one in session.probes.armed if one not in before]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from kernel.commands.command_line import read_command_line
@@ -44,13 +45,32 @@ def hold_command(target: Target, recorders: Recorders, wanted: CommandWanted, si
         NotLimited: it can't be recorded alone. No process is left.
         KernelError: it could not be started, or the connection is lost. No process is left.
     """
-    program = HeldProgram(target, read_command_line(wanted.line).words, size=TerminalSize(*size))
+    words = read_command_line(wanted.line).words
+    if not wanted.limits_tasks:
+        return _hold(target, recorders, words, size, limits_tasks=False)
     try:
-        recorders.limit((program.pid,) if wanted.limits_tasks else ())
+        try:
+            recorders.hold_programs()  # what runs the command has events of its own until it can be excluded
+        except KernelError as error:
+            raise _not_limited(error) from error
+        return _hold(target, recorders, words, size, limits_tasks=True)
+    except KernelError:
+        recorders.record_all()
+        raise
+
+
+def _hold(
+    target: Target, recorders: Recorders, words: Sequence[str], size: tuple[int, int], *, limits_tasks: bool
+) -> HeldProgram:
+    program = HeldProgram(target, words, size=TerminalSize(*size))
+    try:
+        recorders.limit((program.pid,) if limits_tasks else ())
         program.wait_for_time(_PATIENCE)  # all that is recorded of others is older
     except KernelError as error:
         program.close()
-        if wanted.limits_tasks and not isinstance(error, TargetLost):
-            raise NotLimited(str(error)) from error
-        raise
+        raise _not_limited(error) if limits_tasks else error from error
     return program
+
+
+def _not_limited(error: KernelError) -> KernelError:
+    return error if isinstance(error, TargetLost) else NotLimited(str(error))

@@ -36,6 +36,11 @@ class Recorders:
         """Return whether the target that they are of is the one that is open."""
         return all(one.planner is bench.planner for one in self.watches)
 
+    def hold_programs(self) -> None:
+        """Have BPF programs record nothing until `limit` or `record_all`. Raises KernelError: one of them can't."""
+        for watch in self.watches:
+            watch.task_limit.hold_programs()
+
     def limit(self, tasks: Sequence[int]) -> None:
         """Record some tasks and those that they make alone (thread ids); empty: all tasks.
 
