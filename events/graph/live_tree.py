@@ -34,6 +34,8 @@ class LiveTree:
         self.tree = CallTree(by_depth if self.traced else by_stack, limit)
         self.skipped_events = store.evicted
         """Number of rows that the store dropped before they were processed."""
+        self.held_before: int | None = None
+        """Row from which on none is processed; None: all are."""
         self._store = store
         self._pairs = PairedEnds(store, ends)
         self._at = store.first_seq
@@ -42,8 +44,18 @@ class LiveTree:
 
     @property
     def backlog(self) -> int:
-        """Number of rows not processed yet."""
-        return self._store.next_seq - max(self._at, self._store.first_seq)
+        """Number of rows that are to be processed."""
+        return max(0, self._end - max(self._at, self._store.first_seq))
+
+    @property
+    def _end(self) -> int:
+        end = self._store.next_seq
+        return end if self.held_before is None else min(end, self.held_before)
+
+    def hold(self) -> int:
+        """Process no more rows; return that before which it stopped, for `held_before` of another tree."""
+        self.held_before = self._at
+        return self._at
 
     def tick(self, budget: float) -> bool:
         """Process new rows for about `budget` seconds; return whether there are more."""
@@ -54,11 +66,11 @@ class LiveTree:
             self._at = store.first_seq
         deadline = time.monotonic() + budget
         piece = PIECE if self.backlog > _MUCH else _LEAST
-        while self._at < store.next_seq:
+        while self._at < self._end:
             if self._at in store.boots.starts:  # no call survives a reboot
                 self.tree.gap()
                 self._last = -1
-            stop = min(self._at + piece, store.next_seq, *(boot for boot in store.boots.starts if boot > self._at))
+            stop = min(self._at + piece, self._end, *(boot for boot in store.boots.starts if boot > self._at))
             self._take(self._read(self._at, stop))
             self._at = stop
             if time.monotonic() >= deadline:

@@ -133,6 +133,33 @@ async def test_the_filter_leaves_the_failures_of_whom_it_lets_pass(recording, tm
         ]
 
 
+async def test_failures_that_are_held_are_filtered_and_none_come_in(recording, monkeypatch):
+    """A piece of the rows at a time, as if they came live."""
+    monkeypatch.setattr(live_tree, "_LEAST", 96)
+    monkeypatch.setattr("tui.views.failures.view._BUDGET", 0.0)
+    app = application(recording)
+
+    def counts() -> dict[tuple[str, str], int]:
+        return {(group.origin, group.errno): group.calls for group in view._groups}
+
+    async with app.run_test(size=(100, 30)) as pilot:
+        view = await open_failures(app, pilot)
+        await until(counts, pilot)
+        assert view.hold() and not view.hold()
+        held, before = counts(), view._held_before
+        assert before is not None and before < app.current_watch.store.next_seq
+        assert view.filtered.of == sum(held.values())
+        await pilot.press("f", *"comm == nobody", "enter")
+        await until(lambda: view._model is not None and view._model.passing is not None and read(view), pilot)
+        assert counts() == {} and not view.place.following
+        await pilot.press("f", "ctrl+u", "enter")
+        await until(lambda: view._model.passing is None and read(view), pilot)
+        assert counts() == held and not view.place.following
+        await pilot.press("space")
+        await until(lambda: view.place.following and read(view), pilot)
+        assert sum(counts().values()) > sum(held.values())
+
+
 async def test_another_graph_is_shown_that_is_opened_while_it_is_on_the_screen(recording, tmp_path):
     """A recording tells its formats with its first events: the first look may come before them."""
     app = application(recording)

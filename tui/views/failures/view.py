@@ -50,8 +50,8 @@ class FailuresView(TableView):
         table = TextTable(TextRows(_TITLES, _LOOKS, _LEAST))
         table.hold_or_go_on = self._hold_or_go_on
         self.pane: SortablePane = SortablePane(table, table.ordered, id=self.name)
-        self._is_held = False
-        """True while new failures are not shown."""
+        self._held_before: int | None = None
+        """Row from which on no failures are shown; None: all are."""
         self._since: tuple[Store | None, int] = (None, 0)
         """Store, and the time from which on calls in it are looked at; None: all are."""
         self._model: FailureModel | None = None
@@ -82,7 +82,7 @@ class FailuresView(TableView):
         if model is None or model.store is not store or model.outdated(watch) or model.passing is not passing:
             self._begin(watch, store, passing)
         model = self._model
-        if model is None or model.lacks_returns or self._is_held:
+        if model is None or model.lacks_returns:
             return False
         if model.live_tree.traced and not watch.info.symbols.are_read:
             return True  # wait until the first row has its name
@@ -96,13 +96,16 @@ class FailuresView(TableView):
             self._names = GraphNames(watch.info)
         calls = CallTexts(watch, store)
         calls.learn()
-        self._watch, self._is_held = watch, False
+        self._watch = watch
         request = wanted_failures(watch, self._request_for(watch))
         chosen = chooser(request.calls, watch.info)
         since = self._since[1] if self._since[0] is store else 0
+        if self._model is None or self._model.store is not store:
+            self._held_before = None
         self._model = FailureModel(
             watch, store, self._names, calls, chosen, request.errnos, passing=passing, since=since
         )
+        self._model.live_tree.held_before = self._held_before
         self._show(self._model)
 
     def _show(self, model: FailureModel) -> None:
@@ -122,9 +125,9 @@ class FailuresView(TableView):
 
     def hold(self) -> bool:
         """Hold the failures as they are; return False if they were held, or there are none yet."""
-        if self._is_held or self._model is None:
+        if self._held_before is not None or self._model is None:
             return False
-        self._is_held = True
+        self._held_before = self._model.live_tree.hold()
         return True
 
     def leave_out_earlier(self, store: Store, since: int) -> Callable[[], None] | None:
@@ -141,12 +144,14 @@ class FailuresView(TableView):
 
     def _hold_or_go_on(self) -> bool:
         if not self.hold():
-            self._is_held = False
-        return not self._is_held
+            self._held_before = None
+            if self._model is not None:
+                self._model.live_tree.held_before = None
+        return self._held_before is None
 
     def forget(self) -> None:
         """Clear the table."""
-        self._model, self._groups, self._is_held = None, [], False
+        self._model, self._groups, self._held_before = None, [], None
         self.pane.ordered.take(())
 
     def names_changed(self) -> None:
@@ -175,7 +180,7 @@ class FailuresView(TableView):
     @property
     def place(self) -> ViewPlace:
         """Position without rows: the table has all failures, unless it is held."""
-        return ViewPlace(following=not self._is_held)
+        return ViewPlace(following=self._held_before is None)
 
     def empty_reason(self, watch: Watch) -> str:
         """Return the text for a watch without calls, or without their results."""
