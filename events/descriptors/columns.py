@@ -38,7 +38,7 @@ def steps_of(
     for number, source in sources.items():
         if (table := columns.tables.get(number)) is not None:
             if source.role in (DescriptorRole.ANY_ENTER, DescriptorRole.ANY_LEAVE):
-                yield from _steps_of_any(columns, table, source, machine)
+                yield from _steps_of_any(table, source, machine)
             else:
                 yield from _steps_of_one(table, source)
 
@@ -55,9 +55,7 @@ def _steps_of_one(table: FormatTable, source: DescriptorSource) -> Iterator[Desc
         yield DescriptorStep(row, ts, task, source, source.call, arguments, text if isinstance(text, str) else None)
 
 
-def _steps_of_any(
-    columns: StoreColumns, table: FormatTable, source: DescriptorSource, machine: str
-) -> Iterator[DescriptorStep]:
+def _steps_of_any(table: FormatTable, source: DescriptorSource, machine: str) -> Iterator[DescriptorStep]:
     """Yield the steps of events of any call, of those calls that matter."""
     fields = {field.name: field for field in table.layout.format.fields}
     if "id" not in fields:
@@ -65,7 +63,7 @@ def _steps_of_any(
     ids = table.column(fields["id"]).values
     numbers = [number for call in PARAMETERS if (number := call_number(machine, call)) is not None]
     for number in np.intersect1d(ids, numbers).tolist():
-        part = FormatTable(columns, table.layout, table.places[ids == number])
+        part = table.only(ids == number)
         call = call_name(machine, number) or ""
         if source.role is DescriptorRole.ANY_LEAVE:
             own = {"ret": fields["ret"]} if "ret" in fields else {}

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from events.clocks.boots import ID_BITS
 from events.decode import Decoder, Layout, Value
-from events.format import UNMAPPED_BYTES, ByteOrder, Field, FieldKind, FieldLocation
+from events.format import UNMAPPED_BYTES, ByteOrder, Field, FieldKind, FieldLocation, HeaderPage
 from events.store.blocks import Slab
 from events.store.row_columns import RowColumns
 from events.subbuffer import DATA_BYTES, WORD_BITS, WORD_MASK, payload
@@ -79,36 +79,86 @@ def record_places(data: bytes, at: Ints, byteorder: ByteOrder) -> tuple[Ints, In
     return starts, lengths
 
 
+class _RowBytes:
+    """Rows from a sequence number on, and the bytes of their events.
+
+    Tables and `StoreColumns` share it: had each table its columns, which have their tables, megabytes would wait for
+    the next collection of cycles.
+    """
+
+    def __init__(self, first: int, run: RowColumns, slabs: Mapping[int, Slab], header: HeaderPage) -> None:
+        self.first = first
+        self.run = run
+        numbers = run.keys >> WORD_BITS
+        low = int(numbers.min()) if len(numbers) else 0
+        self.slabs = numbers - low
+        """Slab number of each row, minus the lowest one."""
+        count = int(self.slabs.max()) + 1 if len(numbers) else 0
+        first_keys, last_keys = np.full(count, 1 << 62), np.full(count, -1)
+        np.minimum.at(first_keys, self.slabs, run.keys)
+        np.maximum.at(last_keys, self.slabs, run.keys)
+        self.cpus = np.zeros(count, np.int32)
+        """CPU of each slab, indexed as in `slabs`."""
+        text = np.zeros(count, np.bool_)
+        self._moves = np.zeros(count, np.int64)
+        """Difference between 4 * key and the offset in `data`, by slab."""
+        parts: list[memoryview] = []
+        size = 0
+        for number in np.flatnonzero(last_keys >= 0).tolist():
+            slab = slabs[low + number]
+            self.cpus[number], text[number] = slab.cpu, slab.text
+            if not slab.text:
+                first_word, last_word = (int(keys[number]) & WORD_MASK for keys in (first_keys, last_keys))
+                start, length = payload(slab.data, last_word, header)
+                parts.append(memoryview(slab.data)[4 * first_word : (start + length + 3) & ~3])
+                self._moves[number] = size - 4 * int(first_keys[number])
+                size += len(parts[-1])
+        self.data: bytes = b"".join(parts)
+        """Concatenated bytes of the slabs, each from the first to the last of the rows in it; begins with an event.
+        """
+        self.is_text: Mask = text[self.slabs] if text.any() else np.zeros(len(numbers), np.bool_)
+        """Mask of the rows received as text."""
+
+    @cached_property
+    def at(self) -> Ints:
+        """Byte offset of each row's event in `data`, a multiple of 4; undefined for text."""
+        return (self.run.keys << 2) + self._moves.take(self.slabs)
+
+
 class FormatTable:
     """Events of one format; every array has one element per event, in the order of the store."""
 
-    def __init__(self, columns: StoreColumns, layout: Layout, places: Ints) -> None:
+    def __init__(self, rows: _RowBytes, layout: Layout, places: Ints) -> None:
         self.layout = layout
         self.places = places
         """Positions of the events in the range of rows of the `StoreColumns`."""
-        self.data = columns.data
-        self._columns = columns
+        self.data = rows.data
+        self._rows = rows
 
     def __len__(self) -> int:
         return len(self.places)
 
+    def only(self, rows: Mask) -> FormatTable:
+        """Return the table of some of its events."""
+        return FormatTable(self._rows, self.layout, self.places[rows])
+
     @cached_property
     def seqs(self) -> Ints:
         """Sequence numbers."""
-        return self.places + self._columns.first
+        return self.places + self._rows.first
 
     @property
     def keys(self) -> Ints:
         """Keys of the events in the store's slabs."""
-        return self._columns.run.keys.take(self.places)
+        return self._rows.run.keys.take(self.places)
 
     @cached_property
     def stamps(self) -> Ints:
-        return self._columns.run.stamps.take(self.places)
+        return self._rows.run.stamps.take(self.places)
 
     @cached_property
     def cpus(self) -> NDArray[np.int32]:
-        return self._columns.cpus.take(self._columns.slabs.take(self.places))
+        return self._rows.cpus.take(self._rows.slabs.take(self.places))
 
     @property
     def starts(self) -> Ints:
@@ -123,7 +173,7 @@ class FormatTable:
     @cached_property
     def _records(self) -> tuple[Ints, Ints]:
         """Record offsets and lengths in bytes, as `events.subbuffer.payload` returns them for one event."""
-        return record_places(self.data, self._columns.at.take(self.places), self.layout.byteorder)
+        return record_places(self.data, self._rows.at.take(self.places), self.layout.byteorder)
 
     @property
     def task_keys(self) -> NDArray[Any]:
@@ -243,37 +293,18 @@ class StoreColumns:
 
     def __init__(self, first: int, run: RowColumns, slabs: Mapping[int, Slab], decoder: Decoder) -> None:
         """Take rows from sequence number `first` on, and the slabs that they point into."""
+        self._decoder = decoder
+        self._rows = rows = _RowBytes(first, run, slabs, decoder.header)
         self.first = first
         self.run = run
-        self._decoder = decoder
-        numbers = run.keys >> WORD_BITS
-        low = int(numbers.min()) if len(numbers) else 0
-        self.slabs = numbers - low
-        """Slab number of each row, minus the lowest one."""
-        count = int(self.slabs.max()) + 1 if len(numbers) else 0
-        first_keys, last_keys = np.full(count, 1 << 62), np.full(count, -1)
-        np.minimum.at(first_keys, self.slabs, run.keys)
-        np.maximum.at(last_keys, self.slabs, run.keys)
-        self.cpus = np.zeros(count, np.int32)
-        """CPU of each slab, indexed as in `slabs`."""
-        text = np.zeros(count, np.bool_)
-        self._moves = np.zeros(count, np.int64)
-        """Difference between 4 * key and the offset in `data`, by slab."""
-        parts: list[memoryview] = []
-        size = 0
-        for number in np.flatnonzero(last_keys >= 0).tolist():
-            slab = slabs[low + number]
-            self.cpus[number], text[number] = slab.cpu, slab.text
-            if not slab.text:
-                first_word, last_word = (int(keys[number]) & WORD_MASK for keys in (first_keys, last_keys))
-                start, length = payload(slab.data, last_word, decoder.header)
-                parts.append(memoryview(slab.data)[4 * first_word : (start + length + 3) & ~3])
-                self._moves[number] = size - 4 * int(first_keys[number])
-                size += len(parts[-1])
-        self.data: bytes = b"".join(parts)
+        self.data = rows.data
         """Concatenated bytes of the slabs, each from the first to the last of the rows in it; begins with an event.
         """
-        self.is_text: Mask = text[self.slabs] if text.any() else np.zeros(len(numbers), np.bool_)
+        self.slabs = rows.slabs
+        """Slab number of each row, minus the lowest one."""
+        self.cpus = rows.cpus
+        """CPU of each slab, indexed as in `slabs`."""
+        self.is_text = rows.is_text
         """Mask of the rows received as text."""
 
     def __len__(self) -> int:
@@ -282,18 +313,14 @@ class StoreColumns:
     def only(self, rows: Mask) -> StoreColumns:
         """Return a copy whose `tables` hold only the rows of a mask; the range of rows stays unchanged."""
         part = copy.copy(self)
-        places = {number: table.places[rows[table.places]] for number, table in self.tables.items()}
-        part.tables = {
-            number: FormatTable(self, self.tables[number].layout, own_places)
-            for number, own_places in places.items()
-            if len(own_places)
-        }
+        tables = {number: table.only(rows[table.places]) for number, table in self.tables.items()}
+        part.tables = {number: table for number, table in tables.items() if len(table)}
         return part
 
-    @cached_property
+    @property
     def at(self) -> Ints:
         """Byte offset of each row's event in `data`, a multiple of 4; undefined for text."""
-        return (self.run.keys << 2) + self._moves.take(self.slabs)
+        return self._rows.at
 
     @cached_property
     def tables(self) -> dict[int, FormatTable]:
@@ -301,6 +328,6 @@ class StoreColumns:
         ids = np.where(self.is_text, -1, self.run.ids) if self.is_text.any() else self.run.ids
         present = np.flatnonzero(np.bincount(ids[ids >= 0] if len(ids) and ids.min() < 0 else ids)).tolist()
         return {
-            number: FormatTable(self, self._decoder.layout(number), np.flatnonzero(ids == number))
+            number: FormatTable(self._rows, self._decoder.layout(number), np.flatnonzero(ids == number))
             for number in present
         }
