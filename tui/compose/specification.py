@@ -48,7 +48,10 @@ class TypedText(NamedTuple):
 
 def specification_of(planner: Planner, probe: Probe) -> Specification:
     """Return the text of a probe with the verdict, the lines, and notes, for the specification pane."""
-    return _specification(str(probe), probe, _explained(planner.info, planner.check(probe)))
+    try:
+        return _specification(str(probe), probe, _explained(planner.info, planner.check(probe)))
+    except KernelError as error:  # what programs can be attached to is tried there: the connection is lost
+        return Specification(str(probe), notes=(str(error),))
 
 
 def refused(shown: Specification, by_kernel: Verdict) -> Specification:

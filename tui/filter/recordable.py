@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -10,6 +11,7 @@ from events.conditions.comparison import SymbolComparison, TextComparison
 from events.conditions.errno_comparison import ERRNO, NO_RESULT
 from events.conditions.function_comparison import FUNC
 from events.names.function_choice import choice_or_any, is_choice
+from kernel.errors import KernelError
 from probes.corrections.corrections import corrected
 from probes.functions.function_index import index_of
 from probes.probe import Probe
@@ -32,6 +34,12 @@ def field_hint(name: str, watch: Watch) -> str:
         return NO_RESULT
     if not watch.info.target.is_kernel:
         return ""
+    with contextlib.suppress(KernelError):  # the connection is lost
+        return _recording_probe(name, watch)
+    return ""
+
+
+def _recording_probe(name: str, watch: Watch) -> str:
     probes = [armed.plan.probe for armed in watch.armed.probes]
     for probe in [probe for probe in probes if isinstance(probe, Probe)][:_MAX_PROBES]:
         condition = f" if {name} == 0"

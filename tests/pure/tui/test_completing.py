@@ -11,11 +11,13 @@ from kernel.connection.planner import Planner
 from kernel.errors import TargetLost
 from probes.command import CommandText
 from probes.facts.facts import Feature
+from probes.plans.plan import Via
+from probes.syntax.parse import parse_probe
 from tests.fake_target import FACTS, ROOT, FakeTarget
 from tests.pure.probes.test_program import files
 from tui.compose.completer import Completer
 from tui.compose.functions.function_index import Functions
-from tui.compose.specification import asks_target
+from tui.compose.specification import asks_target, specification_of
 
 KALLSYMS = b"ffffffff81000000 T vfs_read\nffffffff82000000 D jiffies_64\nffffffff82000008 d jiffies.1\n"
 MADE = (
@@ -161,3 +163,21 @@ def test_a_deletion_is_judged_by_what_is_there(target: Asked) -> None:
     planner = Planner(KernelInfo(target))
     assert planner.check_typed("-:pw_100_abc/mine").verdict.ok
     assert not planner.check_typed("-:pw_100_abc/nobody").verdict.ok
+
+
+def test_a_lost_connection_is_no_verdict_of_a_probe(target: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Programs of the kernel are tried when a probe is judged for them."""
+    planner = Planner(KernelInfo(target))
+    planner.via = Via.BPF
+    probe = parse_probe("f vfs_read")
+    assert specification_of(planner, probe).verdict is not None
+
+    def cut(*_: object) -> bytes:
+        raise TargetLost("the connection was lost")
+
+    planner = Planner(KernelInfo(target))
+    planner.via = Via.BPF
+    _ = planner.info.facts
+    monkeypatch.setattr(target, "read", cut)
+    shown = specification_of(planner, probe)
+    assert (shown.verdict, shown.notes) == (None, ("the connection was lost",))
