@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from dataclasses import field as member
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
@@ -15,7 +15,7 @@ from events.decode import text_of
 from events.format import ErrorForm
 from events.names.errnos import error_in, error_numbers
 from events.names.event_names import event_name
-from events.names.glob import Glob
+from events.names.glob import Glob, negated_pattern
 from events.record import Record
 from events.store.cgroups import Cgroups, matches_cgroup
 from events.text import FAULT
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from events.names.kallsyms import Symbols
     from events.store.columns import FormatTable, Mask
 
+NO_BIT: Final = "!&"
+"""Operator for the negation of `&`, which nobody can type."""
 NUMERIC: Final[dict[str, Callable[[Any, Any], Any]]] = {
     "==": operator.eq,
     "!=": operator.ne,
@@ -35,7 +37,10 @@ NUMERIC: Final[dict[str, Callable[[Any, Any], Any]]] = {
     "<": operator.lt,
     ">": operator.gt,
     "&": lambda value, bits: (value & bits) != 0,
+    NO_BIT: lambda value, bits: (value & bits) == 0,
 }
+_OPPOSITES: Final = (("==", "!="), ("<", ">="), (">", "<="), ("&", NO_BIT))
+_NEGATIONS: Final = {one: other for pair in _OPPOSITES for one, other in (pair, pair[::-1])}
 _ALL_BITS: Final = (1 << 64) - 1
 
 SymbolSource = Callable[[int], "Symbols | None"]
@@ -79,6 +84,10 @@ class Comparison:
         """Yield this comparison."""
         yield self
 
+    def negated(self) -> Comparison:
+        """Return the comparison that holds where this one does not, of events that have the field."""
+        return replace(self, operator=_NEGATIONS[self.operator])
+
 
 @dataclass(frozen=True)
 class NumberComparison(Comparison):
@@ -118,7 +127,7 @@ class NumberComparison(Comparison):
         """Return whether errors among the numbers of a field are compared as negative numbers: not in an order with a
         number that has the highest bit, as `ret >= 0xfffffffffffff001`, which the kernel's filters take as it is.
         """
-        if field.errors is ErrorForm.NONE or self.operator == "&":
+        if field.errors is ErrorForm.NONE or self.operator in ("&", NO_BIT):
             return False
         has_highest_bit = self.number >> (8 * field.width - 1) > 0 or (
             self.number > 0 and error_in(self.number, field)
@@ -163,24 +172,31 @@ class NumberComparison(Comparison):
         """
         import numpy as np
 
-        if self.operator == "&":  # a negative number has all higher bits set
+        if self.operator in ("&", NO_BIT):  # a negative number has all higher bits set
             wide = values.astype(np.int64 if values.dtype.kind == "i" else np.uint64).view(np.uint64)
-            return np.asarray((wide & np.uint64(self.number & _ALL_BITS)) != 0)
+            return np.asarray(NUMERIC[self.operator](wide, np.uint64(self.number & _ALL_BITS)))
         found: Mask = NUMERIC[self.operator](values, self.number if number is None else number)
         return found
 
 
 @dataclass(frozen=True)
-class TextComparison(Comparison):
-    """Comparison of a string field, of a `COMM` name or of `event` with a text; `~` compares with an
-    `events.names.glob`.
-    """
+class _GlobComparison(Comparison):
+    """Comparison with a text; `~` compares with an `events.names.glob`."""
 
     text: str
 
     @cached_property
     def _glob(self) -> Glob:
         return Glob(self.text)
+
+    def negated(self) -> Comparison:
+        """Return the comparison that holds where this one does not, of events that have the field."""
+        return replace(self, text=negated_pattern(self.text)) if self.operator == "~" else super().negated()
+
+
+@dataclass(frozen=True)
+class TextComparison(_GlobComparison):
+    """Comparison of a string field, of a `COMM` name or of `event` with a text."""
 
     def holds(self, value: str) -> bool:
         """Return whether the comparison holds for a value."""
@@ -249,13 +265,12 @@ def _is_function(record: Record, name: str) -> bool:
 
 
 @dataclass(frozen=True)
-class SymbolComparison(Comparison):
+class SymbolComparison(_GlobComparison):
     """Comparison of a field with an address with the name of its function or variable, or with `NAME+0xOFFSET`.
 
     No comparison holds while the symbols are not loaded, nor for an address without a symbol.
     """
 
-    text: str
     symbols: SymbolSource = member(compare=False, repr=False)
     _unnamed: set[int] = member(default_factory=set, compare=False, repr=False)
     """Boots of tested events for which there were no symbols yet."""
@@ -270,10 +285,6 @@ class SymbolComparison(Comparison):
         if symbols is None:
             self._unnamed.add(boot)
         return symbols
-
-    @cached_property
-    def _glob(self) -> Glob:
-        return Glob(self.text)
 
     def holds(self, name: str) -> bool:
         """Return whether the comparison holds for a name, with its module in brackets or without."""
@@ -316,19 +327,14 @@ class SymbolComparison(Comparison):
 
 
 @dataclass(frozen=True)
-class InCgroup(Comparison):
+class InCgroup(_GlobComparison):
     """Comparison of the task's cgroup: `==` as `events.store.cgroups.matches_cgroup`, `~` by a pattern of the whole
     path.
 
     For an unknown cgroup no comparison holds, as for a field that an event does not have.
     """
 
-    text: str
     cgroups: Cgroups = member(compare=False, repr=False)
-
-    @cached_property
-    def _glob(self) -> Glob:
-        return Glob(self.text)
 
     def holds(self, path: str) -> bool:
         """Return whether the comparison holds for a path."""

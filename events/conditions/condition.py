@@ -1,7 +1,7 @@
 """Select events by conditions: comparisons of fields, combined as in the kernel's own filters.
 
-A condition is evaluated on whole columns (`Condition.candidates`), a few nanoseconds per event and comparison. A
-comparison never holds for an event that lacks the field.
+A condition is evaluated on whole columns (`Condition.candidates`), a few nanoseconds per event and comparison. No
+comparison, nor its negation, holds for an event that lacks the field: no event passes a condition and its negation.
 """
 
 from __future__ import annotations
@@ -53,24 +53,8 @@ class Term(Protocol):
     def parts(self) -> Iterator[Comparison]:
         """Yield the comparisons of the term."""
 
-
-@dataclass(frozen=True)
-class Negation:
-    """Negation of a term."""
-
-    term: Term
-
-    def of_record(self, record: Record) -> bool:
-        """Return whether the term holds for a record."""
-        return not self.term.of_record(record)
-
-    def rows(self, of: Callable[[Comparison], Mask]) -> Mask:
-        """Return a boolean mask of the rows that satisfy the term."""
-        return ~self.term.rows(of)
-
-    def parts(self) -> Iterator[Comparison]:
-        """Yield the comparisons of the term."""
-        return self.term.parts()
+    def negated(self) -> Term:
+        """Return the term that holds where this one does not, of events that have the compared fields."""
 
 
 @dataclass(frozen=True)
@@ -99,6 +83,10 @@ class BinaryCondition:
         """Yield the comparisons of both terms."""
         yield from self.left.parts()
         yield from self.right.parts()
+
+    def negated(self) -> Term:
+        """Return the term that holds where this one does not, of events that have the compared fields."""
+        return BinaryCondition(self.left.negated(), self.right.negated(), either=not self.either)
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from events.conditions.comparison import (
     SymbolSource,
     TextComparison,
 )
-from events.conditions.condition import COMMON_FIELDS, BinaryCondition, Condition, Negation, Term
+from events.conditions.condition import COMMON_FIELDS, BinaryCondition, Condition, Term
 from events.conditions.errno_comparison import ERRNO, ErrnoComparison, named_error
 from events.conditions.field_kinds import ValueKind
 from events.conditions.file_comparison import FileComparison
@@ -126,7 +126,7 @@ class _TokenReader:
             raise ConditionError("this is nested too deep", token.at)
         try:
             if token.kind == "sign" and token.text == "!":
-                return Negation(self.one())
+                return self.one().negated()
             if token.kind == "sign" and token.text == "(":
                 term = self.either()
                 closing = self.take()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from events.conditions.comparison import NUMERIC, Comm, Comparison, NumberComparison
@@ -47,6 +47,11 @@ class ErrnoComparison(Comparison):
         values, missing = table.column(field)
         rows = self.of_own.compare(-error_numbers(values, field), abs(self.of_own.number))
         return rows if missing is None else rows & ~missing
+
+    def negated(self) -> Comparison:
+        """Return the comparison that holds where this one does not, of events that have a result."""
+        of_own = replace(self.of_own, operator=self.of_own.negated().operator)
+        return replace(self, operator=of_own.operator, of_own=of_own)
 
     def has(self, fmt: EventFormat | None) -> bool:
         """Return whether events of a format have a return value that is compared."""

@@ -51,6 +51,14 @@ class Glob:
         return [text for text in texts if (like(text.encode("utf-8", "surrogatepass")) is not None) != negated]
 
 
+def negated_pattern(pattern: str) -> str:
+    """Return the pattern that matches all texts which another one does not match."""
+    if not pattern.startswith("!"):
+        return f"!{pattern}"
+    like = pattern[1:]
+    return f"\\{like}" if like.startswith("!") else like
+
+
 def _parts(pattern: bytes) -> list[bytes]:
     """Return the parts between the `*`, each as an expression of fixed length."""
     parts: list[list[bytes]] = [[]]

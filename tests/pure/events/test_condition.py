@@ -81,7 +81,7 @@ def test_a_number_of_more_bits_than_any_field_has(field, sign):
 @given(st.sampled_from(NUMBERS), st.sampled_from(OPERATORS), st.integers(-(1 << 63), (1 << 64) - 1))
 def test_columns_say_what_records_say(field, sign, number):
     rows, others = holding(f"{field} {sign} {number}"), holding(f"!({field} {sign} {number})")
-    assert sorted([*rows, *others]) == list(range(len(records())))
+    assert sorted([*rows, *others]) == [row for row, one in enumerate(records()) if one.values.get(field) is not None]
 
 
 def strings() -> tuple[str, list[str]]:

@@ -140,6 +140,18 @@ def written(form: str, chosen: Filter) -> bytes:
 
 
 @given(filters())
+def test_no_event_passes_a_condition_and_its_opposite(text):
+    watch, store, _, _ = recording()
+    found = []
+    for condition in (text, f"!({text})"):
+        chosen = Filter()
+        chosen.choose(condition, watch)
+        selected = chosen.of(watch, store)
+        found.append({seq for seq in range(store.first_seq, store.next_seq) if selected.passes(seq)})
+    assert not found[0] & found[1]
+
+
+@given(filters())
 def test_every_view_shows_the_same_events(text):
     watch, store, records, pairs = recording()
     wanted = wanted_events(text)
