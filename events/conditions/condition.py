@@ -7,7 +7,7 @@ comparison, nor its negation, holds for an event that lacks the field: no event 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -64,6 +64,8 @@ class BinaryCondition:
     left: Term
     right: Term
     either: bool = False
+    by_kind: bool = False
+    """True of two comparisons of one field by the kind of its value, of which an event has one."""
 
     def of_record(self, record: Record) -> bool:
         """Return whether the term holds for a record."""
@@ -86,7 +88,8 @@ class BinaryCondition:
 
     def negated(self) -> Term:
         """Return the term that holds where this one does not, of events that have the compared fields."""
-        return BinaryCondition(self.left.negated(), self.right.negated(), either=not self.either)
+        either = self.either if self.by_kind else not self.either
+        return replace(self, left=self.left.negated(), right=self.right.negated(), either=either)
 
 
 @dataclass(frozen=True)

@@ -205,14 +205,14 @@ class _TokenReader:
         numbers = NumberComparison(field, sign, number, of_error=errno_of(text) is not None)
         if kind is not ValueKind.MIXED or sign not in _TEXT_OPERATORS:
             return numbers
-        return BinaryCondition(numbers, self.text_comparison(field, sign, text), either=True)
+        return BinaryCondition(numbers, self.text_comparison(field, sign, text), either=True, by_kind=True)
 
     def name_comparison(self, field: str, sign: str, text: str, kind: ValueKind) -> Term:
         """Return a comparison with a text, and with names of functions where the field of some events has these."""
         texts = self.text_comparison(field, sign, text)
         if kind is not ValueKind.MIXED:
             return texts
-        return BinaryCondition(texts, SymbolComparison(field, sign, text, self.symbols), either=True)
+        return BinaryCondition(texts, SymbolComparison(field, sign, text, self.symbols), either=True, by_kind=True)
 
     def text_comparison(self, field: str, sign: str, text: str) -> TextComparison:
         """Return a comparison with a text: of the function, where an event is on one that no field names."""
