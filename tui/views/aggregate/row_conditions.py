@@ -162,7 +162,8 @@ class RowConditions:
             if source.kind is KeyKind.FIELD and source.field is not None:
                 if isinstance(value, str) and is_number(source.field):
                     return ""  # the file of a descriptor, whose number changes
-                return self._labels.names(source.path, source.field.name, source.fmt.boot).clause(value)
+                number = source.field if is_number(source.field) else None
+                return self._labels.names(source.path, source.field.name, source.fmt.boot).clause(value, number)
             return self._property_clause(name, key)
         except ValueError:  # a text with both kinds of quotes
             return ""
