@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from events.clocks.boots import ID_MASK
 from events.conditions.comparison import COMM, PID
-from events.conditions.condition_parser import free_word, function_clause, number_clause, quote_value
+from events.conditions.condition_parser import and_condition, free_word, function_clause, number_clause, quote_value
 from events.decode import Value
 from events.format import Field
-from events.names.event_names import event_name
+from events.names.event_names import event_name, exported_name
+from events.recording.lines_in_time import COMMAND_OUTPUT
 from events.stacks.events_beside import is_counted
 from events.store.outage_mark import task_text
 from events.text import UNNAMED
@@ -155,7 +156,12 @@ def tasks_of(store: Store, summary: Summary) -> list[SummaryValue]:
     """Return the processes with the most events; tasks of one name are one row."""
     top = summary.top_tasks(summary.counted)
     counted = [(store.task_names.name(one.key), one.key & ID_MASK, one.hits, one.error) for one in top]
-    return by_name(counted, {field.name for fmt in store.decoder.formats.values() for field in fmt.fields})[:SHOWN]
+    formats = store.decoder.formats.values()
+    rows = by_name(counted, {field.name for fmt in formats for field in fmt.fields})[:SHOWN]
+    if not any(fmt.path == COMMAND_OUTPUT for fmt in formats):
+        return rows
+    lines = f"event != {exported_name(COMMAND_OUTPUT)}"  # they are of a task, and are not counted
+    return [row._replace(condition=and_condition(row.condition, lines) if row.condition else "") for row in rows]
 
 
 def by_name(every_task: Iterable[tuple[str, int, int, int]], own: Container[str] = ()) -> list[SummaryValue]:
@@ -244,9 +250,7 @@ class ValueNames:
     def condition(self, value: Value, field: Field | None) -> str:
         """Return the condition for events with a value; empty: none is possible. `field` as for `of`."""
         clause = self.clause(value, field)
-        if not clause or (self._column.functions and isinstance(value, int)):  # both ends of a call have it
-            return clause
-        return f"event == {self._event} && {clause}"
+        return f"event == {self._event} && {clause}" if clause else ""
 
     def clause(self, value: Value, field: Field | None) -> str:
         """Return the comparison of the field with a value; empty: none is possible. `field` as for `of`."""

@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 
 from events.names.errnos import errno_of
+from events.summary.summary import Summary
 from tests.events_recording import SHIPPED
 from tests.replays import replay_of
 from tui.filter.filter import Filter
+from tui.present.summary_values import subjects_of, tasks_of, values_of
 from tui.views.events.clauses import clause_of
 from widgets.events.event_rows import EventColumn
 
@@ -53,3 +55,15 @@ def test_an_error_is_asked_for_as_it_is_shown_wherever_it_is(watch):
             cells = dict(watch.event_fields.values(record))
             assert _passing(watch, clause_of(record, column, True, sorts, cells)) == events
         assert _passing(watch, clause_of(record, column, False, sorts, cells)) == having - events
+
+
+def test_a_value_of_the_summary_shows_the_events_that_it_counts(watch):
+    summary = Summary(watch.store)
+    counts = {one: summary.count_also(*one) for one in subjects_of(watch, watch.store) if one.field}
+    while summary.backlog:
+        summary.tick(1.0)
+    for rows in (tasks_of(watch.store, summary), *(values_of(watch, counted) for counted in counts.values())):
+        for row in rows:
+            if row.condition and not row.error:
+                assert len(_passing(watch, row.condition)) == row.hits, row.condition
+    assert any(one.field == "func" and counted.boots for one, counted in counts.items())
