@@ -16,6 +16,7 @@ from events.conditions.condition_parser import and_condition
 from events.names.event_names import event_name, exported_name
 from events.recording.lines_in_time import COMMAND_OUTPUT
 from foreign.count_text import counted
+from tui.filter.filter import PassCount
 from tui.present.call_ends import ends_of
 from tui.views.aggregate.labels import KeyLabels
 from tui.views.aggregate.plan_columns import PlanColumns, ends_for, left_out_ends
@@ -256,12 +257,15 @@ class AggregateModel:
         return text
 
     @property
+    def pass_count(self) -> PassCount:
+        """Number of events or calls that are counted, which pass the filter and lack nothing, and of all."""
+        return PassCount(self.aggregate.counted, self.aggregate.of, self.unit, left_out=self.aggregate.left_out)
+
+    @property
     def head(self) -> str:
-        """Number of rows that are counted, and of those that are not, in words."""
-        aggregate = self.aggregate
-        number = counted(aggregate.counted, self.unit)
-        if aggregate.passing_count < aggregate.of:
-            number = f"{grouped(aggregate.counted)} of {counted(aggregate.of, self.unit)}"
+        """Number of events or calls that are counted, and of those that are not, in words."""
+        is_filtered = self.aggregate.passing_count < self.aggregate.of
+        number = self.pass_count.text if is_filtered else counted(self.aggregate.counted, self.unit)
         return ", ".join((number, *self.lacking))
 
     @property
