@@ -77,6 +77,19 @@ def test_a_row_shows_the_events_that_it_counts(watch, keys):
     assert _rows_checked(_model(watch, keys), lambda text: Filter().preview(text, watch, watch.store).condition)
 
 
+def test_a_condition_without_the_other_ends_of_many_calls_can_be_read(watch):
+    model, store = _model(watch, ("errno", "pid", "cpu")), watch.store
+    rows = [row for row in model.rows(0).rows if row.labels[0] == "no error"]
+    assert rows
+    model.aggregate.left_out_ends = frozenset(f"g/other_end_{n}" for n in range(32))
+    for row in rows:
+        condition = Filter().preview(model.condition(row), watch, store).condition
+        found = condition.candidates(store.columns(store.first_seq, store.next_seq))
+        assert found.sum() >= row.hits
+    model.aggregate.left_out_ends |= {"g/one_more"}
+    assert not model.condition(rows[0]), "none, not one that passes others"
+
+
 _FORMAT = 'name: {name}\nID: {id}\nformat:\n{fields}\nprint fmt: ""\n'
 
 

@@ -32,8 +32,9 @@ if TYPE_CHECKING:
     from kernel.watch.watch import Watch
     from probes.plans.plan import Plan
 
-_MOST_ENDS: Final = 64
-"""Greatest number of events that one condition excludes, as the other end of each call is counted."""
+_MOST_ENDS: Final = 32
+"""Greatest number of events that one condition excludes, as the other end of each call is counted: conditions have a
+greatest length."""
 
 
 class _RowKey(NamedTuple):
@@ -252,9 +253,8 @@ class AggregateModel:
         others = [] if self.request.values else sorted(map(event_name, ends))
         if any(fmt.path == COMMAND_OUTPUT for fmt in self.store.decoder.formats.values()):
             others.append(exported_name(COMMAND_OUTPUT))  # lines of a command are of a task, too
-        for clause in others:
-            text = and_condition(text, f"event != {clause}")
-        return text
+        without = " && ".join(f"event != {name}" for name in others)
+        return and_condition(text, without) if without else text
 
     @property
     def pass_count(self) -> PassCount:
