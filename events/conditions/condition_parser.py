@@ -327,6 +327,13 @@ def function_clause(field: str, sign: str, function: str) -> str:
     return f"{field} {sign} {name if _NUMBER.fullmatch(name) else quote_value(name)}"
 
 
+def number_clause(field: str, sign: str, number: int, shown: str) -> str:
+    """Return the comparison of a field with a number; with the error that is shown in its place, which is another
+    number in another field, or in the other half of a register.
+    """
+    return f"{field} {sign} {number if errno_of(shown) is None else shown}"
+
+
 def free_word(words: Sequence[str], own: Container[str]) -> str:
     """Return the first of some synonyms that is not a field's name; if all are, the last, which no event has."""
     return next((word for word in words if word not in own), words[-1])

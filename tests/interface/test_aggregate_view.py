@@ -10,9 +10,11 @@ import pytest
 
 from kernel.connection.kernel_info import KernelInfo
 from kernel.connection.open_target import shipped_recording
+from tests.events_recording import SHIPPED
 from tests.interface.test_app import application, records_of
-from tests.interface.widget_host import screen_text, until
+from tests.interface.widget_host import paste, screen_text, until
 from tests.pattern_recording import pattern_recording
+from tests.pure.commands import called
 from tests.pure.tui.test_cli_aggregate import each_call_once
 from tui.live.details.detail_screen import DetailScreen
 from tui.live.event_export import EventExportScreen
@@ -73,6 +75,31 @@ async def test_rows_are_what_a_count_gives(size):
         assert "count by comm, over " in text(app) and "each call once" in text(app)
         note = view.note(app.current_watch)
         assert note.startswith("each call once") and not note.rstrip().endswith(","), note
+
+
+async def test_the_filters_line_counts_what_the_command_and_an_export_count(capsys, tmp_path):
+    """Of 53 events that pass, 24 have a function and are counted once: the numbers of the rows add up to these."""
+    words, keys = "ret == -ENOENT", "func,comm"
+    _, printed, _ = called(capsys, str(SHIPPED), "--by", keys, "--filter", words)
+    file = f"csv:{tmp_path / 'x.csv'}"
+    _, _, exported = called(capsys, str(SHIPPED), "--by", keys, "--filter", words, "--export", file)
+    number, lacking = printed.splitlines()[0].partition(": ")[0].split(", ", 1)
+    app = application(SHIPPED)
+    async with app.run_test(size=(120, 40)) as pilot:
+        view = await _table(app, pilot)
+        await pilot.press("f")
+        await paste(pilot, words)
+        await pilot.press("enter")
+        await until(lambda: view.filter.text == words and number in text(app), pilot)
+        await until(lambda: view.filtered.text == number, pilot)
+        assert ", ".join(view._model.lacking) == lacking and view.note(app.current_watch).startswith(lacking)
+        assert sum(row.hits for row in view._rows.rows) == view.filtered.passing
+        assert f"of {number}, {lacking}" in exported
+        await pilot.press("f", "ctrl+u")
+        await paste(pilot, "event ~ sys_exit")
+        await pilot.press("enter")
+        await until(lambda: view.filter.text == "event ~ sys_exit" and view.filtered.left_out, pilot)
+        assert not view.filtered.passing and "the filter hides" not in text(app), "it does not: they have no function"
 
 
 async def test_statistics_of_a_value_by_two_keys_are_those_of_the_events():

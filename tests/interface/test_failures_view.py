@@ -10,11 +10,12 @@ import pytest
 from events.graph import live_tree
 from events.graph.record_ends import NO_RETURNS
 from tests.interface.test_app import application
-from tests.interface.widget_host import screen_text, until
+from tests.interface.widget_host import paste, screen_text, until
 from tests.trimmed_recordings import graph_recording
 from tui.__main__ import main
 from tui.live.details.lines_screen import ChainScreen
 from tui.live.event_export import EventExportScreen
+from tui.views.failures.text import summary_line
 from tui.views.failures.view import FailuresView
 
 
@@ -34,6 +35,32 @@ async def open_failures(app, pilot) -> FailuresView:
 
 def read(view) -> bool:
     return view._model is not None and not view._model.live_tree.backlog
+
+
+async def test_with_a_filter_each_number_says_of_which_calls_it_is(recording):
+    app = application(recording)
+    async with app.run_test(size=(160, 30)) as pilot:
+        view = await open_failures(app, pilot)
+        await until(lambda: read(view), pilot)
+        task, every = view._groups[-1].example.task, len(view._model.groups)
+        whole = f"{view._model.failed} of {view._model.checked} calls failed"
+        assert summary_line(view._model) == f"{whole}, {every} first failures"
+        for words in ("pid > 0", f"pid == {task}", "pid == 0"):
+            await pilot.press("f", "ctrl+u")
+            await paste(pilot, words)
+            await pilot.press("enter")
+            await until(partial(_is_read_of, view, words), pilot)
+            shown, groups = sum(group.calls for group in view._groups), len(view._groups)
+            assert view.filtered.text == f"{shown} of {view._model.failed} failed calls"
+            first = "1 first failure" if groups == 1 else f"{groups} first failures"
+            verb = "passes" if shown == 1 else "pass"
+            line = f"{whole}, {first} of the {shown} that {verb} the filter"
+            assert summary_line(view._model) == line and view.note(app.current_watch).startswith(line)
+
+
+def _is_read_of(view, words: str) -> bool:
+    passing = view._model.passing
+    return passing is not None and passing.condition.text == words and read(view)
 
 
 async def test_first_failures_are_counted_and_their_chains_shown(recording):

@@ -52,6 +52,8 @@ class PassCount(NamedTuple):
     """Noun for one row, perhaps with its owner: `event of lab:7.2`."""
     backlog: int = 0
     """Events not yet checked."""
+    left_out: int = 0
+    """Events that pass and are in no row, as they lack what the view shows: not among `passing`."""
 
     @property
     def text(self) -> str:

@@ -27,7 +27,9 @@ def hidden_by_filter(text: str, filtered: PassCount | str) -> str:
         text: of the filter; empty: there is none.
         filtered: rows of the view, or why the filter does not apply to it.
     """
-    if not text or isinstance(filtered, str) or filtered.passing or filtered.backlog or not filtered.of:
+    if not text or isinstance(filtered, str) or filtered.backlog or not filtered.of:
+        return ""
+    if filtered.passing or filtered.left_out:
         return ""
     whole = "" if filtered.of == 1 else "all "
     return f"the filter hides {whole}{counted(filtered.of, filtered.unit)}: {NO_FILTER}"

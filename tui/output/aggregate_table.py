@@ -81,7 +81,7 @@ class AggregateTable(EventsTable):
     @property
     def counted(self) -> PassCount:
         """Number of events or calls."""
-        return PassCount(self._model.aggregate.counted, self._model.aggregate.of, self._model.unit)
+        return self._model.pass_count
 
     @property
     def text(self) -> str:

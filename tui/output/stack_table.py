@@ -37,7 +37,7 @@ class StackTable(EventsTable):
     @property
     def counted(self) -> PassCount:
         """Number of events or calls that have a stack."""
-        return PassCount(self._model.stacked, self._model.of, self._model.unit)
+        return self._model.pass_count
 
     @property
     def figures(self) -> dict[str, int]:

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from events.clocks.boots import ID_MASK
 from events.conditions.comparison import COMM, PID
-from events.conditions.condition_parser import free_word, function_clause, quote_value
+from events.conditions.condition_parser import and_condition, free_word, function_clause, number_clause, quote_value
 from events.decode import Value
 from events.format import Field
-from events.names.event_names import event_name
+from events.names.event_names import event_name, exported_name
+from events.recording.lines_in_time import COMMAND_OUTPUT
 from events.stacks.events_beside import is_counted
 from events.store.outage_mark import task_text
 from events.text import UNNAMED
@@ -155,7 +156,12 @@ def tasks_of(store: Store, summary: Summary) -> list[SummaryValue]:
     """Return the processes with the most events; tasks of one name are one row."""
     top = summary.top_tasks(summary.counted)
     counted = [(store.task_names.name(one.key), one.key & ID_MASK, one.hits, one.error) for one in top]
-    return by_name(counted, {field.name for fmt in store.decoder.formats.values() for field in fmt.fields})[:SHOWN]
+    formats = store.decoder.formats.values()
+    rows = by_name(counted, {field.name for fmt in formats for field in fmt.fields})[:SHOWN]
+    if not any(fmt.path == COMMAND_OUTPUT for fmt in formats):
+        return rows
+    lines = f"event != {exported_name(COMMAND_OUTPUT)}"  # they are of a task, and are not counted
+    return [row._replace(condition=and_condition(row.condition, lines) if row.condition else "") for row in rows]
 
 
 def by_name(every_task: Iterable[tuple[str, int, int, int]], own: Container[str] = ()) -> list[SummaryValue]:
@@ -199,7 +205,7 @@ class ValueNames:
         self._namer = watch.event_fields.namer(boot)
         self.measured = ValueStyle(watch.event_fields).measured(event, field)
         """True for nanoseconds, which are shown as times."""
-        self._event = event_name(event)
+        self._event = quote_value(event_name(event))
         self._field = field
 
     def of(self, value: Value, field: Field | None, *, exact: bool = False) -> str:
@@ -214,7 +220,12 @@ class ValueNames:
             return self.times(counted)
         return [
             SummaryValue(
-                self.of(value, field, exact=exact), hits, error, self.condition(value), field is not None, value
+                self.of(value, field, exact=exact),
+                hits,
+                error,
+                self.condition(value, field),
+                field is not None,
+                value,
             )
             for value, hits, error in counted
         ]
@@ -227,7 +238,7 @@ class ValueNames:
         found = []
         for label, tops in groups.items():
             numbers = [top.value for top in tops if isinstance(top.value, int)]
-            condition = self.condition(tops[0].value)
+            condition = self.condition(tops[0].value, None)
             if len(numbers) > 1:  # no value between them has another text
                 field = self._field
                 condition = f"event == {self._event} && {field} >= {min(numbers)} && {field} <= {max(numbers)}"
@@ -236,19 +247,17 @@ class ValueNames:
             )
         return sorted(found, key=lambda one: -one.hits)
 
-    def condition(self, value: Value) -> str:
-        """Return the condition for events with a value; empty: none is possible."""
-        clause = self.clause(value)
-        if not clause or (self._column.functions and isinstance(value, int)):  # both ends of a call have it
-            return clause
-        return f"event == {self._event} && {clause}"
+    def condition(self, value: Value, field: Field | None) -> str:
+        """Return the condition for events with a value; empty: none is possible. `field` as for `of`."""
+        clause = self.clause(value, field)
+        return f"event == {self._event} && {clause}" if clause else ""
 
-    def clause(self, value: Value) -> str:
-        """Return the comparison of the field with a value; empty: none is possible."""
+    def clause(self, value: Value, field: Field | None) -> str:
+        """Return the comparison of the field with a value; empty: none is possible. `field` as for `of`."""
         if self._column.functions and isinstance(value, int):
             return function_clause(self._field, "==", self._namer.function(value, self._column.functions))
         if isinstance(value, bool | int):
-            return f"{self._field} == {int(value)}"
+            return number_clause(self._field, "==", int(value), self.of(value, field, exact=True))
         try:
             return f"{self._field} == {quote_value(value)}" if isinstance(value, str) else ""
         except ValueError:
@@ -270,7 +279,7 @@ def kernel_values(
             number &= (1 << bits) - 1
             value = number - (1 << bits) if field and field.signed and number >> (bits - 1) else number
         label = name.of(value, field, exact=exact)
-        found.append(SummaryValue(label, entry.hits, 0, name.condition(value), not is_text, value))
+        found.append(SummaryValue(label, entry.hits, 0, name.condition(value, field), not is_text, value))
     return found
 
 

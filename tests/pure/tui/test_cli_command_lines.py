@@ -11,12 +11,14 @@ import pytest
 
 from events.aggregates.request import AggregateRequest
 from events.recording.lines_in_time import COMMAND_OUTPUT
+from events.summary.summary import Summary
 from kernel.connection.open_target import shipped_recording
 from tests.export_recordings import lines_recording
 from tests.pure.commands import called
 from tests.replays import replay_of
 from tui.cli.status import DONE, USAGE
 from tui.filter.filter import Filter
+from tui.present.summary_values import tasks_of
 from tui.views.aggregate.model import AggregateModel
 
 HERE = str(shipped_recording())
@@ -81,5 +83,20 @@ def test_the_filter_of_a_row_leaves_them_out(with_lines):
             passing.tick(1.0)
         records = [watch.store.record(seq) for seq in range(watch.store.first_seq, watch.store.next_seq)]
         assert sum(bool(passing.condition(record)) for record in records) == row.hits
+    watch.close()
+    watch.info.close()
+
+
+def test_the_filter_of_a_process_of_the_summary_leaves_them_out(with_lines):
+    watch = replay_of(with_lines)
+    store = watch.store
+    assert store is not None
+    summary = Summary(store)
+    while summary.backlog:
+        summary.tick(1.0)
+    columns = store.columns(store.first_seq, store.next_seq)
+    for row in tasks_of(store, summary):
+        found = Filter().preview(row.condition, watch, store).condition.candidates(columns)
+        assert found.sum() == row.hits, row.condition
     watch.close()
     watch.info.close()

@@ -1,22 +1,16 @@
-"""Names of the keys of groups, their values for exports, and conditions for the events behind a group. Imports no
-screen code.
-"""
+"""Names of the keys of groups, and their values for exports. Imports no screen code."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from events.aggregates.event_columns import KeyKind
 from events.aggregates.table_columns import cgroup_path
 from events.clocks.boots import ID_MASK
-from events.conditions.comparison import COMM, CPU, PID
-from events.conditions.condition_parser import free_word, function_clause, quote_value
 from events.conditions.errno_comparison import NO_ERROR
-from events.conditions.function_comparison import FUNC
-from events.names.errnos import MAX_ERRNO, errno_name
-from events.names.event_names import CGROUP, event_name, exported_name
+from events.names.errnos import errno_name
+from events.names.event_names import event_name, exported_name
 from events.stacks.stack import stack_frames
 from events.store.columns import is_number
 from events.store.outage_mark import task_text
@@ -27,7 +21,6 @@ from tui.present.watched_events import probed_functions
 if TYPE_CHECKING:
     from events.aggregates.aggregate import GroupKey
     from events.decode import Value
-    from events.format import Field
     from events.store.store import Store
     from kernel.watch.watch import Watch
 
@@ -35,7 +28,6 @@ NO_STACK: Final = "no stack"
 _UNKNOWN: Final = "unknown"
 _CALLER: Final = " < "
 """Stands between a function of a stack and its caller."""
-_GLOB: Final = frozenset("*?[\\!")
 _NUMBERED: Final = (KeyKind.FIELD, KeyKind.ERRNO)
 """Kinds of keys whose number may have a name."""
 
@@ -48,10 +40,11 @@ class KeyLabels:
         self._unnamed = unnamed
         self._watch = watch
         self._store = store
-        self._names = lru_cache(maxsize=256)(self._names_of)
-        self._functions = probed_functions(watch.event_fields.plans)
+        self.names = lru_cache(maxsize=256)(self._names_of)
+        self.functions = probed_functions(watch.event_fields.plans)
+        """Probed function by path, of events on one function."""
 
-    def _event_name(self, path: str) -> str:
+    def event_name(self, path: str) -> str:
         """Return the name of an event, with its group where events of several groups have it."""
         name, group = event_name(path), exported_name(path)
         alike = (fmt.path for fmt in self._store.decoder.formats.values() if event_name(fmt.path) == name)
@@ -68,16 +61,16 @@ class KeyLabels:
         if value is None or source.fmt is None or source.field is None:
             return show(value)
         number = source.field if is_number(source.field) else None
-        return self._names(source.path, source.field.name, source.fmt.boot).of(value, number, exact=exact)
+        return self.names(source.path, source.field.name, source.fmt.boot).of(value, number, exact=exact)
 
     def _property(self, key: GroupKey) -> str:
         source, value = key
         if source.kind is KeyKind.STACK:
             return _CALLER.join(self.frames(key)) or NO_STACK
         if source.kind is KeyKind.EVENT:
-            return self._event_name(source.path)
+            return self.event_name(source.path)
         if source.kind is KeyKind.FUNCTION:
-            return self._functions.get(source.path, "") or event_name(source.path)
+            return self.functions.get(source.path, "") or event_name(source.path)
         if not isinstance(value, int):  # received as text
             return show(value) or _UNKNOWN
         if source.kind is KeyKind.COMM:
@@ -114,50 +107,3 @@ class KeyLabels:
             return None
         number = -value if source.kind is KeyKind.ERRNO else value
         return number if self.label(key, exact=True) != str(number) else None
-
-    def clause(self, key: GroupKey, own: Collection[str]) -> str:
-        """Return the condition for events with a key; empty: none is possible. `own`: names of fields of events."""
-        source, value = key
-        try:
-            if source.fmt is None:
-                return ""
-            if source.kind is KeyKind.FIELD and source.field is not None:
-                if isinstance(value, str) and is_number(source.field):
-                    return ""  # the file of a descriptor, whose number changes
-                return self._names(source.path, source.field.name, source.fmt.boot).clause(value)
-            return self._property_clause(key, own)
-        except ValueError:  # a text with both kinds of quotes
-            return ""
-
-    def _property_clause(self, key: GroupKey, own: Collection[str]) -> str:
-        source, value = key
-        number = value if isinstance(value, int) else 0
-        if source.kind is KeyKind.COMM:
-            name = self._store.task_names.name(number)
-            if name == UNNAMED:
-                return f"{free_word(PID, own)} == {number & ID_MASK}"
-            return f"{free_word(COMM, own)} == {quote_value(name)}"
-        if source.kind is KeyKind.PID:
-            return f"{free_word(PID, own)} == {number}"
-        if source.kind is KeyKind.CPU:
-            return f"{free_word(CPU, own)} == {number}"
-        if source.kind is KeyKind.CGROUP:
-            path = cgroup_path(number, self._store)
-            sign = "==" if _GLOB & set(path) else "~"
-            return f"{free_word(CGROUP, own)} {sign} {quote_value(path)}" if path else ""
-        if source.kind is KeyKind.FUNCTION and (function := self._functions.get(source.path)):
-            return function_clause(FUNC, "==", function)
-        if source.kind in (KeyKind.EVENT, KeyKind.FUNCTION):
-            return f"event == {quote_value(self._event_name(source.path))}"
-        if source.kind is KeyKind.ERRNO and source.field is not None:
-            return _errno_clause(source.field, number)
-        return ""
-
-
-def _errno_clause(field: Field, number: int) -> str:
-    """Return the condition for a return value that is an error, or none for number 0."""
-    if number:
-        return f"{field.name} == {errno_name(-number) or -number}"
-    if field.signed:
-        return f"({field.name} >= 0 || {field.name} < {-MAX_ERRNO})"
-    return f"{field.name} >= 0"

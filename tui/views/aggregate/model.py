@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from events.aggregates.aggregate import MOST_GROUPS, Aggregate, GroupKey
-from events.aggregates.event_columns import KeyKind
 from events.aggregates.groups import OTHERS, GroupTotals
 from events.aggregates.request import AggregateRequest
 from events.aggregates.value_sums import ValueTotal
@@ -16,9 +16,11 @@ from events.conditions.condition_parser import and_condition
 from events.names.event_names import event_name, exported_name
 from events.recording.lines_in_time import COMMAND_OUTPUT
 from foreign.count_text import counted
+from tui.filter.filter import PassCount
 from tui.present.call_ends import ends_of
 from tui.views.aggregate.labels import KeyLabels
 from tui.views.aggregate.plan_columns import PlanColumns, ends_for, left_out_ends
+from tui.views.aggregate.row_conditions import RowConditions
 from tui.views.aggregate.table_source import AggregateRow, AggregateRows, Figures, first_order, is_time
 from widgets.number_format import grouped
 
@@ -30,20 +32,24 @@ if TYPE_CHECKING:
     from kernel.watch.watch import Watch
     from probes.plans.plan import Plan
 
-_MOST_CLAUSES: Final = 8
-"""Greatest number of groups whose events one condition can find."""
+_MOST_ENDS: Final = 32
+"""Greatest number of events that one condition excludes, as the other end of each call is counted: conditions have a
+greatest length."""
 
 
 class _RowKey(NamedTuple):
-    """Keys that the groups of a row have in common."""
+    """Keys that the groups of a row have in common: no two rows have equal ones, in whichever output."""
 
     names: tuple[str, ...]
     are_numbers: tuple[bool, ...]
-    """True for each key that is a number of a field, which is another value than a text of the same digits."""
+    """True for each key that is a plain number, which is another value than a text of the same digits."""
 
-
-def _is_number(key: GroupKey) -> bool:
-    return key.source.kind is KeyKind.FIELD and isinstance(key.value, int)
+    def quoted(self) -> tuple[str, ...]:
+        """Return the names, texts of digits in quotes."""
+        pairs = zip(self.names, self.are_numbers, strict=True)
+        return tuple(
+            f'"{name}"' if name.lstrip("-").isdigit() and not is_number else name for name, is_number in pairs
+        )
 
 
 class AggregateModel:
@@ -89,6 +95,10 @@ class AggregateModel:
         self._labels = KeyLabels(watch, store)
         self._rows: dict[_RowKey, int] = {}
         """Number of each row."""
+        self._row_keys: list[_RowKey] = []
+        """Keys of each row."""
+        self._alike: Counter[tuple[str, ...]] = Counter()
+        """Number of rows by their names: a number and a text may have one."""
         self._row_of: list[int] = []
         """Row of each group."""
         self._first_group: list[int] = []
@@ -130,6 +140,12 @@ class AggregateModel:
         """Look up the names of keys again."""
         self._labels = KeyLabels(self.watch, self.store)
         self._rows, self._row_of, self._first_group, self._mixed = {}, [], [], set()
+        self._row_keys, self._alike = [], Counter()
+
+    def _row_key(self, keys: tuple[GroupKey, ...]) -> _RowKey:
+        names = tuple(map(self._labels.label, keys))
+        pairs = zip(keys, names, strict=True)
+        return _RowKey(names, tuple(isinstance(key.value, int) and str(key.value) == name for key, name in pairs))
 
     def _name_groups(self) -> None:
         """Give each new group its row."""
@@ -138,11 +154,12 @@ class AggregateModel:
             self._row_of = [-1]  # `OTHERS` has no row
         for group in range(len(self._row_of), len(aggregate.groups)):
             own_keys = aggregate.keys_of(group)
-            names = tuple(map(self._labels.label, own_keys))
-            row = self._rows.setdefault(_RowKey(names, tuple(map(_is_number, own_keys))), len(self._rows))
+            row = self._rows.setdefault(key := self._row_key(own_keys), len(self._rows))
             self._row_of.append(row)
             if row == len(self._first_group):
                 self._first_group.append(group)
+                self._row_keys.append(key)
+                self._alike[key.names] += 1
             keys = zip(own_keys, aggregate.keys_of(self._first_group[row]), strict=True)
             self._mixed.update((row, place) for place, (own, first) in enumerate(keys) if own.value != first.value)
 
@@ -187,8 +204,7 @@ class AggregateModel:
         """Return the numbers of the rows in order; equal ones in the order in which they came."""
         keys = len(self.request.keys)
         if by < keys:
-            names = [one.names for one in self._rows]
-            rows = sorted(range(size), key=lambda row: names[row][by], reverse=not ascending)
+            rows = sorted(range(size), key=lambda row: self._row_keys[row].names[by], reverse=not ascending)
             return np.array(rows, np.intp)
         numbers = totals.counts[:size].astype(np.float64)
         if by > keys:
@@ -201,9 +217,9 @@ class AggregateModel:
 
     def _row(self, totals: GroupTotals, row: int) -> AggregateRow:
         group = self._first_group[row]
-        keys = self.aggregate.keys_of(group)
+        keys, own = self.aggregate.keys_of(group), self._row_keys[row]
         return AggregateRow(
-            tuple(map(self._labels.label, keys)),
+            own.quoted() if self._alike[own.names] > 1 else own.names,
             keys,
             int(totals.counts[row]),
             self._totals(totals, row),
@@ -225,35 +241,31 @@ class AggregateModel:
 
     def condition(self, row: AggregateRow) -> str:
         """Return the condition for the events of a row; empty: none is possible."""
-        own = {field.name for fmt in self.store.decoder.formats.values() for field in fmt.fields}
-        groups = [group for group, place in enumerate(self._row_of) if place == row.row]
-        found: dict[str, None] = {}
-        for group in groups:
-            keys = self.aggregate.keys_of(group)
-            clauses = [self._labels.clause(key, own) for key in keys]
-            if not all(clauses):
-                return ""
-            if keys and self.request.values and not self.aggregate.of_calls:
-                clauses.append(f"event == {event_name(keys[0].source.path)}")
-            found[" && ".join(dict.fromkeys(clauses))] = None
-        if not found or len(found) > _MOST_CLAUSES:
+        ends = self.aggregate.left_out_ends
+        groups = (group for group, place in enumerate(self._row_of) if place == row.row)
+        text = RowConditions(self.request.keys, self._labels, self.store, self._columns.of).of(
+            map(self.aggregate.keys_of, groups),
+            ends,
+            by_event=bool(self.request.values) and not self.aggregate.of_calls,
+        )
+        if text is None or len(ends) > _MOST_ENDS:
             return ""
-        text = next(iter(found)) if len(found) == 1 else " || ".join(f"({text})" for text in found)
-        ends = sorted({event_name(path) for path in self.aggregate.left_out_ends})
-        others = [] if self.request.values or len(ends) > _MOST_CLAUSES else ends
+        others = [] if self.request.values else sorted(map(event_name, ends))
         if any(fmt.path == COMMAND_OUTPUT for fmt in self.store.decoder.formats.values()):
             others.append(exported_name(COMMAND_OUTPUT))  # lines of a command are of a task, too
-        for clause in others:
-            text = and_condition(text, f"event != {clause}")
-        return text
+        without = " && ".join(f"event != {name}" for name in others)
+        return and_condition(text, without) if without else text
+
+    @property
+    def pass_count(self) -> PassCount:
+        """Number of events or calls that are counted, which pass the filter and lack nothing, and of all."""
+        return PassCount(self.aggregate.counted, self.aggregate.of, self.unit, left_out=self.aggregate.left_out)
 
     @property
     def head(self) -> str:
-        """Number of rows that are counted, and of those that are not, in words."""
-        aggregate = self.aggregate
-        number = counted(aggregate.counted, self.unit)
-        if aggregate.passing_count < aggregate.of:
-            number = f"{grouped(aggregate.counted)} of {counted(aggregate.of, self.unit)}"
+        """Number of events or calls that are counted, and of those that are not, in words."""
+        is_filtered = self.aggregate.passing_count < self.aggregate.of
+        number = self.pass_count.text if is_filtered else counted(self.aggregate.counted, self.unit)
         return ", ".join((number, *self.lacking))
 
     @property

@@ -261,11 +261,8 @@ class AggregateView(TableView):
 
     @property
     def filtered(self) -> PassCount:
-        """Number of events or calls that pass, including those dropped since."""
-        if self._model is None:
-            return PassCount(0, 0)
-        aggregate = self._model.aggregate
-        return PassCount(aggregate.passing_count, aggregate.of, self._model.unit)
+        """Number of events or calls that are counted, as the rows add up to, including those dropped since."""
+        return self._model.pass_count if self._model is not None else PassCount(0, 0)
 
     def note(self, watch: Watch) -> str:
         """Return what is not counted, then the note on the events."""

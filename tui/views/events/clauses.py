@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Final
 
 from events.conditions.comparison import CPU, PID
-from events.conditions.condition_parser import free_word, function_clause, quote_value
+from events.conditions.condition_parser import free_word, function_clause, number_clause, quote_value
 from events.kernel_time import SHOWN_DIGITS, earliest
 from events.names.errnos import MAX_ERRNO
 from events.names.event_names import event_name
@@ -38,7 +38,7 @@ def clause_of(
         column: column under the cursor.
         same: True for events with an equal value; False for the others.
         own: field names of events; a property common to all events gets a word that none of these names uses.
-        shown: texts of the event's values by field name, for the name of the probed function.
+        shown: texts of the event's values by field name, for the names of the probed function and of an error.
     """
     sign = "==" if same else "!="
     if column.of_all:
@@ -54,7 +54,7 @@ def clause_of(
         return function_clause(column.name, sign, shown[column.name])
     found = record.values.get(column.name)
     if isinstance(found, bool | int):
-        return f"{column.name} {sign} {int(found)}"
+        return number_clause(column.name, sign, int(found), shown.get(column.name, ""))
     if isinstance(found, str):
         return f"{column.name} {sign} {quote_value(found)}"
     if found is None and column.name in record.values and _is_text(record, column.name):

@@ -105,8 +105,14 @@ def chosen_words(request: FailureRequest) -> str:
 
 
 def summary_line(model: FailureModel) -> str:
-    """Return the number of failures, calls and first failures in one line."""
+    """Return the number of failures, calls and first failures in one line.
+
+    A filter is of the first failures alone, the other numbers are of all chosen calls.
+    """
     words = [f"{grouped(model.failed)} of {counted(model.checked, 'call')} failed"]
-    words += [counted(len(model.groups), "first failure")] if model.failed else []
     words += [f"{grouped(model.without_values)} without a recorded result"] if model.without_values else []
+    if model.failed:
+        verb = "passes" if model.shown == 1 else "pass"
+        of = f" of the {grouped(model.shown)} that {verb} the filter" if model.passing is not None else ""
+        words.append(f"{counted(len(model.groups), 'first failure')}{of}")
     return ", ".join(words)

@@ -16,6 +16,7 @@ from events.stacks.call_tree import StackTree, TreeComparison, Weights
 from events.stacks.stack import stack_frames
 from events.stacks.stack_paths import FrameKind, Path, PathFrame, Shape, kernel_path, task_path
 from foreign.count_text import counted
+from tui.filter.filter import PassCount
 from tui.present.call_ends import ends_of
 from tui.views.aggregate.labels import KeyLabels
 from tui.views.aggregate.plan_columns import PlanColumns, ends_for
@@ -286,11 +287,14 @@ class StackModel:
         return ", ".join(parts)
 
     @property
+    def pass_count(self) -> PassCount:
+        """Number of events or calls in the tree, which pass the filter and have a stack, and of all."""
+        return PassCount(self.stacked, self.of, self.unit, left_out=self.passing_count - self.stacked)
+
+    @property
     def head(self) -> str:
         """Number of events or calls in the tree, in words."""
-        if self.passing_count < self.of:
-            return f"{grouped(self.stacked)} of {counted(self.of, self.unit)}"
-        return counted(self.stacked, self.unit)
+        return self.pass_count.text if self.passing_count < self.of else counted(self.stacked, self.unit)
 
     @property
     def lacking(self) -> list[str]:

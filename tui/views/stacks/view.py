@@ -226,9 +226,8 @@ class StacksView(View):
 
     @property
     def filtered(self) -> PassCount:
-        """Number of events or calls that pass, including those dropped since."""
-        model = self._model
-        return PassCount(model.passing_count, model.of, model.unit) if model is not None else PassCount(0, 0)
+        """Number of events or calls in the tree, including those dropped since."""
+        return self._model.pass_count if self._model is not None else PassCount(0, 0)
 
     def empty_reason(self, watch: Watch) -> str:
         """Return the text for events without stacks."""
