@@ -7,6 +7,7 @@ is done and taken back is decided by `kernel.watch.counting_states`; this module
 
 from __future__ import annotations
 
+import contextlib
 import re
 import threading
 from collections.abc import Iterable, Iterator, Sequence
@@ -283,8 +284,7 @@ class Histograms:
         elif isinstance(step, WriteTriggers):
             self._write(session, [armed[key] for key in step.keys if key in armed])
         elif isinstance(step, ZeroCounts):
-            for event, text in (kept for key in step.keys for kept in _triggers(self._keeping[key], timing=False)):
-                session.probes.events.zero_histogram(event, text)
+            self._zero(session, step.keys)
         elif isinstance(step, RemoveTriggers) and step.key in armed:
             written = self._keeping.get(step.key)
             for event, text in reversed(_triggers(written)) if written is not None else ():
@@ -293,6 +293,9 @@ class Histograms:
     def _write(self, session: Session, probes: Sequence[Armed]) -> None:
         """Write the triggers, in a pause of the instance (`kernel.session.pause_tracing`) with a gap in what is
         recorded.
+
+        To write a trigger takes the kernel its time (it waits until no CPU is in one), and each counts from there on,
+        also while nothing is recorded: all are set to 0 at the end, one right after the other.
         """
         for armed in probes:
             if armed.plan.by_programs:
@@ -316,6 +319,13 @@ class Histograms:
                     session.probes.events.add_event(armed, wanted.synthetic)
                 for event, text in _triggers(wanted):
                     session.probes.add_trigger(armed, event, text, by_hand=False)
+        with contextlib.suppress(FileRefused):  # then their beginnings are apart
+            self._zero(session, [armed.key for armed in probes])
+
+    def _zero(self, session: Session, keys: Iterable[object]) -> None:
+        """Set the counts of probes to 0. Raises FileRefused, TargetLost."""
+        for event, text in (kept for key in keys for kept in _triggers(self._keeping[key], timing=False)):
+            session.probes.events.zero_histogram(event, text)
 
     def _read(self, session: Session) -> Iterator[HistogramReading]:
         texts: dict[str, tuple[Histogram, ...]] = {}
