@@ -328,6 +328,8 @@ class FakeTarget:
         self.files |= {f"{folder}/enable": b"0", f"{folder}/filter": b"none", f"{folder}/trigger": b""}
 
     def _trigger(self, path: str, data: bytes) -> None:
+        if data.startswith(b"hist:") and b":clear" in data.partition(b" if ")[0]:
+            return  # it is about one that is there
         triggers = self.files[path].split(b"\n") if self.files[path] else []
         if data.startswith(b"!"):
             there = next((one for one in triggers if _is_same_trigger(one, data[1:])), None)

@@ -107,6 +107,8 @@ def arm_back(watch: Watch, gone: Sequence[tuple[Plan, ArmedState]]) -> Remedied:
             refused += [f"{text}: {error}" for text, error in again.rejected_triggers]
         except KernelError as error:
             refused.append(f"{short_subject(plan.probe)}: {error.with_remedy}")
+    if (failed := watch.histograms.take_failure()) is not None:
+        refused.append(f"not counted in the kernel: {failed.with_remedy}")
     names = ", ".join(titles_of([plan for plan, _ in gone], beside=[one.plan for one in watch.armed.probes]))
     return Remedied("; ".join(refused) or f"armed again: {names}", failed=bool(refused))
 
@@ -154,6 +156,8 @@ def switch(watch: Watch, armed: Armed, mode: Mode) -> Remedied:
     """Let a probe record, or only count; waits for the kernel."""
     name = short_subject(armed.plan.probe)
     before = watch.session.probes.mode(armed) if watch.session is not None else mode
+    counted = before is not mode and watch.histograms.is_counted(armed)
+    own = watch.histograms.own_mode(armed, before) if counted else before
     try:
         failures = watch.armed.switch(armed, mode)
     except KernelError as error:
@@ -161,7 +165,20 @@ def switch(watch: Watch, armed: Armed, mode: Mode) -> Remedied:
     if failures:
         return Remedied(f"{name}: {failures[0].error}", failed=True)
     text = f"{name} {'is only counted' if mode is Mode.COUNT else 'is recorded'} from now on"
-    return Remedied(text, undo=lambda watch: switch(watch, _current(watch, armed), before))
+    return Remedied(text, undo=lambda watch: _switch_back(watch, _current(watch, armed), own, counted=counted))
+
+
+def _switch_back(watch: Watch, armed: Armed, mode: Mode, *, counted: bool) -> Remedied:
+    """Let a probe do what it did, and count it again where its values were counted in the kernel."""
+    done = switch(watch, armed, mode)
+    if done.failed or not counted:
+        return done
+    name = short_subject(armed.plan.probe)
+    try:
+        watch.histograms.include(armed)
+    except KernelError as error:
+        return Remedied(f"{name}: {error.with_remedy}", failed=True)
+    return Remedied(f"{name} is counted in the kernel again")
 
 
 def _current(watch: Watch, armed: Armed) -> Armed:

@@ -42,7 +42,8 @@ class ArmedSet:
         self.limits = limits
         """Limits of event rates."""
         self.on_comeback: Callable[[], None] = lambda: None
-        """Called after a reconnect, from the thread that made it: it may wait for the kernel."""
+        """Called after probes were armed again (after a reconnect, or a disarm), from the thread that did it: it may
+        wait for the kernel."""
         self.want_symbols: Callable[[], object] = self._load_symbols
         """Called where events have addresses, which symbols name: reads them, or has another thread read them."""
         self._planner = planner
@@ -271,7 +272,9 @@ class ArmedSet:
             raise
         except KernelError:
             self._arm_again(armed.plan, was)
+            self.on_comeback()
             raise
+        self.on_comeback()
         return again.armed
 
     def armed_state(self, armed: Armed) -> ArmedState:
@@ -284,7 +287,9 @@ class ArmedSet:
         """Arm a probe that was disarmed, with all that it was told. Raises what `arm` of a session raises."""
         if any(armed.plan.probe == plan.probe for armed in self.probes):
             raise TargetUnusable(f"{short_subject(plan.probe)} is armed again already")
-        return self._arm_again(plan, was)
+        again = self._arm_again(plan, was)
+        self.on_comeback()
+        return again
 
     def _arm_again(self, plan: Plan, was: ArmedState) -> Rearmed:
         with self._queue.changes():

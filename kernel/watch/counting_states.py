@@ -38,13 +38,16 @@ class SessionProbe(NamedTuple):
     """`Armed.key`."""
     plan: Plan
     mode: Mode
+    has_triggers: bool = True
+    """False: none of the triggers that count it are there, whoever removed them: it may have been disarmed, and
+    armed again."""
 
 
 class CountRequest(NamedTuple):
     """A request to count."""
 
     keys: frozenset[object]
-    """`Armed.key` of the probes."""
+    """`Armed.key` of the probes. One that is disarmed stays: it is counted again once it is armed again."""
     recording: bool
     """True: the probes keep their previous mode while the kernel counts."""
     number: int
@@ -103,6 +106,8 @@ class CountingState:
 
     probes: tuple[CountedProbe, ...] = ()
     """All armed probes, the oldest first."""
+    disarmed: tuple[CountedProbe, ...] = ()
+    """Probes that were disarmed while they were counted: they may be armed again, in the mode of then."""
     request: CountRequest | None = None
     """Present request; None: counting is to be off."""
     requests: int = 0
@@ -117,10 +122,16 @@ class CountingState:
         """Phase of this state."""
         has_effects = any(probe.written or probe.previous_mode is not None for probe in self.probes)
         if not self.connected:
-            return Phase.DISCONNECTED if has_effects or self.request else Phase.OFF
-        if self.request is not None:
+            return Phase.DISCONNECTED if has_effects or self.requested else Phase.OFF
+        if self.requested:
             return Phase.COUNTING if next_step(self) is None else Phase.BEGINNING
         return Phase.ENDING if has_effects else Phase.OFF
+
+    @property
+    def requested(self) -> tuple[CountedProbe, ...]:
+        """Armed probes that are to be counted."""
+        request = self.request
+        return tuple(probe for probe in self.probes if request is not None and probe.key in request.keys)
 
     @property
     def counted(self) -> frozenset[object]:
@@ -132,48 +143,54 @@ class CountingState:
     def seen(self, armed: Iterable[SessionProbe]) -> CountingState:
         """Take the probes armed now: probes appear, disappear, get another filter, or are switched by someone else.
 
-        A probe that someone switched meanwhile keeps its mode, and is no longer counted.
+        A probe that someone switched meanwhile keeps its mode, and is no longer counted. One that was disarmed while
+        it was counted, and is armed again, goes on where it was.
         """
-        previous = {probe.key: probe for probe in self.probes}
+        previous = {probe.key: probe for probe in (*self.disarmed, *self.probes)}
         probes: list[CountedProbe] = []
         switched: set[object] = set()
-        for key, plan, mode in armed:
-            probe = previous.get(key, CountedProbe(key, plan, mode))
+        for key, plan, mode, has_triggers in armed:
+            probe = previous.pop(key, CountedProbe(key, plan, mode))
             if probe.previous_mode is not None and mode is not probe.mode:
                 probe = replace(probe, previous_mode=None)
                 switched.add(key)
-            probes.append(replace(probe, plan=plan, mode=mode))
-        return (
-            replace(self, probes=tuple(probes))
-            ._limit_request({probe.key for probe in probes} - switched)
-            ._drop_restored()
+            written = probe.written if has_triggers else None
+            probes.append(replace(probe, plan=plan, mode=mode, written=written))
+        disarmed = tuple(
+            replace(probe, written=None) for probe in previous.values() if probe.previous_mode is not None
         )
+        return replace(self, probes=tuple(probes), disarmed=disarmed)._without(switched)._drop_restored()
 
     def armed(self, keys: Collection[object]) -> CountingState:
-        """Take the keys of all armed probes, and drop the others."""
-        probes = tuple(probe for probe in self.probes if probe.key in keys)
-        return replace(self, probes=probes)._limit_request(keys)
+        """Take the keys of all armed probes, and leave out the others."""
+        return replace(self, probes=tuple(probe for probe in self.probes if probe.key in keys))
 
-    def _limit_request(self, keys: Collection[object]) -> CountingState:
-        """Return the state with its request limited to these probes."""
+    def _without(self, keys: Collection[object]) -> CountingState:
+        """Return the state with these probes no longer requested."""
         wish = self.request
         if wish is not None:
-            wish = wish._replace(keys=wish.keys & frozenset(keys))
+            wish = wish._replace(keys=wish.keys - frozenset(keys))
         return replace(self, request=wish if wish is not None and wish.keys else None)
+
+    def include(self, key: object) -> CountingState:
+        """Take a request to count one probe too, beside those that are counted: their counts go on."""
+        wish = self.request or CountRequest(frozenset(), recording=False, number=self.requests + 1)
+        wish = wish._replace(keys=wish.keys | {key})
+        return replace(
+            self,
+            probes=tuple(_to_be_counted(probe, wish) for probe in self.probes),
+            request=wish,
+            requests=wish.number,
+            rejected_steps=frozenset(),
+        )
 
     def count(self, keys: Iterable[object], *, recording: bool = False) -> CountingState:
         """Take a request to count these probes and no others, from 0 on."""
-        present = {probe.key for probe in self.probes}
-        wish = CountRequest(frozenset(keys) & present, recording, self.requests + 1)
-        probes = [
-            replace(probe, previous_mode=probe.mode)
-            if probe.key in wish.keys and probe.previous_mode is None
-            else probe
-            for probe in self.probes
-        ]
+        known = {probe.key for probe in (*self.probes, *self.disarmed)}
+        wish = CountRequest(frozenset(keys) & known, recording, self.requests + 1)
         return replace(
             self,
-            probes=tuple(probes),
+            probes=tuple(_to_be_counted(probe, wish) for probe in self.probes),
             request=wish if wish.keys else None,
             requests=wish.number,
             zeroing=False,
@@ -186,7 +203,7 @@ class CountingState:
 
     def clear(self) -> CountingState:
         """Take a request to reset the counts."""
-        return replace(self, zeroing=self.request is not None)
+        return replace(self, zeroing=bool(self.requested))
 
     def disconnect(self) -> CountingState:
         """Take a disconnect."""
@@ -238,6 +255,12 @@ class CountingState:
         return replace(self, probes=tuple(map(without_restored, self.probes)))
 
 
+def _to_be_counted(probe: CountedProbe, wish: CountRequest) -> CountedProbe:
+    """Return a probe with its mode kept, if it is to be counted and was not."""
+    begins = probe.key in wish.keys and probe.previous_mode is None
+    return replace(probe, previous_mode=probe.mode) if begins else probe
+
+
 def next_step(state: CountingState) -> Step | None:
     """Return the next step for the kernel; None: there is none, or it has to wait for the connection."""
     if not state.connected:
@@ -248,7 +271,7 @@ def next_step(state: CountingState) -> Step | None:
 def _steps(state: CountingState) -> Iterator[Step]:
     """Yield the steps from the present to the requested state, in the order in which they have to be performed."""
     wish = state.request
-    requested = tuple(probe for probe in state.probes if wish is not None and probe.key in wish.keys)
+    requested = state.requested
     for probe in state.probes:
         stays = probe in requested and probe.written == (probe.plan, state.requests)
         if probe.written is not None and not stays:
@@ -260,7 +283,7 @@ def _steps(state: CountingState) -> Iterator[Step]:
                 yield SwitchMode(probe.key, wish.mode)
         if unwritten:
             yield WriteTriggers(tuple(probe.key for probe in unwritten))
-        elif state.zeroing:
+        elif requested and state.zeroing:
             yield ZeroCounts(tuple(probe.key for probe in requested))
     for probe in state.probes:
         restored = probe not in requested or (wish is not None and wish.recording and probe.written is not None)

@@ -26,6 +26,10 @@ NO_IDLE = "calls of idle tasks are not timed: all have the thread id 0"
 """Note on the calls that the kernel's latencies leave out."""
 INNERMOST = "of a function that calls itself, only the innermost calls are timed"
 FIRST_NAMES = "processes have their names at the first hit, those before an exec that came later"
+ONE_AFTER_ANOTHER = (
+    "each table begins, and is read, a moment after another: their sums may differ by the calls of that time"
+)
+"""Note on tables of one probe that are shown as one."""
 SEVERAL_FUNCTIONS = (
     "calls of several functions are not timed in the kernel, which can't tell calls within calls apart"
 )
@@ -138,6 +142,8 @@ def notes_on(watched: Iterable[WatchedHistogram]) -> Iterator[str]:
         yield f"{subject}: {SEVERAL_FUNCTIONS}; recorded events are, and so is one function"
     if any(one.is_task for one in watched):
         yield FIRST_NAMES
+    if len(watched) > 1:
+        yield ONE_AFTER_ANOTHER
 
 
 def is_listed_as(listed: str, trigger: str) -> bool:

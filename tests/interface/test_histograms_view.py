@@ -294,3 +294,94 @@ async def test_each_change_of_who_counts_is_said_as_it_is_and_taken_back(living)
             await pilot.press("k")
             await shows(counted)
     app.current_watch.close()
+
+
+async def arm_another(app, pilot, name: str) -> Armed:
+    """Arm one more probe, recorded; return it."""
+    there = len(app.current_watch.armed.probes)
+    await pilot.press("f2")
+    await open_compose(app, pilot)
+    await pick(app, pilot, name)
+    await pilot.press("enter")
+    await until(
+        lambda: len(app.current_watch.armed.probes) == there + 1 and app.places.live.views.current.name == "events",
+        pilot,
+    )
+    await pilot.pause(PAUSE + 0.1)
+    return app.current_watch.armed.probes[-1]
+
+
+async def press(app, pilot, *keys: str) -> None:
+    """Press commands of a person who looks before each: what is said to be under way is waited for."""
+    for key in keys:
+        await until(lambda: not getattr(app.places.live.views.current.pane, "changing", 0), pilot)
+        await pilot.pause(PAUSE + 0.1)
+        await pilot.press(key)
+
+
+def modes(app) -> list[Mode]:
+    return list(app.current_watch.armed.modes)
+
+
+@pytest.mark.parametrize("others", [False, True])
+async def test_a_counted_probe_that_was_disarmed_is_counted_again_and_recorded_after_it(living, others):
+    app = application("fake")
+    async with app.run_test(size=SIZE) as pilot:
+        armed = await arm_asked_for(app, pilot)
+        if others:
+            await arm_another(app, pilot, "vfs_write")
+        await press(app, pilot, "s", "k")
+        await until(lambda: said(app, "0 hits since it began"), pilot)
+        app.arming.disarm([armed])
+        await until(lambda: len(app.current_watch.armed.probes) == others and app.undo, pilot)
+        await press(app, pilot, "u")
+        await until(lambda: len(app.current_watch.armed.probes) == others + 1, pilot)
+        await until(lambda: said(app, "■ counting in the kernel"), pilot)
+        again = app.current_watch.armed.probes[-1]
+        for _ in range(3):
+            living.hit(again.plan.events[0].path)
+        await until(lambda: said(app, "3 hits since it began"), pilot)
+        assert modes(app) == [Mode.COUNT] * (others + 1) and again.key is armed.key
+        await press(app, pilot, "k")
+        await until(lambda: modes(app) == [Mode.RECORD] * (others + 1) and said(app, "● following"), pilot)
+    app.current_watch.close()
+    assert not living.traces and not living.guarded
+
+
+async def test_only_the_probes_that_were_counted_are_counted_when_their_end_is_taken_back(living):
+    app = application("fake")
+    async with app.run_test(size=SIZE) as pilot:
+        await arm_asked_for(app, pilot)
+        await press(app, pilot, "s", "k")
+        await until(lambda: said(app, "0 hits since it began, nothing recorded"), pilot)
+        await arm_another(app, pilot, "vfs_write")
+        await press(app, pilot, "s")
+        await until(lambda: said(app, "0 hits since it began, 1 of 2 probes recorded"), pilot)
+        await press(app, pilot, "v")  # the values of another field, of the same probes
+        await until(lambda: not app.places.live.views.current.pane.changing, pilot)
+        assert modes(app) == [Mode.COUNT, Mode.RECORD]
+        await press(app, pilot, "k")
+        await until(lambda: modes(app) == [Mode.RECORD] * 2, pilot)
+        await press(app, pilot, "u")
+        await until(lambda: said(app, "taken back: events again") and said(app, "1 of 2 probes recorded"), pilot)
+        assert modes(app) == [Mode.COUNT, Mode.RECORD]
+    app.current_watch.close()
+    assert not living.traces and not living.guarded
+
+
+@pytest.mark.parametrize(
+    ("others", "says", "after"),
+    [(False, "count only again", [Mode.COUNT]), (True, "record 1 of 2 probes again", [Mode.COUNT, Mode.RECORD])],
+)
+async def test_the_key_that_ends_counting_says_what_it_does(living, others, says, after):
+    app = application("fake")
+    async with app.run_test(size=SIZE) as pilot:
+        armed = await arm_asked_for(app, pilot)
+        if others:
+            await arm_another(app, pilot, "vfs_write")
+        assert app.current_watch.armed.switch(armed, Mode.COUNT) == []
+        await press(app, pilot, "s", "k")
+        await until(lambda: said(app, "nothing recorded") and said(app, f"k: {says}"), pilot)
+        await press(app, pilot, "k")
+        await until(lambda: said(app, f"{says}; u takes it back") and modes(app) == after, pilot)
+    app.current_watch.close()

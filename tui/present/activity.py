@@ -52,3 +52,13 @@ def activity(phase: Phase, modes: Sequence[Mode]) -> Activity:
     if len(silent) == len(modes):
         return Activity(word)
     return Activity(note=f"{len(silent)} of {counted(len(modes), 'probe')}: {word}")
+
+
+def after_counting(modes: Sequence[Mode]) -> str:
+    """Return what counted probes do when counting in the kernel ends, of the modes that they have then."""
+    recorded = sum(mode is Mode.RECORD for mode in modes)
+    if recorded == len(modes):
+        return "record again"
+    if recorded:
+        return f"record {recorded} of {counted(len(modes), 'probe')} again"
+    return f"{_COUNT_ONLY if Mode.COUNT in modes else _OFF} again"

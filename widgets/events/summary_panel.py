@@ -79,7 +79,7 @@ class SummaryPanel(Vertical):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("v", "field(1)", "Next field", tooltip="Count the values of the next field"),
         Binding("V", "field(-1)", "Field before", show=False, tooltip="Count the values of the field before"),
-        Binding("k", "source", "In the kernel", tooltip="Let the kernel count instead of recording, or record again"),
+        Binding("k", "source", "In the kernel", tooltip="Let the kernel count instead of recording, or end that"),
     ]
 
     DEFAULT_CSS = """

@@ -24,20 +24,22 @@ from hypothesis.stateful import (
 )
 
 from kernel.connection.kernel_info import KernelInfo
-from kernel.errors import FileRefused, KernelError, TargetLost
+from kernel.errors import FileRefused, KernelError, TargetLost, TargetUnusable
 from kernel.session.armed import Armed
 from kernel.session.probe_steps import Mode
+from kernel.session.rearm import ArmedState
 from kernel.target import Step
 from kernel.watch import reconnect
 from kernel.watch.counting_states import CountingState, Phase, SessionProbe, next_step
 from kernel.watch.reconnect import ReconnectAttempt
 from kernel.watch.watch import Watch
 from probes.hist.kept import LATENCY, TASK, is_session_trigger
-from probes.plans.plan import PlannedEvent
+from probes.plans.plan import Plan, PlannedEvent
 from tests.fake_hist import HistKernel
 from tests.pure.kernel.test_histograms_reconnect import TwoEnds
 from tests.pure.kernel.test_ssh_reconnect import Side, cut
 from tests.pure.kernel.test_watch import probe
+from tui import kernel_jobs
 from tui.present.activity import activity, activity_of
 
 NAMES = ("a", "b", "c")
@@ -68,6 +70,20 @@ class Expected:
     """Hits since each trigger of its entry was added."""
 
 
+@dataclass
+class Disarmed:
+    """One probe that was disarmed, as it was then."""
+
+    name: str
+    plan: Plan
+    state: ArmedState
+    was: Expected
+    group: str
+    """Group of the events of the session of then."""
+    wanted: bool
+    """True: it is counted when it is armed again."""
+
+
 class CountingInTheKernel(RuleBasedStateMachine):
     """See the module."""
 
@@ -80,6 +96,8 @@ class CountingInTheKernel(RuleBasedStateMachine):
         self.probes: dict[str, Expected] = {}
         self.wanted: set[str] = set()
         """Probes to be counted when the connection is back."""
+        self.disarmed: list[Disarmed] = []
+        """Newest last, as a person takes them back."""
 
     def teardown(self) -> None:
         with contextlib.suppress(TargetLost):
@@ -120,14 +138,78 @@ class CountingInTheKernel(RuleBasedStateMachine):
     @rule(name=st.sampled_from(NAMES))
     def disarm(self, name: str) -> None:
         if name in self.probes:
-            assert self.watch.armed.disarm(self.armed(name)) == []
-            del self.probes[name]
+            armed = self.armed(name)
+            state = self.watch.armed.armed_state(armed)
+            assert self.watch.armed.disarm(armed) == []
+            was = self.probes.pop(name)
+            group = self.watch.session.group
+            self.disarmed.append(Disarmed(name, armed.plan, state, was, group, was.since is not None))
 
     @connected
     @rule()
     def disarm_all(self) -> None:
         for name in NAMES:
             self.disarm(name)
+
+    @connected
+    @precondition(lambda self: self.disarmed)
+    @rule(looks=st.booleans())
+    def take_back(self, looks: bool) -> None:
+        """The newest first; nobody looked since, or the screen did."""
+        one = self.disarmed.pop()
+        if one.group != self.watch.session.group:
+            return  # the session of then is gone
+        if looks:
+            self.watch.histograms.read()
+        if one.name in self.probes:
+            with pytest.raises(TargetUnusable):
+                self.watch.armed.arm_back(one.plan, one.state)
+            return
+        assert self.watch.armed.arm_back(one.plan, one.state).rejected_triggers == ()
+        assert self.watch.histograms.take_failure() is None
+        by_hand = Counter(dict.fromkeys(one.was.by_hand, 0))
+        self.probes[one.name] = Expected(one.was.mode, 0 if one.wanted else None, by_hand)
+
+    @connected
+    @rule(name=st.sampled_from(NAMES), looks=st.booleans())
+    def disarm_and_take_back(self, name: str, looks: bool) -> None:
+        if name in self.probes:
+            self.disarm(name)
+            self.take_back(looks)
+
+    @connected
+    @rule(name=st.sampled_from(NAMES))
+    def arm_by_the_same_plan(self, name: str) -> None:
+        """As for another number of calls that a kretprobe follows."""
+        if name in self.probes:
+            one = self.probes[name]
+            self.watch.armed.rearm(self.armed(name), self.armed(name).plan)
+            one.since = None if one.since is None else 0
+            one.by_hand = Counter(dict.fromkeys(one.by_hand, 0))
+            self.probes = {other: self.probes[other] for other in self.names}
+
+    @connected
+    @rule()
+    def stop_and_take_back(self) -> None:
+        """The probes that were counted are counted again, and no others."""
+        former = self.watch.histograms.wanted
+        was, wanted = self.counted, [one.wanted for one in self.disarmed]
+        self.stop()
+        self.watch.histograms.count(former)
+        for name in was:
+            self.probes[name].since = 0
+        for one, again in zip(self.disarmed, wanted, strict=True):
+            one.wanted = again
+
+    @connected
+    @rule(name=st.sampled_from(NAMES), mode=st.sampled_from(Mode))
+    def switch_and_take_back(self, name: str, mode: Mode) -> None:
+        if name in self.probes:
+            one, since = self.probes[name].mode, self.probes[name].since
+            done = kernel_jobs.switch(self.watch, self.armed(name), mode)
+            assert not done.failed and done.undo is not None and not done.undo(self.watch).failed
+            ended = since is not None and mode is not Mode.COUNT and one is not Mode.COUNT
+            self.probes[name].since = 0 if ended else since
 
     @rule(with_values=st.booleans())
     def count(self, with_values: bool) -> None:
@@ -136,6 +218,7 @@ class CountingInTheKernel(RuleBasedStateMachine):
         with contextlib.suppress(TargetLost) if self.side.lost else contextlib.nullcontext():
             self.watch.histograms.begin(self.watch.armed.probes, fields)
         self.wanted = set(self.probes)
+        self.forget_disarmed()
         for one in self.probes.values():
             one.since = 0
 
@@ -144,8 +227,13 @@ class CountingInTheKernel(RuleBasedStateMachine):
         with contextlib.suppress(TargetLost) if self.side.lost else contextlib.nullcontext():
             self.watch.histograms.end()
         self.wanted.clear()
+        self.forget_disarmed()
         for one in self.probes.values():
             one.since = None
+
+    def forget_disarmed(self) -> None:
+        for one in self.disarmed:
+            one.wanted = False
 
     @rule()
     def clear(self) -> None:
@@ -236,6 +324,7 @@ class CountingInTheKernel(RuleBasedStateMachine):
             self.stop()
         else:
             self.side.before = lambda step: None
+            self.forget_disarmed()
             for one in self.probes.values():
                 one.since = 0
         for name, one in self.probes.items():

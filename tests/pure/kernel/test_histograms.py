@@ -286,3 +286,28 @@ def test_synthetic_events_of_a_probe_that_was_disarmed_are_in_nobodys_way():
                 session.probes.disarm(first)  # its events are still defined, for the other one records
                 session.probes.arm(named(session.group, "c", "vfs_open"))
     assert not target.traces and not target.guarded
+
+
+def test_what_is_shown_as_one_begins_together():
+    """Calls go on while triggers are written: no table has those of before the last was there."""
+    target = HistKernel()
+    with open_session(target) as session:
+        armed = session.probes.arm(plan(session.group))
+        written: list[str] = []
+
+        def calls_go_on(step: Step) -> None:
+            if step.path.endswith("/trigger") and step.data.startswith(b"hist:"):
+                written.append(step.data.decode())
+                for event in armed.plan.events:
+                    target.hit(event.path)
+
+        target.before = calls_go_on
+        kept = Histograms(OneSession(session))
+        kept.begin([armed], [(event.path, "count") for event in armed.plan.events])
+        target.before = lambda step: None
+        *ends, _ = (one.histogram.hits for one in kept.read())
+        last = len(written) - 1
+        started = [number for number, text in enumerate(written) if ":clear" in text]
+        assert started == list(range(last - 4, last + 1)), "nothing is written between them"
+        assert ends == [last - number for number in started[:4]], "what the writing of the last of them took"
+    assert not target.traces and not target.guarded

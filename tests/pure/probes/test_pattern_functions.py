@@ -11,7 +11,16 @@ import pytest
 from probes.check import check_typed
 from probes.corrections.corrections import corrected
 from probes.facts.lookups import UNKNOWN, SymbolCount
-from probes.hist.kept import FIRST_NAMES, INNERMOST, LATENCY, NO_IDLE, notes_on, plan_histograms, untimed_patterns
+from probes.hist.kept import (
+    FIRST_NAMES,
+    INNERMOST,
+    LATENCY,
+    NO_IDLE,
+    ONE_AFTER_ANOTHER,
+    notes_on,
+    plan_histograms,
+    untimed_patterns,
+)
 from probes.lowering.check_planned import lowered_trigger, trigger_refusal
 from probes.lowering.filters.field_names import renamed
 from probes.plans.json_values import plan_from_dict, plan_to_dict
@@ -244,6 +253,6 @@ def test_calls_of_several_functions_are_not_timed_in_the_kernel_and_that_is_told
     assert notes[0].startswith("vfs_read*: calls of several functions are not timed") and NO_IDLE not in notes
     one = plan_histograms(planned("f vfs_read%both", "7.2"), "pw_1_a__1_x", "mono")
     assert one.synthetic is not None and untimed_patterns(one.watched) == []
-    assert list(notes_on(one.watched)) == [NO_IDLE, INNERMOST, FIRST_NAMES]
+    assert list(notes_on(one.watched)) == [NO_IDLE, INNERMOST, FIRST_NAMES, ONE_AFTER_ANOTHER]
     entries = plan_histograms(planned("f vfs_read*", "7.2"), "pw_1_a__1_x", "mono")
     assert list(notes_on(entries.watched)) == [FIRST_NAMES]

@@ -53,10 +53,8 @@ class SummaryPane(Vertical):
         """Number of changes under way in workers."""
         self.turn: Callable[[int], None] = lambda _: None
         """Selects another field to count."""
-        self.other_source: Callable[[], str] = lambda: ""
-        """Switches between counting in the kernel and counting events; returns an error text."""
-        self.counts_in_kernel: Callable[[], bool] = lambda: False
-        """Returns whether the kernel counts, or is about to."""
+        self.other_source: Callable[[], UndoOffered | str] = lambda: ""
+        """Switches between counting in the kernel and counting events; returns the undo, or an error text."""
         self.on_counts: Callable[[SummaryPane.Came], None] = lambda _: None
         """Handler of the kernel's counts."""
         self.condition: Callable[[bool, int], str] = lambda *_: ""
@@ -83,16 +81,11 @@ class SummaryPane(Vertical):
     @on(SummaryPanel.SourceAsked)
     def _source_asked(self, event: SummaryPanel.SourceAsked) -> None:
         event.stop()
-        counted = self.counts_in_kernel()
-
-        def undo() -> str:
-            return self.other_source() if self.counts_in_kernel() != counted else ""
-
-        if why := self.other_source():
-            self.notify(why, markup=False)
+        answer = self.other_source()
+        if isinstance(answer, str):
+            self.notify(answer, markup=False)
         else:
-            done = "events again" if counted else "counted in the kernel, nothing is recorded"
-            self.post_message(UndoOffered(done, undo))
+            self.post_message(answer)
 
     @on(SummaryPanel.Wanted)
     def _wanted(self, event: SummaryPanel.Wanted) -> None:

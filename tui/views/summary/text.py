@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Final
 
 from events.names.event_names import event_name
 from foreign.count_text import counted
+from kernel.session.probe_steps import Mode
 from kernel.watch.watch import Watch
 from probes.hist.kept import LATENCY, untimed_patterns
+from tui.present.activity import after_counting
 from tui.present.call_ends import titled_latencies
 from tui.present.hist_tables import alike_text
 from tui.present.status import note_of_gap
@@ -161,7 +163,9 @@ def of_kernel(watch: Watch, reads: tuple[HistogramReading, ...], subject: Subjec
     head = f"in the kernel: {counted(hits, 'hit')} since it began"
     if dropped:
         head += f", {grouped(dropped)} without room"
-    head += ", nothing recorded"
+    modes = watch.armed.modes
+    recorded = sum(mode is Mode.RECORD for mode in modes)
+    head += f", {recorded} of {counted(len(modes), 'probe')} recorded" if recorded else ", nothing recorded"
     title = f"process (first name)  {grouped(len(tasks))} in {counted(hits, 'hit')}"
     of_tasks = bars_of(title, tasks, hits)
     values = of_tasks
@@ -174,7 +178,8 @@ def of_kernel(watch: Watch, reads: tuple[HistogramReading, ...], subject: Subjec
     elif subject.field:
         values = Bars(subject.label, (Bar("the kernel has no histogram of such a field"),))
     rates, latencies = tuple(_kernel_rates(reads)), _kernel_latencies(reads)
-    return SummaryText(head, "hits", rates, 0, latencies, values, of_tasks, "k: record again")
+    key = f"k: {after_counting(watch.histograms.own_modes)}"
+    return SummaryText(head, "hits", rates, 0, latencies, values, of_tasks, key)
 
 
 def _kernel_rates(reads: Iterable[HistogramReading]) -> Iterable[Rate]:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, ClassVar, Final
 from events.names.event_names import regrouped_path
 from kernel.watch.counting_states import Phase
 from tui.filter.filter import Filter, PassCount
+from tui.messages import UndoOffered
+from tui.present.activity import after_counting
 from tui.present.call_ends import ends_of
 from tui.present.status import note_of
 from tui.present.summary_values import (
@@ -36,7 +38,7 @@ if TYPE_CHECKING:
     from events.search.filtered_rows import FilteredRows
     from events.store.store import Store
     from events.summary.summary import Summary
-    from kernel.watch.histogram import HistogramReading
+    from kernel.watch.histogram import CountedSet, HistogramReading
     from kernel.watch.watch import Watch
     from probes.command import Armable
     from probes.plans.plan import Plan
@@ -59,7 +61,6 @@ class SummaryView(View):
         self.pane = SummaryPane(self.name)
         self.pane.turn, self.pane.other_source = self.turn, self.other_source
         self.pane.on_counts, self.pane.condition = self.came, self.condition
-        self.pane.counts_in_kernel = lambda: self.counts_in_kernel
         self._summary: Summary | None = None
         self._watch: Watch | None = None
         self._store: Store | None = None
@@ -76,8 +77,8 @@ class SummaryView(View):
         self._preset: tuple[frozenset[Armable], tuple[str, ...]] = (frozenset(), ())
         """Probes of the preset that was armed last, and its columns."""
         self._reads: tuple[HistogramReading, ...] = ()
-        self._asked = False
-        """True if counting in the kernel was requested last, even if a worker has not begun it."""
+        self._asked: CountedSet | None = None
+        """Probes that were last requested to be counted in the kernel, even if a worker has not begun it."""
         self._drawn = 0.0
         self._next_picture = LatePicture(self.pane, self._show)
         self._values: list[SummaryValue] = []
@@ -106,7 +107,7 @@ class SummaryView(View):
             self.choose(self._subject)
             if self.pane.histograms is not None and self.pane.histograms is not watch.histograms:
                 self.pane.histograms, self._reads = None, ()
-                self._asked = False
+                self._asked = None
         if (group := watch.event_fields.group) != self._group:
             now = partial(regrouped_path, old=self._group, new=group)
             self._summary.rename(now)
@@ -164,34 +165,53 @@ class SummaryView(View):
         at = self._subjects.index(self._subject) if self._subject in self._subjects else 0
         self.choose(self._subjects[(at + step) % len(self._subjects)])
         self._picked = True
-        if self.counts_in_kernel:
-            self._begin()
+        if self.counts_in_kernel and (former := self._counted_set) is not None and self._watch is not None:
+            from kernel.watch.histogram import counted_set
+
+            # The same probes: one that was armed since is recorded.
+            probes = [armed for armed in self._watch.armed.probes if armed.key in former.keys]
+            self._count(former._replace(fields=counted_set(probes, self._fields).fields))
         self._drawn = 0.0
         self._go_on()
 
-    def other_source(self) -> str:
-        """Switch between counting in the kernel and counting events; return an error text, or an empty one."""
-        histograms, watch = self.pane.histograms, self._watch
-        if self.counts_in_kernel and histograms is not None:
-            self._asked = False
-            self.pane.change(histograms, histograms.end)
-            return ""
-        if watch is None or not watch.live:
+    def other_source(self) -> UndoOffered | str:
+        """Switch between counting in the kernel and counting events; return the undo, or an error text."""
+        former, watch = self._counted_set, self._watch
+        if self.counts_in_kernel and watch is not None:
+            again = after_counting(watch.histograms.own_modes)
+            done = "events again" if again == after_counting(()) else again
+            self._count(None)
+        elif watch is None or not watch.live:
             return "only a probe that is armed on a kernel can be counted there"
-        self._asked = True
-        self._begin()
-        return ""
+        else:
+            from kernel.watch.histogram import counted_set  # nobody may ask for it
+
+            done = "counted in the kernel, nothing is recorded"
+            self._count(counted_set(watch.armed.probes, self._fields))
+
+        def undo() -> None:
+            if self._counted_set != former:
+                self._count(former)
+
+        return UndoOffered(done, undo)
+
+    @property
+    def _counted_set(self) -> CountedSet | None:
+        """Probes that are counted in the kernel, or will be once the workers are done."""
+        histograms = self.pane.histograms
+        return self._asked if self.pane.changing or histograms is None else histograms.wanted
 
     @property
     def counts_in_kernel(self) -> bool:
         """True if the kernel counts, or a worker is about to start that."""
-        return self._asked and (self.pane.changing > 0 or self.in_kernel)
+        return self._asked is not None and (self.pane.changing > 0 or self.in_kernel)
 
-    def _begin(self) -> None:
+    def _count(self, wanted: CountedSet | None) -> None:
         if (watch := self._watch) is not None:
             histograms = self.pane.histograms = watch.histograms
-            armed, fields, self._reads = watch.armed.probes, self._fields, ()
-            self.pane.change(histograms, lambda: histograms.begin(armed, fields), "the kernel can't count this: ")
+            self._asked, self._reads = wanted, () if wanted is not None else self._reads
+            failed = "the kernel can't count this: " if wanted is not None else ""
+            self.pane.change(histograms, lambda: histograms.count(wanted), failed)
 
     def clear(self) -> None:
         """Reset all counts, also in the kernel."""
@@ -206,7 +226,7 @@ class SummaryView(View):
             return
         self._reads = event.reads
         if not self.pane.changing:  # a key pressed meanwhile takes precedence
-            self._asked = event.histograms.state.request is not None
+            self._asked = event.histograms.wanted
         self._show()
 
     def condition(self, of_tasks: bool, row: int) -> str:
