@@ -29,7 +29,7 @@ from foreign.document import read_json, read_object
 from foreign.files import read_file
 from foreign.packed import gunzip, inflate, unpack, unxz
 from foreign.refusal import InputRefusal
-from foreign.text import encode_text, lines_of, whole_number, without_surrogates
+from foreign.text import encode_text, lines_from, lines_of, whole_number, without_surrogates
 from kernel.attach.absent_modules import AbsentModules
 from kernel.connection.environment import HostEnvironment
 from kernel.errors import FileRefused
@@ -351,3 +351,19 @@ def test_a_standard_output_of_few_letters_takes_all_words(tmp_path):
 def test_a_number_of_the_environment_is_bounded(digits):
     with pytest.raises(BadSetting, match="no number of milliseconds"):
         settings_of("", {"OTEL_EXPORTER_OTLP_TIMEOUT": digits})
+
+
+@given(st.text(st.sampled_from("ab\n"), max_size=60))
+def test_lines_of_a_stream_are_those_of_its_text(text):
+    assert list(lines_from(io.StringIO(text, newline="\n"), "x", 60, 60)) == lines_of(text, "x", 60)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [("a\nbcd\n", "x: line 2 has more characters"), ("abc", "x: line 1 has"), ("\n" * 9, "x: more lines")],
+)
+def test_a_stream_without_an_end_is_refused(text, said):
+    stream = io.StringIO(text + "z" * 1_000)
+    with pytest.raises(InputRefusal, match=said):
+        list(lines_from(stream, "x", 2, 5))
+    assert stream.tell() < 20, "no more is read than is needed"
