@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TextIO
+
 from foreign.refusal import InputRefusal
 
 MOST_DIGITS = 40
@@ -38,6 +41,23 @@ def lines_of(text: str, source: str, most: int) -> list[str]:
     if not found[-1]:
         found.pop()
     return found
+
+
+def lines_from(stream: TextIO, source: str, longest: int, most: int) -> Iterator[str]:
+    """Yield the lines of a stream without their newlines, each when it is there.
+
+    Raises:
+        InputRefusal: a line has more than `longest` characters, or there are more than `most` lines.
+    """
+    number = 0
+    while line := stream.readline(longest + 2):
+        number += 1
+        if number > most:
+            raise InputRefusal(source, "more lines", f"{most}")
+        line = line.removesuffix("\n")
+        if len(line) > longest:
+            raise InputRefusal(source, f"line {number} has more characters", f"{longest}")
+        yield line
 
 
 def whole_number(text: str, base: int = 10) -> int | None:

@@ -181,7 +181,8 @@ def parse(content: bytes) -> "tuple[str, list[Entry]]":
     lines = content.split(b"\n")[:-1]
     if not lines or not lines[0].startswith(FIRST_LINE.encode()):
         return "", []
-    entries: list[Entry] = []
+    entries: list[Entry | None] = []
+    places: dict[Entry, list[int]] = {}  # of each entry; a search for each would take the square of their number
     for line in lines[1:]:
         sign, _, rest = line.partition(b" ")
         try:
@@ -192,10 +193,12 @@ def parse(content: bytes) -> "tuple[str, list[Entry]]":
             continue
         entry = (parts[0], parts[1], parts[2], parts[3])
         if sign == b"+":
+            places.setdefault(entry, []).append(len(entries))
             entries.append(entry)
-        elif sign == b"-" and entry in entries:
-            del entries[len(entries) - 1 - entries[::-1].index(entry)]
-    return lines[0][len(FIRST_LINE) :].decode("ascii", "replace").strip(), entries
+        elif sign == b"-" and places.get(entry):
+            entries[places[entry].pop()] = None
+    left = [entry for entry in entries if entry is not None]
+    return lines[0][len(FIRST_LINE) :].decode("ascii", "replace").strip(), left
 
 
 def own_name() -> str:

@@ -22,7 +22,7 @@ _DIGITS = string.digits + string.ascii_lowercase
 _KERNEL_THREAD = 0x00200000
 """PF_KTHREAD, include/linux/sched.h, in field 9 of /proc/PID/stat."""
 _NAMESPACED = re.compile(rb"^NSpid:([\t\d ]+)$", re.MULTILINE)
-_OWNER = re.compile(r"(\d+)_([0-9a-z]+)(?:_(\d+))?")
+_OWNER = re.compile(r"(\d{1,10})_([0-9a-z]{1,20})(?:_(\d{1,10}))?")
 
 
 class Owner(NamedTuple):

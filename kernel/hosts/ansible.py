@@ -12,7 +12,7 @@ import re
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from foreign import document
@@ -29,6 +29,18 @@ _BY_SSH = ("ssh", "smart", "paramiko", "paramiko_ssh")
 """Values of ansible_connection, without `ansible.builtin.`, of hosts that our own ssh can reach."""
 _MOST_HOSTS = 10_000
 _MOST_LINES = 100_000
+_MOST_LISTED = 200_000
+"""Hosts of all lines of the INI form together, each counted wherever it is listed."""
+_MOST_INI_CHARACTERS = 2 << 20
+"""Largest INI form, in characters: shlex reads one in a microsecond."""
+_LONGEST_LINE = 10_000
+"""Characters of a line of the INI form: shlex takes the square of a word's."""
+_MOST_RANGES = 8
+"""Ranges in one line's name."""
+_MOST_CHARACTERS = 1_000
+"""Characters of a line's name before its ranges are expanded, or of a variable: each host repeats them."""
+_MOST_DIGITS = 9
+"""Digits of each number of a range."""
 _MOST_HOLDERS = 1_000_000
 """Groups that hosts are in, directly or not, of all hosts together."""
 _AS_JSON = "have it as JSON: ansible-inventory -i FILE --list > FILE.json"
@@ -197,50 +209,79 @@ def _require_few(inventory: Inventory) -> None:
 
 def read_ini(text: str) -> Inventory:
     """Read the INI form. Raises GroupError, with the line number."""
-    inventory = Inventory()
-    group, kind = "ungrouped", ""
+    if len(text) > _MOST_INI_CHARACTERS:
+        raise GroupError(f"the inventory has more than {_MOST_INI_CHARACTERS:,} characters", _AS_JSON)
     lines = text.splitlines()
     if len(lines) > _MOST_LINES:
         raise GroupError(f"the inventory has more than {_MOST_LINES:,} lines")
+    reader = _IniReader()
     for number, line in enumerate(lines, 1):
         words = line.strip()
-        if not words or words[0] in "#;":
-            continue
+        if len(line) > _LONGEST_LINE:
+            raise GroupError(f"line {number} of the inventory has more than {_LONGEST_LINE:,} characters", _AS_JSON)
+        if words and words[0] not in "#;":
+            reader.take(words, number)
+    return reader.inventory()
+
+
+class _IniReader:
+    """Reader of the INI form, line by line."""
+
+    def __init__(self) -> None:
+        self._inventory = Inventory()
+        self._group, self._kind = "ungrouped", ""
+        self._listed: dict[str, dict[str, None]] = {}
+        """Hosts listed in each group itself, in the order of the file."""
+        self._left = _MOST_LISTED
+
+    def inventory(self) -> Inventory:
+        """Return the groups of all lines so far."""
+        found = {group: list(hosts) for group, hosts in self._listed.items() if group != "ungrouped"}
+        return replace(self._inventory, groups=found)
+
+    def take(self, words: str, number: int) -> None:
+        """Read one line that is no comment. Raises GroupError."""
         if words.startswith("["):
             match = _SECTION.fullmatch(words)
             if match and (match[2] or "") in ("", "children", "vars"):
-                group, kind = match[1].strip(), match[2] or ""
-                inventory.groups.setdefault(group, [])
-                continue
+                self._group, self._kind = match[1].strip(), match[2] or ""
+                self._listed.setdefault(self._group, {})
+                return
             if not _RANGE.match(words):
                 raise GroupError(f"line {number} of the inventory: {words[:60]!r} heads no group", _AS_JSON)
-        _add_line(inventory, group, kind, words, number)
-    inventory.groups.pop("ungrouped", None)
-    return inventory
+        if self._kind == "vars":
+            name, _, value = words.partition("=")
+            variables = _connection_variables({name.strip(): _value(value)})
+            self._inventory.variables.setdefault(self._group, {}).update(variables)
+            return
+        try:
+            name, *rest = shlex.split(words, comments=True)
+        except ValueError as error:
+            raise GroupError(f"line {number} of the inventory: {error}", _AS_JSON) from None
+        if self._kind == "children":
+            self._inventory.children.setdefault(self._group, []).append(name)
+        else:
+            self._add_hosts(
+                name, _connection_variables(dict(pair.split("=", 1) for pair in rest if "=" in pair)), number
+            )
 
-
-def _add_line(inventory: Inventory, group: str, kind: str, words: str, number: int) -> None:
-    """Add one line below a section header to the inventory."""
-    if kind == "vars":
-        name, _, value = words.partition("=")
-        inventory.variables.setdefault(group, {}).update(_connection_variables({name.strip(): _value(value)}))
-        return
-    try:
-        name, *rest = shlex.split(words, comments=True)
-    except ValueError as error:
-        raise GroupError(f"line {number} of the inventory: {error}", _AS_JSON) from None
-    if kind == "children":
-        inventory.children.setdefault(group, []).append(name)
-        return
-    host_variables = _connection_variables(dict(pair.split("=", 1) for pair in rest if "=" in pair))
-    for host in _expanded(name, number):
-        port = re.fullmatch(r"([^:\[\]]+):(\d+)", host)
-        if port:
-            host, host_variables = port[1], {"ansible_port": port[2]} | host_variables
-        inventory.hosts.setdefault(host, {}).update(host_variables)
-        if host not in inventory.groups.setdefault(group, []):
-            inventory.groups[group].append(host)
-        _require_few(inventory)
+    def _add_hosts(self, name: str, variables: dict[str, str], number: int) -> None:
+        """Add the hosts of a line. Raises GroupError."""
+        if len(name) > _MOST_CHARACTERS:
+            raise GroupError(
+                f"line {number} of the inventory: {name[:60]}... has more than {_MOST_CHARACTERS:,} characters"
+            )
+        listed = self._listed.setdefault(self._group, {})
+        for host in _expanded(name, number):
+            self._left -= 1
+            if self._left < 0:
+                raise GroupError(f"the inventory lists more than {_MOST_LISTED:,} hosts, of all groups together")
+            port = re.fullmatch(r"([^:\[\]]+):(\d+)", host)
+            if port:
+                host, variables = port[1], {"ansible_port": port[2]} | variables
+            self._inventory.hosts.setdefault(host, {}).update(variables)
+            listed[host] = None
+            _require_few(self._inventory)
 
 
 def _value(text: str) -> str:
@@ -249,15 +290,17 @@ def _value(text: str) -> str:
     return "" if match is None else match["quoted"] if match["quote"] else match["plain"]
 
 
-def _expanded(name: str, number: int) -> Iterator[str]:
+def _expanded(name: str, number: int, depth: int = 0) -> Iterator[str]:
     """Expand `web[01:03].lan` -> web01.lan, web02.lan, web03.lan, with both ends, as Ansible does."""
     match = _RANGE.search(name)
     if match is None:
         yield name
         return
-    step = int(match[5] or 1)
-    if not step or len(match[1] or "") > 9 or len(match[2] or "") > 9:
+    if depth >= _MOST_RANGES:
+        raise GroupError(f"line {number} of the inventory: {name[:60]} has more than {_MOST_RANGES} ranges")
+    if any(len(match[group] or "") > _MOST_DIGITS for group in (1, 2, 5)) or (match[5] and not int(match[5])):
         raise GroupError(f"line {number} of the inventory: {name[:60]} is no range")
+    step = int(match[5] or 1)
     values: Sequence[str]
     if match[1]:
         _require_forward(int(match[1]), int(match[2]), name, number)
@@ -269,7 +312,7 @@ def _expanded(name: str, number: int) -> Iterator[str]:
         _require_forward(ord(match[3]), ord(match[4]), name, number)
         values = [chr(code) for code in range(ord(match[3]), ord(match[4]) + 1, step)]
     for value in values:
-        yield from _expanded(f"{name[: match.start()]}{value}{name[match.end() :]}", number)
+        yield from _expanded(f"{name[: match.start()]}{value}{name[match.end() :]}", number, depth + 1)
 
 
 def _require_forward(begin: int, end: int, name: str, number: int) -> None:
@@ -279,8 +322,13 @@ def _require_forward(begin: int, end: int, name: str, number: int) -> None:
 
 
 def _connection_variables(variables: Mapping[str, object]) -> dict[str, str]:
+    """Return the variables that define the connection, as texts. Raises GroupError for one that is too long."""
     texts = {name: str(value) for name, value in variables.items() if isinstance(value, str | int)}
-    return {name: value for name, value in texts.items() if name in _CONNECTION_VARIABLES or name in _OLD_NAMES}
+    found = {name: value for name, value in texts.items() if name in _CONNECTION_VARIABLES or name in _OLD_NAMES}
+    for name, value in found.items():
+        if len(value) > _MOST_CHARACTERS:
+            raise GroupError(f"{name} of the inventory has more than {_MOST_CHARACTERS:,} characters")
+    return found
 
 
 def _object(value: object) -> dict[str, Any]:

@@ -18,16 +18,15 @@ Several of these together are one group. Without a configuration, `FILE:GROUP` a
 from __future__ import annotations
 
 import difflib
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import platformdirs
 
-from foreign.document import require_plain_numbers
 from foreign.files import read_file
 from foreign.refusal import InputRefusal
+from foreign.toml import TomlBounds, read_toml
 from kernel.connection.open_target import require_target
 from kernel.errors import TargetUnusable
 from kernel.hosts import sshconfig
@@ -40,6 +39,7 @@ _MOST_BYTES = 16 << 20
 _MOST_HOSTS = 10_000
 """Largest accepted group; each host takes a connection."""
 _LARGEST_CONFIGURATION = 1 << 20
+_TOML = TomlBounds(characters=_LARGEST_CONFIGURATION, lines=50_000, dots=20_000, line_dots=32)
 _KEYS = ("targets", "ansible", "group", "ssh")
 
 
@@ -88,11 +88,9 @@ class HostGroups:
         except (OSError, ValueError) as error:
             raise GroupError(f"{self.config}: {error}") from None
         try:
-            plain = tomllib.loads(text)
-            require_plain_numbers(plain, "no TOML")
-            hosts = plain.get("hosts", {})
-        except (ValueError, RecursionError) as error:  # also a number of 5000 digits
-            raise GroupError(f"{self.config}: {error}", "mend that line") from None
+            hosts = read_toml(text, str(self.config), _TOML).get("hosts", {})
+        except InputRefusal as error:
+            raise GroupError(str(error), "mend that line") from None
         if not isinstance(hosts, dict):
             raise GroupError(f"{self.config}: hosts is no table", "write [hosts.NAME] above each group")
         return hosts

@@ -96,7 +96,7 @@ def _source(work: Work) -> Iterator[tuple[Path, str]]:
 def _choose(source_packages: list[packages.Package]) -> packages.Package:
     by_series: dict[tuple[int, int], packages.Package] = {}
     for package in source_packages:
-        match = re.fullmatch(r"linux-source-(\d+)\.(\d+)", package.name)
+        match = re.fullmatch(r"linux-source-(\d{1,4})\.(\d{1,4})", package.name)
         if match:
             series = int(match[1]), int(match[2])
             best = by_series.get(series)

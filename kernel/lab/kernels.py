@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import platform
 import re
@@ -27,6 +28,8 @@ EXTRA = ("dummy",)
 ARCHES = {"x86_64": "amd64", "amd64": "amd64", "aarch64": "arm64", "arm64": "arm64", "riscv64": "riscv64"}
 _CLOUD_ARCHES = ("amd64", "arm64")
 """Architectures of Debian's cloud kernels, which boot quickly; others have the plain kernel."""
+_MOST_SHOWN = 200
+"""Characters of a word that a message repeats."""
 _REMEDY = "say a series such as 6.1, 6.12, 7.2, arm64:6.12 or riscv64:7.2, a path of a kernel image, or full"
 
 
@@ -70,17 +73,19 @@ def parse(word: str) -> Series | Path | None:
     """Parse the value of `--kernel`; None for `full`. Raises LabError."""
     if word == "full":
         return None
-    match = re.fullmatch(r"(?:(amd64|x86_64|arm64|aarch64|riscv64):)?v?(\d+)\.(\d+)(?:-(cloud|rt|generic))?", word)
+    match = re.fullmatch(
+        r"(?:(amd64|x86_64|arm64|aarch64|riscv64):)?v?(\d{1,4})\.(\d{1,4})(?:-(cloud|rt|generic))?", word, re.ASCII
+    )
     if match:
         arch = ARCHES[match[1]] if match[1] else host_arch()
         flavour = match[4] or _usual_flavour(arch)
         return Series(arch, (int(match[2]), int(match[3])), "" if flavour == "generic" else flavour)
-    path = Path(word).expanduser()
-    if path.is_file():
-        return path.absolute()
-    if "/" in word:
-        raise LabError(f"{word}: no such file", _REMEDY)
-    raise LabError(f"{word}: no kernel series", _REMEDY)
+    with contextlib.suppress(OSError, RuntimeError):  # a name that is too long; a home folder of nobody
+        path = Path(word).expanduser()
+        if path.is_file():
+            return path.absolute()
+    shown = word if len(word) <= _MOST_SHOWN else f"{word[:_MOST_SHOWN]}..."
+    raise LabError(f"{shown}: no {'such file' if '/' in word else 'kernel series'}", _REMEDY)
 
 
 class FoundPackage(NamedTuple):
@@ -95,7 +100,9 @@ class FoundPackage(NamedTuple):
 def choose(series: Series, names: Iterable[packages.Package]) -> FoundPackage | None:
     """Return the newest of these `linux-image-*` and `linux-binary-*` packages of the series or its substitute."""
     flavour = f"-{series.flavour}" if series.flavour else ""
-    form = re.compile(rf"linux-(?:image|binary)-((\d+)\.(\d+)(?![\d])[^-]*(?:-\d+)?{flavour}-{series.arch})")
+    form = re.compile(
+        rf"linux-(?:image|binary)-((\d{{1,4}})\.(\d{{1,4}})(?![\d])[^-]*(?:-\d+)?{flavour}-{series.arch})"
+    )
     by_version: dict[tuple[int, int], FoundPackage] = {}
     for package in names:
         match = form.fullmatch(package.name)

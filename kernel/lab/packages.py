@@ -196,7 +196,7 @@ class Apt:
 
 def _downloads(text: str) -> Iterator[_Download]:
     for line in text.splitlines():
-        match = re.match(r"'(\S+)' (\S+) (\d+) ", line)
+        match = re.match(r"'(\S+)' (\S+) (\d{1,15}) ", line)
         if match:
             yield _Download(match[1], match[2], int(match[3]))
 

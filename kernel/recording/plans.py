@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from probes.plans.graph_plan import GraphPlan
     from probes.plans.plan import Plan
 
-_DAMAGES = (RecordingError, KeyError, TypeError, ValueError, AttributeError, ParseError)
+_DAMAGES = (RecordingError, KeyError, TypeError, ValueError, AttributeError, RecursionError, ParseError)
 
 
 def recorded_plans(recording: Recording) -> tuple[Plan, ...]:

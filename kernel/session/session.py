@@ -82,7 +82,7 @@ class Session:
     def buffer_kb(self) -> int:
         """KB of the ring buffer of each CPU. Raises FileRefused, TargetLost."""
         # `7 (expanded: 1408)` before the first event; `X` where CPUs differ.
-        numbers = re.findall(r"\d+", self.instance.read("buffer_size_kb"))
+        numbers = re.findall(r"\d{1,18}", self.instance.read("buffer_size_kb"))
         return int(numbers[-1]) if numbers else 0
 
     def add_tracer(self, plan: TracerPlan) -> LoadedTracer:

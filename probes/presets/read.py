@@ -12,6 +12,7 @@ from tomlkit.exceptions import TOMLKitError
 
 from foreign.document import require_plain_numbers
 from foreign.refusal import InputRefusal
+from foreign.toml import TomlBounds, require_small_toml
 from probes.command import parse_armable
 from probes.presets.errors import PresetError
 from probes.presets.lines import line_of
@@ -21,6 +22,7 @@ from probes.presets.values import check_value, number_of
 from probes.syntax.parse import ParseError
 from probes.syntax.text import collapsed
 
+_BOUNDS = TomlBounds(characters=MAX_BYTES, lines=2_000, dots=500, line_dots=8)
 _KEYS = (
     *("version", "name", "title", "question", "tags", "description"),
     *("parameters", "probes", "view", "columns", "min_latency", "calls", "errno"),
@@ -30,9 +32,8 @@ _PARAMETER_KEYS = ("type", "default", "help")
 
 def read_preset(text: str) -> Preset:
     """Parse a file's text. Raises PresetError."""
-    if len(text) > MAX_BYTES:
-        raise PresetError(f"it is larger than {MAX_BYTES >> 10} KB: no preset is")
     try:
+        require_small_toml(text, "", _BOUNDS)
         plain = tomlkit.parse(text).unwrap()
         require_plain_numbers(plain, "no TOML")
     except InputRefusal as error:

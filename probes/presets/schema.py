@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 VERSION = 1
 """Version of the files that this program writes, and the newest that it reads."""
-MAX_BYTES = 256 << 10
-"""Largest size in bytes of a file that is read: presets are written by hand."""
+MAX_BYTES = 64 << 10
+"""Largest size in bytes of a file that is read: presets are written by hand, and have a few KB."""
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
 """Pattern for a preset's name, which is also a file name and a word of a command."""
 PARAMETER = re.compile(r"[a-z][a-z0-9_]{0,31}")

@@ -12,6 +12,7 @@ from collections.abc import Collection
 
 from events.names.errnos import MAX_ERRNO, errno_names, errno_of
 from events.names.syscalls import call_names, call_number
+from foreign.text import MOST_DIGITS
 from probes.presets.errors import PresetError
 from probes.presets.schema import Parameter, ParameterType
 
@@ -22,6 +23,8 @@ MAX_COMM = 15
 MAX_PATH = 4095
 MAX_TEXT = 255
 """Largest size in bytes of a text that a filter compares (MAX_FILTER_STR_VAL)."""
+_MOST_SHOWN = 80
+"""Largest number of characters of a refused value that a message repeats."""
 _UNITS = {"": 1, "ns": 1, "us": 1_000, "µs": 1_000, "ms": 1_000_000, "s": 1_000_000_000, "m": 60_000_000_000}
 _DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*(ns|us|µs|ms|s|m)?")
 _NUMBER = re.compile(r"[+-]?(?:0x[0-9a-fA-F]+|[0-9]+)")
@@ -33,6 +36,8 @@ _BARE = re.compile(r"[A-Za-z0-9_./@+,=~-]+")
 def number_of(parameter: Parameter, typed: str) -> int:
     """Return the number typed for a parameter of a numeric type, a duration in nanoseconds. Raises PresetError."""
     text = typed.strip()
+    if len(text) > MOST_DIGITS:
+        raise _invalid(parameter, typed, f"it has {len(text)} characters, and at most {MOST_DIGITS} can be")
     if parameter.type is ParameterType.DURATION:
         match = _DURATION.fullmatch(text)
         if match is None or (not match[2] and float(match[1])):
@@ -143,4 +148,5 @@ def _check_text(parameter: Parameter, typed: str) -> None:
 
 
 def _invalid(parameter: Parameter, typed: str, reason: str) -> PresetError:
-    return PresetError(f"{parameter.name}: {ascii(typed)[1:-1]} is no {parameter.type}: {reason}")
+    shown = typed if len(typed) <= _MOST_SHOWN else f"{typed[:_MOST_SHOWN]}..."
+    return PresetError(f"{parameter.name}: {ascii(shown)[1:-1]} is no {parameter.type}: {reason}")

@@ -30,10 +30,17 @@ from probes.syntax.text import is_identifier, kstrtol, kstrtoul
 
 _HOP = re.compile(r"->(?P<arrow>[^.\-\[]*)|\.(?P<dot>[^.\-\[]*)|\[(?P<index>[^\]]*)\]")
 _ARRAY = re.compile(r"0|[1-9][0-9]*")
+_MOST_NESTED = 64
+"""Largest number of expressions within each other, more than a kernel takes: 15 operations (FETCH_INSN_MAX)."""
+
+_MOST_CHARACTERS = 4094
+"""Characters of a command (WRITE_BUFSIZE): no kernel takes a longer argument."""
 
 
 def parse_fetcharg(text: str) -> FetchArg:
     """Parse `name=expression:type`. Raises ParseError with the column in `text`."""
+    if len(text) > _MOST_CHARACTERS:
+        raise refuse("ARG_TOO_LONG", 0, text)
     name, has_name, body = text.partition("=")
     if not has_name:
         name, body = "", text
@@ -53,8 +60,10 @@ def parse_fetcharg(text: str) -> FetchArg:
     return FetchArg(expression, name if has_name else None, kind if has_type else None)
 
 
-def _expression(text: str, at: int) -> Expression:
-    """Parse an expression that begins at column `at`. Raises ParseError."""
+def _expression(text: str, at: int, depth: int = 0) -> Expression:
+    """Parse an expression that begins at column `at`, within `depth` others. Raises ParseError."""
+    if depth > _MOST_NESTED:
+        raise refuse("TOO_MANY_OPS", at, text)
     first = text[:1]
     if first == "$":
         return _dollar(text, at)
@@ -65,12 +74,12 @@ def _expression(text: str, at: int) -> Expression:
     if first == "\\":
         return _immediate(text, at)
     if first and first in "+-":
-        return _dereference(text, at)
+        return _dereference(text, at, depth)
     if first == "(":
-        return _cast(text, at)
+        return _cast(text, at, depth)
     if first.isascii() and (first.isalpha() or first == "_"):
         if text.startswith(PER_CPU):
-            return _per_cpu(text, at)
+            return _per_cpu(text, at, depth)
         name = re.split(r"[.\-\[]", text, maxsplit=1)[0]
         return Variable(name, _path(text, len(name), at))
     raise refuse("BAD_FETCH_ARG", at, text)
@@ -90,7 +99,9 @@ def _dollar(text: str, at: int) -> Expression:
     if (m := re.fullmatch(r"\$stack([0-9]*)", text)) is not None:
         return Stack(m[1])
     if (m := re.fullmatch(r"\$arg([0-9]+)", text)) is not None:
-        number = int(m[1])
+        number = kstrtoul(m[1], 10)
+        if number is None:
+            raise refuse("BAD_ARG_NUM", at, text)
         return Argument(number, "" if m[1] == str(number) else m[1])
     if is_identifier(text[1:]):
         return EventField(text[1:])
@@ -129,7 +140,7 @@ def _immediate(text: str, at: int) -> Immediate:
     return Immediate(body)
 
 
-def _cast(text: str, at: int) -> Cast:
+def _cast(text: str, at: int, depth: int) -> Cast:
     struct, closing, rest = text[1:].partition(")")
     if not closing:
         raise refuse("DEREF_OPEN_BRACE", at + len(text), text)
@@ -140,19 +151,19 @@ def _cast(text: str, at: int) -> Cast:
         raise refuse(error.code, error.offset, error.token) from None
     bracketed = rest.startswith("(")
     name, comma, member = struct.partition(",")
-    expression = _expression(inner, start + bracketed)
+    expression = _expression(inner, start + bracketed, depth + 1)
     return Cast(name, expression, _path(rest, end, start), member if comma else None, bracketed)
 
 
-def _per_cpu(text: str, at: int) -> PerCpu:
+def _per_cpu(text: str, at: int, depth: int) -> PerCpu:
     opening, closing = text.index("("), text.rfind(")")
     if closing < 0:
         raise refuse("DEREF_OPEN_BRACE", at + len(text), text)
-    inner = _expression(text[opening + 1 : closing], at + opening + 1)
+    inner = _expression(text[opening + 1 : closing], at + opening + 1, depth + 1)
     return PerCpu(text.startswith("this_cpu_read"), inner, text[closing + 1 :])
 
 
-def _dereference(text: str, at: int) -> Dereference:
+def _dereference(text: str, at: int, depth: int) -> Dereference:
     sign, user = text[0], text[1:2] == "u"
     opening = text.find("(")
     if opening < 0:
@@ -163,7 +174,7 @@ def _dereference(text: str, at: int) -> Dereference:
     closing = text.rfind(")")
     if closing < opening:
         raise refuse("DEREF_OPEN_BRACE", at + len(text), text)
-    inner = _expression(text[opening + 1 : closing], at + opening + 1)
+    inner = _expression(text[opening + 1 : closing], at + opening + 1, depth + 1)
     if isinstance(inner, Comm):
         raise refuse("COMM_CANT_DEREF", at + opening + 1, str(inner))
     return Dereference(sign + number, inner, user, text[closing + 1 :])

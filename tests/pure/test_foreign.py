@@ -29,13 +29,18 @@ from foreign.document import read_json, read_object
 from foreign.files import read_file
 from foreign.packed import gunzip, inflate, unpack, unxz
 from foreign.refusal import InputRefusal
-from foreign.text import encode_text, lines_of, whole_number, without_surrogates
+from foreign.text import encode_text, lines_from, lines_of, whole_number, without_surrogates
+from foreign.toml import TomlBounds, read_toml
 from kernel.attach.absent_modules import AbsentModules
 from kernel.connection.environment import HostEnvironment
 from kernel.errors import FileRefused
 from kernel.facts.gather import gather
+from kernel.hosts.errors import GroupError
+from kernel.hosts.groups import HostGroups
 from kernel.local.target import LocalTarget
 from kernel.tracefs import parse_stats
+from probes.presets.errors import PresetError
+from probes.presets.read import read_preset
 from tests import hostile
 from tests.btf_writer import every_kind
 from tests.fake_target import ROOT, FakeTarget
@@ -351,3 +356,76 @@ def test_a_standard_output_of_few_letters_takes_all_words(tmp_path):
 def test_a_number_of_the_environment_is_bounded(digits):
     with pytest.raises(BadSetting, match="no number of milliseconds"):
         settings_of("", {"OTEL_EXPORTER_OTLP_TIMEOUT": digits})
+
+
+@given(st.text(st.sampled_from("ab\n"), max_size=60))
+def test_lines_of_a_stream_are_those_of_its_text(text):
+    assert list(lines_from(io.StringIO(text, newline="\n"), "x", 60, 60)) == lines_of(text, "x", 60)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [("a\nbcd\n", "x: line 2 has more characters"), ("abc", "x: line 1 has"), ("\n" * 9, "x: more lines")],
+)
+def test_a_stream_without_an_end_is_refused(text, said):
+    stream = io.StringIO(text + "z" * 1_000)
+    with pytest.raises(InputRefusal, match=said):
+        list(lines_from(stream, "x", 2, 5))
+    assert stream.tell() < 20, "no more is read than is needed"
+
+
+TOML = TomlBounds(characters=1_000, lines=20, dots=40, line_dots=32)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a = 1" + " " * 1_000, "x: 1005 characters of TOML (at most 1000)"),
+        ("#\n" * 21, "x: 21 lines of TOML (at most 20)"),
+        (f"a{'.a' * 33}=1", "x: a line with 33 dots (at most 32)"),
+        ("a.b.c.d.e.f.g.h=1\n" * 6, "x: 42 dots of keys and numbers (at most 40)"),
+        (f'"a"{" . " * 33}=1', "x: a line with 33 dots (at most 32)"),
+        (f"""a = ['''b'''', "{"." * 33}", {{ c{".a" * 33} = 1 }}]""", "x: a line with 33 dots (at most 32)"),
+        (f'a = ["""b"""", {{ c{".a" * 33} = "1" }}]', "x: a line with 33 dots (at most 32)"),
+        (f"a = 1 # \" '''\nb{'.a' * 33} = \"\"", "x: a line with 33 dots (at most 32)"),
+        ("a = " + "9" * 900, "x: a number beyond 64 bits"),
+        ("a = nan", "x: nan is no number that is taken"),
+        ("a =", "x: no TOML"),
+    ],
+)
+def test_toml_is_refused_before_a_parser_takes_long(text, said):
+    with pytest.raises(InputRefusal) as caught:
+        read_toml(text, "x", TOML)
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "text", [f'a = "{"." * 99}"', f"a = '''\n{'.' * 99}''''", f"a = 1 # {'.' * 99}", "[a.b]\nc = 1.5"]
+)
+def test_dots_of_texts_and_comments_are_none_of_keys(text):
+    assert read_toml(text, "x", TOML)["a"]
+
+
+def test_toml_nested_at_any_depth_is_refused():
+    with pytest.raises(InputRefusal, match=r"too deeply nested|no TOML"):
+        read_toml("a=" + "[" * 5_000 + "]" * 5_000, "x", TOML._replace(characters=1 << 20))
+
+
+def test_the_worst_preset_and_configuration_are_refused_as_such(tmp_path):
+    head = 'version = 1\nname = "x"\ntitle = "t"\nprobes = ["f vfs_read"]\n'
+    for line in (
+        "a.b{0}=1\n",
+        "a.b.c.d.e.f.g.h{0}=1\n",
+        "[a.b{0}]\n[c{0}]\n",
+        "[[a]]\n",
+        "#\n",
+    ):
+        text = head + "".join(line.format(number) for number in range(2_500))
+        with pytest.raises(PresetError, match=r"(lines of TOML|dots of keys and numbers) .at most"):
+            read_preset(text)
+    with pytest.raises(PresetError, match="a line with 31 dots"):
+        read_preset(f"{head}a{'.a' * 31}=1\n")
+    config = tmp_path / "config.toml"
+    config.write_text(f"a{'.a' * 20_000}=1")
+    with pytest.raises(GroupError, match=r"20000 dots|a line with 20000 dots"):
+        HostGroups(config).names()

@@ -11,6 +11,8 @@ UNUSABLE: Final = 3
 """A target that can't be opened or used."""
 PARTIAL: Final = 4
 """Some of several hosts failed."""
+INTERRUPTED: Final = 130
+"""A signal came before the command began to arm."""
 
 
 class UsageFault(Exception):

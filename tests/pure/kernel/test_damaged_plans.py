@@ -15,7 +15,9 @@ from kernel.recording.replay import is_recorded
 from kernel.recording.target import RecordingTarget
 from tests.fuzz import material
 
-_DAMAGED: list[object] = [1, None, {"probe": "f record_read"}, "x", [], {"events": 5}]
+_NESTED = {**material.parts().meta["plans"][0], "probe": "f record_read " + "+0(" * 3_000 + "$arg1" + ")" * 3_000}
+_LONG = {**material.parts().meta["plans"][0], "probe": f"f record_read $arg{'9' * 5_000}"}
+_DAMAGED: list[object] = [_NESTED, _LONG, 1, None, {"probe": "f record_read"}, "x", [], {"events": 5}]
 
 
 @pytest.fixture
@@ -24,6 +26,13 @@ def damaged(tmp_path: Path) -> Path:
     meta = material.parts().meta
     path.write_bytes(material.recording(meta={**meta, "plans": [*_DAMAGED, *meta["plans"]]}))
     return path
+
+
+@pytest.mark.parametrize("plan", _DAMAGED)
+def test_each_damaged_plan_refuses_the_replay(plan):
+    meta = {**material.parts().meta, "plans": [plan]}
+    with pytest.raises(TargetUnusable, match="the probes of this recording are damaged"):
+        recorded_plans(Recording.open(material.recording(meta=meta)))
 
 
 def test_questions_about_a_probe_pass_over_damaged_plans(damaged):

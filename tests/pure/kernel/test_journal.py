@@ -46,6 +46,17 @@ def test_what_was_written_is_read_whatever_it_holds(entries, data):
     assert journal.parse(content) == (BOOT, left)
 
 
+def test_a_large_journal_is_read_in_one_pass():
+    """A search for each line would take half a minute, and a machine's start waits for it."""
+    step, other = (b"write", b"/a", b"b", b"c"), (b"write", b"/a", b"b", b"d")
+    lines = [journal.line_of("+", step)] * 190_000 + [
+        journal.line_of("-", other),
+        journal.line_of("-", step),
+    ] * 95_000
+    boot, left = journal.parse(f"{journal.FIRST_LINE}{BOOT}\n".encode() + b"".join(lines))
+    assert (boot, left) == (BOOT, [step] * 95_000)
+
+
 @given(st.binary(max_size=200))
 def test_what_is_no_journal_says_nothing(content):
     assert journal.parse(content)[1] == []

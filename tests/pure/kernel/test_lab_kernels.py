@@ -59,11 +59,19 @@ def test_series_without_architecture_is_of_this_machine() -> None:
     assert parse("6.12") == Series(kernels.host_arch(), (6, 12))
 
 
-@pytest.mark.parametrize("word", ["7", "7.2.13", "mips:7.2", "latest", "/no/such/vmlinuz", ""])
+@pytest.mark.parametrize("word", ["7", "7.2.13", "mips:7.2", "latest", "/no/such/vmlinuz", "~nobody/x", ""])
 def test_other_words_are_refused_with_a_way_out(word: str) -> None:
     with pytest.raises(LabError) as caught:
         parse(word)
     assert "6.12" in caught.value.remedy
+
+
+@pytest.mark.parametrize("form", ["{}.1", "6.{}", "arm64:6.{}-rt", "{}", "/{}"])
+def test_words_of_any_length_are_refused_in_a_short_line(form: str) -> None:
+    for digits in (300, 5_000):
+        with pytest.raises(LabError, match=r"no (kernel series|such file)") as caught:
+            parse(form.format("1" * digits))
+        assert len(str(caught.value)) < 300
 
 
 @needs_dpkg

@@ -19,7 +19,7 @@ from probes.presets.read import read_preset
 from probes.presets.schema import Parameter, ParameterType, Preset, PresetView
 from probes.presets.search import matches, nearest, ranked, words_of
 from probes.presets.substitute import least_latency, substitute
-from probes.presets.values import value_text
+from probes.presets.values import MAX_PATH, value_text
 from probes.presets.write import edited, new_text
 from probes.probe import Probe
 from tui.dialogs.preset_model import listed, run_editor
@@ -94,6 +94,25 @@ def test_what_is_wrong_is_named_with_its_line(old, new, line, words):
 def test_keys_are_found_in_tables_and_within():
     text = 'a = """\nb = 1\n"""\n[t.one]\nb = 1\n[u]\nv = { w = 1 }\n'
     assert [line_of(text, path) for path in (("a",), ("t", "one", "b"), ("u", "v", "w"), ("b",))] == [1, 5, 7, 1]
+
+
+@pytest.mark.parametrize("kind", ParameterType)
+@pytest.mark.parametrize(("begin", "digit"), [("", "9"), ("0x", "f"), ("-", "1"), ("0.", "1")])
+@pytest.mark.parametrize("unit", ["", "s"])
+def test_a_number_of_any_length_is_refused_in_a_short_line(kind, begin, digit, unit):
+    for digits in (400, 5_000):
+        if digits < MAX_PATH and kind is ParameterType.PATH:
+            continue
+        with pytest.raises(PresetError) as caught:
+            value_text(Parameter("p", kind), f"{begin}{digit * digits}{unit}", quoted=True)
+        assert len(str(caught.value)) < 300
+
+
+@pytest.mark.parametrize("line", ['min_latency = "{}"', '[parameters.p]\ntype = "duration"\ndefault = "{}"'])
+@pytest.mark.parametrize("digits", [400, 5_000])
+def test_a_duration_of_any_length_is_refused_with_its_line(line, digits):
+    head = 'version = 1\nname = "x"\ntitle = "x"\nprobes = ["f vfs_read"]\nview = "calls"\n'
+    assert wrong(head + line.format("9" * digits + "s")).line >= 6
 
 
 @given(st.text(max_size=300))

@@ -33,6 +33,18 @@ def test_what_is_wrong_ends_with_status_2(argv, capsys):
     assert "usage:" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    "argv", [["--{}"], ["run", "x", "--limit", "{}"], ["check", "x", "--via", "{}"], ["{}", "--no"]]
+)
+def test_what_is_wrong_is_safe_for_a_terminal(argv, capsys):
+    with pytest.raises(SystemExit) as end:
+        parse([word.format("x\x1b]0;pwn\a\x9b31m\u202e\n\udc9by") for word in argv])
+    assert end.value.code == 2
+    said = capsys.readouterr().err
+    assert said.replace("\n", "").isprintable()
+    assert all(word not in said.splitlines()[-1] for word in ("\x1b", "\a")) and said.count("error:") == 1
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_explains_itself(command, capsys):
     with pytest.raises(SystemExit) as end:

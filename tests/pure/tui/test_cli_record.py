@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import errno
 import json
+import os
+import signal
 import struct
 from pathlib import Path
 
@@ -15,6 +17,7 @@ from events.recording.reader import Recording
 from kernel.connection.kernel_info import KernelInfo
 from kernel.connection.open_target import shipped_recording
 from kernel.errors import TargetLost
+from kernel.watch.recording_control import RecordingControl
 from kernel.watch.watch import Watch
 from tests.pure.kernel.test_watch import Anything, Target, id_of, probe
 from tests.pure.tui.test_cli_preset import OWN
@@ -141,6 +144,23 @@ def test_a_recording_that_ended_by_itself_ends_the_command(tmp_path, capsys, mon
     assert main(["record", "f vfs_read", "-o", str(path)]) == 1
     assert f"{path}: No space left on device; the recording ends here" in capsys.readouterr().err
     assert not target.traces
+
+
+@pytest.mark.parametrize(("place", "name", "status"), [(RecordingControl, "prepare", 130), (record, "arm", 0)])
+def test_a_signal_before_anything_is_recorded_has_the_status_of_the_documents(
+    tmp_path, capsys, monkeypatch, place, name, status
+):
+    def a_signal_comes(*_: object) -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    monkeypatch.setattr(record, "connect", lambda *_, **__: KernelInfo(Target()))
+    monkeypatch.setattr(record, "Planner", Anything)
+    monkeypatch.setattr(record, "probes_of", lambda *_: [probe("vfs_read")])
+    monkeypatch.setattr(place, name, a_signal_comes)
+    path = tmp_path / "x.pwr"
+    assert main(["record", "f vfs_read", "-o", str(path)]) == status
+    assert capsys.readouterr().err == "probewright: stopped before anything was recorded\n"
+    assert not path.exists()
 
 
 def test_of_a_recording_that_could_not_be_begun_no_file_stays(tmp_path, monkeypatch):

@@ -9,7 +9,7 @@ import argparse
 import contextlib
 import sys
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from tui.cli.args import argument_types as types
 from tui.cli.args.command_arguments import (
@@ -164,7 +164,14 @@ def parsers() -> tuple[argparse.ArgumentParser, argparse.ArgumentParser]:
 
 
 class _CommandParser(argparse.ArgumentParser):
-    """Parser that raises the error of writing its help; argparse's own class ignores it."""
+    """Parser that raises the error of writing its help, which argparse's own class ignores, and whose errors are safe
+    for a terminal.
+    """
+
+    def error(self, message: str) -> NoReturn:
+        from kernel.printable import plain
+
+        super().error(plain(message.replace("\n", "\\n")))
 
     def _print_message(self, message: str, file: SupportsWrite[str] | None = None) -> None:
         print(message, end="", file=file or sys.stderr)

@@ -6,8 +6,10 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
+from foreign.refusal import InputRefusal
+from foreign.text import lines_from
 from kernel.connection.planner import Planner
 from kernel.guards.limits import MeasuredRate
 from probes.check import lowers_to_same_line
@@ -24,8 +26,12 @@ from tui.cli.specs.attach_text import with_corrections
 from tui.cli.specs.measured_rate import measure_rate, rate_lines
 from tui.cli.specs.source_lines import with_places
 from tui.cli.specs.translation import targets_of, translate_words
-from tui.cli.status import DONE, REFUSED
+from tui.cli.status import DONE, REFUSED, UsageFault
 from tui.compose.kernel_matrix import kernels
+
+_LONGEST_LINE = 64 << 10
+"""Characters of a line of standard input; a command of a kernel has 4094 at most."""
+_MOST_LINES = 1_000_000
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -63,7 +69,17 @@ def _specs(arguments: argparse.Namespace) -> tuple[Iterable[str], Mapping[str, t
     """Return the specifications to check, and their triggers where another tool's text was translated."""
     if not arguments.stdin:
         return translate_words(arguments.specs, targets_of(arguments))
-    return (line.rstrip("\n") for line in sys.stdin if line.strip()), {}
+    return _typed_lines(), {}
+
+
+def _typed_lines() -> Iterator[str]:
+    """Yield the specifications of standard input, each when it is there. Raises UsageFault: a line is too long."""
+    try:
+        for line in lines_from(sys.stdin, "standard input", _LONGEST_LINE, _MOST_LINES):
+            if line.strip():
+                yield line
+    except InputRefusal as error:
+        raise UsageFault(str(error)) from None
 
 
 def _of_triggers(planner: Planner, plan: Plan, triggers: tuple[str, ...]) -> Refusal | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import enum
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -27,7 +28,7 @@ from tui.cli.follow.loss_printer import print_losses
 from tui.cli.follow.reconnect import retry_after_reconnect
 from tui.cli.follow.signals import SignalStop, stoppable
 from tui.cli.specs.preset_specs import expand, requested_probes
-from tui.cli.status import DONE, REFUSED
+from tui.cli.status import DONE, INTERRUPTED, REFUSED
 
 if TYPE_CHECKING:
     from probes.presets.schema import PresetChoice
@@ -90,6 +91,14 @@ def run(arguments: argparse.Namespace) -> int:
     return status
 
 
+class _Stage(enum.Enum):
+    """Stage of the command in which a signal may come."""
+
+    PREPARING = enum.auto()
+    ARMING = enum.auto()
+    RECORDING = enum.auto()
+
+
 def _print_file(path: Path, held: _Contents, *, as_json: bool) -> None:
     """Print the size of the recording, and the number of its events."""
     size = path.stat().st_size
@@ -100,6 +109,17 @@ def _print_file(path: Path, held: _Contents, *, as_json: bool) -> None:
     else:
         lines = f", {counted(held.lines, 'line')} of the command" if held.lines else ""
         print(plain(f"{path}: {counted(held.events, 'event')}{lines}, {size_text(size)}"))
+
+
+def _unrecorded_status(watch: Watch, path: Path, stage: _Stage) -> int | None:
+    """Tell why there is no recording, and return the exit status; None: there is one."""
+    if watch.recording.error:
+        print(f"probewright: {plain(watch.recording.error)}", file=sys.stderr)
+        return REFUSED
+    if path.exists():
+        return None
+    print("probewright: stopped before anything was recorded", file=sys.stderr)
+    return {_Stage.PREPARING: INTERRUPTED, _Stage.ARMING: DONE, _Stage.RECORDING: REFUSED}[stage]
 
 
 def _record(
@@ -113,7 +133,7 @@ def _record(
     watch = Watch(planner, HEADLESS, limits_of(arguments))
     if arguments.count:
         watch.intake.at_once = 1  # events received while the file is begun exceed the request
-    held, enough = _Contents(), False
+    held, enough, stage = _Contents(), False, _Stage.PREPARING
     connection_error: TargetLost | None = None
     try:
         armed = retry_after_reconnect(watch, arguments, lambda: expand(requested, planner))
@@ -121,8 +141,10 @@ def _record(
         with stoppable(watch.set_deadline):
             # Before anything is armed: events are in the file then, whatever becomes of the connection.
             retry_after_reconnect(watch, arguments, lambda: watch.recording.prepare(path))
+            stage = _Stage.ARMING
             events = arm(watch, probes, arm_options_of(arguments), arguments)
             watch.record_to(path)
+            stage = _Stage.RECORDING
             if command is not None:
                 command.place_among_events(watch)
             try:
@@ -138,12 +160,8 @@ def _record(
         return REFUSED
     finally:
         left = disarm_all(watch)
-    if watch.recording.error:
-        print(f"probewright: {plain(watch.recording.error)}", file=sys.stderr)
-        return REFUSED
-    if not path.exists():
-        print("probewright: stopped before anything was recorded", file=sys.stderr)
-        return REFUSED
+    if (status := _unrecorded_status(watch, path, stage)) is not None:
+        return status if not left else REFUSED
     _print_file(path, held, as_json=arguments.json)
     if connection_error is not None:
         raise connection_error
