@@ -14,6 +14,12 @@ from foreign.refusal import InputRefusal
 _PIECE = 1 << 20
 
 
+def home_path(text: str) -> Path:
+    """Return a path as typed: `~` and `~user` at its beginning are home folders, where there is such a user."""
+    # `Path.expanduser` raises RuntimeError of a user that is none.
+    return Path(os.path.expanduser(text))
+
+
 def read_file(path: str | os.PathLike[str], most: int) -> bytes:
     """Return the bytes of a regular file or a pipe, at most `most`.
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from foreign.files import home_path
 from kernel.errors import KernelError, TargetUnusable
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def choose(
 
         return TargetChoice(open_lab(spec, progress, cancel))
     require_target(spec)
-    return TargetChoice(_from_file(Path(spec).expanduser()))
+    return TargetChoice(_from_file(home_path(spec)))
 
 
 def require_target(spec: str) -> None:
@@ -82,7 +83,7 @@ def require_target(spec: str) -> None:
     if not names_file(spec):
         return
     try:
-        exists = bool(spec) and spec != "." and Path(spec).expanduser().exists()
+        exists = bool(spec) and spec != "." and home_path(spec).exists()
     except (OSError, RuntimeError, ValueError) as error:  # no such user, a name too long, a NUL in it
         raise TargetUnusable(f"{spec}: {error}", f"targets are {HELP}") from error
     if not exists:

@@ -24,7 +24,7 @@ from typing import Any
 
 import platformdirs
 
-from foreign.files import read_file
+from foreign.files import home_path, read_file
 from foreign.refusal import InputRefusal
 from foreign.toml import TomlBounds, read_toml
 from kernel.connection.open_target import require_target
@@ -127,7 +127,7 @@ def _require_valid(target: str, section: str) -> str:
 
 def _inventory(filename: str) -> Inventory:
     """Read an Ansible inventory. Raises GroupError."""
-    path = Path(filename).expanduser()
+    path = home_path(filename)
     try:
         return read_inventory(read_file(path, _MOST_BYTES).decode())
     except InputRefusal as error:

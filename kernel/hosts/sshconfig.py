@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 
-from foreign.files import read_file
+from foreign.files import home_path, read_file
 from foreign.refusal import InputRefusal
 from kernel.errors import TargetUnusable
 from kernel.hosts.errors import GroupError
@@ -66,7 +66,7 @@ def _aliases(path: Path, folder: Path, depth: int, files: Iterator[int]) -> Iter
             continue
         if match[1].lower() == "include":
             for word in words:
-                pattern = str(Path(word).expanduser()) if word.startswith("~") else str(folder / word)
+                pattern = str(home_path(word)) if word.startswith("~") else str(folder / word)
                 for name in sorted(glob.glob(pattern)):
                     yield from _aliases(Path(name), folder, depth + 1, files)
         else:

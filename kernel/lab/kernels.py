@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
+from foreign.files import home_path
 from foreign.packed import unpack
 from foreign.refusal import InputRefusal
 from kernel.lab import cache, initramfs, packages
@@ -81,7 +82,7 @@ def parse(word: str) -> Series | Path | None:
         flavour = match[4] or _usual_flavour(arch)
         return Series(arch, (int(match[2]), int(match[3])), "" if flavour == "generic" else flavour)
     with contextlib.suppress(OSError, RuntimeError):  # a name that is too long; a home folder of nobody
-        path = Path(word).expanduser()
+        path = home_path(word)
         if path.is_file():
             return path.absolute()
     shown = word if len(word) <= _MOST_SHOWN else f"{word[:_MOST_SHOWN]}..."

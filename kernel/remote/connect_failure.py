@@ -8,8 +8,8 @@ import contextlib
 import os
 import subprocess
 from collections.abc import Sequence
-from pathlib import Path
 
+from foreign.files import home_path
 from kernel.errors import HostUnreachable, PasswordNeeded, TargetUnusable
 from kernel.remote.address import Address
 
@@ -97,7 +97,7 @@ def locked_keys(address: Address, options: Sequence[str] = ()) -> list[str]:
 def _is_locked(path: str) -> bool:
     """Return whether a file is a private key with a passphrase (OpenSSH's PROTOCOL.key, or PEM)."""
     try:
-        with Path(path).expanduser().open("rb") as file:
+        with home_path(path).open("rb") as file:
             lines = file.read(_LARGEST_KEY).splitlines()
     except (OSError, RuntimeError, ValueError):
         return False

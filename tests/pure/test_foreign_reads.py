@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from foreign.files import home_path
+
 ROOT = Path(__file__).parent.parent.parent
 FOLDERS = ("btf", "events", "probes", "kernel", "widgets", "tui")
 MODULES = frozenset({"tarfile", "zipfile", "zlib", "gzip", "lzma", "bz2", "pickle", "marshal", "shelve"})
@@ -102,3 +104,17 @@ def test_a_read_is_seen(source: str) -> None:
 @pytest.mark.parametrize("source", ["open(path, 'wb')", "path.open('w')", "read_file(path, 5)", "zlib.compress(x)"])
 def test_what_reads_nothing_is_not(source: str) -> None:
     assert not reads(source)
+
+
+def test_a_home_of_nobody_is_a_path_as_another() -> None:
+    assert home_path("~no-such-user/x.pwr") == Path("~no-such-user/x.pwr")
+    assert home_path("~/x.pwr") == Path.home() / "x.pwr"
+
+
+def test_no_other_path_is_expanded() -> None:
+    """`Path.expanduser` raises RuntimeError where nobody expects it."""
+    files = [
+        path for path in ROOT.rglob("*.py") if not {".venv", "tests", "build"} & set(path.relative_to(ROOT).parts)
+    ]
+    users = [str(path.relative_to(ROOT)) for path in files if ").expanduser()" in path.read_text()]
+    assert users == ["kernel/remote/connect.py"], "its name is a constant"

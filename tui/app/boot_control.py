@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from textual.app import App
 
+from foreign.files import home_path
 from kernel.errors import KernelError
 from tui.app.target_control import TargetControl
 from tui.dialogs import dialogs
@@ -57,7 +58,7 @@ class BootControl:
 
         def wrong(values: Mapping[str, str]) -> str:
             try:
-                require_free(Path(values["file"]).expanduser(), overwrite=False)
+                require_free(home_path(values["file"]), overwrite=False)
                 return "" if 0 <= float(values["seconds"]) <= 3600 else "seconds: 0 to 3600"
             except ExportRefused as error:
                 return str(error)
@@ -66,7 +67,7 @@ class BootControl:
 
         def done(values: dict[str, str] | None) -> None:
             if values is not None:
-                chosen(Path(values["file"]).expanduser(), float(values["seconds"]))
+                chosen(home_path(values["file"]), float(values["seconds"]))
 
         lines = [
             FormField("file", time.strftime("boot-%Y%m%d-%H%M%S.pwr"), "The events go in, and it is opened then."),

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from textual.app import App
 from textual.notifications import SeverityLevel
 
+from foreign.files import home_path
 from tui.dialogs import dialogs
 from tui.messages import RecordingChanged
 from tui.notifications import Notices
@@ -97,7 +98,7 @@ def _ask_file(app: App[None], name: str, chosen: Callable[[Path], object]) -> No
     from widgets.dialogs.form import FormDialog, FormField
 
     def path_of(values: Mapping[str, str]) -> Path:
-        return Path(values["file"]).expanduser()
+        return home_path(values["file"])
 
     def wrong(values: Mapping[str, str]) -> str:
         try:

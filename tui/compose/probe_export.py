@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
+from foreign.files import home_path
 from kernel.connection.planner import Planner
 from probes.command import Armable
 from probes.names import identifier
@@ -23,7 +22,7 @@ def dialect_texts(planner: Planner, probe: Armable) -> list[DialectText]:
 def save_text(text: str, path: str) -> str:
     """Write a text to a new file; return why it was not written, empty: it was."""
     try:
-        save(text, Path(path).expanduser())
+        save(text, home_path(path))
     except (OSError, RuntimeError) as error:  # RuntimeError: ~ of nobody
         return (error.strerror if isinstance(error, OSError) else str(error)) or str(error)
     return ""

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from foreign.files import home_path
 from kernel.connection.open_target import shipped_recording
 from kernel.lab.needs import command, missing
 from kernel.lab.target import DEFAULT
@@ -26,7 +27,7 @@ def choices() -> list[TargetRow]:
 
 def other_recordings(opened: str) -> list[TargetRow]:
     """List the recordings to offer beside the one that is open, those of its folder too."""
-    found = [*_recordings(), *_files_of(Path(opened).expanduser().parent)]
+    found = [*_recordings(), *_files_of(home_path(opened).parent)]
     rows = {str(Path(row.spec).resolve()): row for row in reversed(found)}
     return [replace(row, title=row.spec) for row in reversed(rows.values()) if not _same(row.spec, opened)]
 
@@ -59,7 +60,7 @@ def _same(spec: str, other: str) -> bool:
     if spec == other or not spec.endswith(other.rpartition("/")[2]):
         return spec == other
     try:
-        return Path(spec).resolve() == Path(other).expanduser().resolve()
+        return Path(spec).resolve() == home_path(other).resolve()
     except (OSError, RuntimeError):  # no such user, links in a circle
         return False
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from textual import on, work
 
 from events.export.catalogue import FORMATS, STACK_FILES, Format, format_named
 from foreign.count_text import counted, size_text
+from foreign.files import home_path
 from kernel.errors import KernelError
 from tui.output.export_file import ExportFile, ExportRefused
 from widgets.call_after import call_after
@@ -70,7 +70,7 @@ class ExportScreen(EventExportDialog):
         if form is None:
             return
         try:
-            self._file = ExportFile(Path(event.path).expanduser(), overwrite=event.overwrite)
+            self._file = ExportFile(home_path(event.path), overwrite=event.overwrite)
         except (ExportRefused, OSError, RuntimeError) as error:  # RuntimeError: ~ of nobody
             self.refuse(file_error_text(error), taken=isinstance(error, ExportRefused) and error.file_exists)
             return

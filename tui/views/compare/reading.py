@@ -20,6 +20,7 @@ from events.names.event_names import exported_name
 from events.store.outage_mark import total_outage_seconds
 from events.text import UNNAMED
 from foreign.count_text import counted
+from foreign.files import home_path
 from kernel.connection.kernel_info import KernelInfo
 from kernel.connection.open_target import names_file, open_target
 from kernel.connection.planner import Planner
@@ -57,9 +58,9 @@ def require_files(a: str, b: str) -> None:
             )
     try:
         for file in (a, b):
-            if not Path(file).expanduser().is_file():
+            if not home_path(file).is_file():
                 raise TargetUnusable(f"{file}: no such recording", "`record` writes recordings")
-        is_same = Path(a).expanduser().samefile(Path(b).expanduser())
+        is_same = home_path(a).samefile(home_path(b))
     except (OSError, RuntimeError, ValueError) as error:  # no such user, a name too long, a NUL in it
         raise TargetUnusable(f"{a} or {b}: {error}", "`record` writes recordings") from error
     if is_same:
