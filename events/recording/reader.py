@@ -31,8 +31,8 @@ from events.recording.chunks import (
     unpack_batches,
 )
 from events.recording.writer import NEWEST_TASK, STACKS, RecordingWriter, boot_name
+from foreign.byte_source import BytesInMemory, ByteSource, open_bytes
 from foreign.document import MOST_BYTES, read_object
-from foreign.files import read_file
 from foreign.refusal import InputRefusal
 from foreign.text import whole_number
 
@@ -52,20 +52,20 @@ _MOST_BOOTS = 10**9
 _BOOT = re.compile("(?:[1-9][0-9]{0,8})?")
 """Name of the symbols of a boot; see `events.recording.writer.boot_name`."""
 _LARGEST_FILE = 8 << 30
-"""Maximum bytes of a recording, which is read as a whole."""
+"""Maximum bytes of a recording; its chunks are read one by one."""
 
 
 class Recording:
     """Opened recording; chunks are decompressed on demand."""
 
-    def __init__(self, data: bytes, name: str = "recording") -> None:
-        """Scan the chunks of a file's bytes.
+    def __init__(self, data: bytes | ByteSource, name: str = "recording") -> None:
+        """Scan the chunks of a file, or of its bytes.
 
         Raises:
             RecordingError: the bytes are no recording of a supported version.
         """
         self.name = name
-        self._file = ChunkFile(data, name)
+        self._file = ChunkFile(BytesInMemory(data) if isinstance(data, bytes) else data, name)
 
     @property
     def truncated(self) -> bool:
@@ -82,7 +82,7 @@ class Recording:
         if isinstance(source, bytes):
             return cls(source)
         try:
-            return cls(read_file(source, _LARGEST_FILE), str(source))
+            return cls(open_bytes(source, _LARGEST_FILE), str(source))
         except InputRefusal as error:
             raise RecordingError(str(source), 0, error.thing) from error
         except OSError as error:
