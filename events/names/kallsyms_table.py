@@ -11,8 +11,13 @@ from collections.abc import Sequence
 from itertools import compress
 from typing import NamedTuple
 
+from foreign.refusal import InputRefusal
+
 HIGHEST = 1 << 64
 """Addresses are below."""
+MOST_SYMBOLS = 500_000
+"""Maximum lines of /proc/kallsyms; a kernel with all of its modules has half as many."""
+_SHORTEST_LINE = len(b"1 t a\n")
 CODE = frozenset("tTwW")
 """Letters of symbols that are code."""
 _PIECE = 1 << 18
@@ -69,6 +74,16 @@ class KallsymsTable(NamedTuple):
 
 
 EMPTY_TABLE = KallsymsTable((), (), (), ())
+
+
+def require_symbol_count(data: bytes, source: str) -> None:
+    """Check the number of lines of /proc/kallsyms.
+
+    Raises:
+        InputRefusal: there are more than `MOST_SYMBOLS`.
+    """
+    if len(data) > _SHORTEST_LINE * MOST_SYMBOLS and (number := data.count(b"\n")) > MOST_SYMBOLS:
+        raise InputRefusal(source, f"{number} symbols", f"{MOST_SYMBOLS}")
 
 
 def parse_table(data: bytes) -> KallsymsTable:

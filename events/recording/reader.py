@@ -21,6 +21,7 @@ from events.batch import Batch
 from events.format import EventFormat, FormatError, HeaderPage
 from events.losses import UNKNOWN_TASK
 from events.names.kallsyms import Symbols
+from events.names.kallsyms_table import require_symbol_count
 from events.recording.chunks import (
     LARGEST_CHUNK,
     ChunkEntry,
@@ -258,7 +259,15 @@ class Recording:
     def kallsyms(self, boot: int) -> bytes | None:
         """Return the symbols of a boot as in /proc/kallsyms; None: they were not recorded. Raises RecordingError."""
         functions, variables = (self.blob(kind, boot_name(boot)) for kind in ("symbols", "variables"))
-        return functions if functions is None else functions + (variables or b"")
+        if functions is None:
+            return None
+        data = functions + (variables or b"")
+        try:
+            require_symbol_count(data, "")
+        except InputRefusal as error:
+            entry, _ = self._blobs["symbols", boot_name(boot)]
+            raise RecordingError(self.name, entry.offset, str(error)) from error
+        return data
 
     @cached_property
     def cmdlines(self) -> dict[int, str]:

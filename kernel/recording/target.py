@@ -5,11 +5,13 @@ They can't be changed; data that was not saved is refused as a missing file.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
+from events.names.kallsyms_table import require_symbol_count
 from events.recording.reader import Recording, RecordingError
 from foreign.archive import read_tar
 from foreign.files import files_below, read_file
@@ -93,6 +95,7 @@ class RecordingTarget(OfflineTarget):
                 (self.recording.blob("facts", name, LARGEST_LIST) or b"").decode("utf-8", "replace")
                 for name in FACT_BLOBS
             ]
+            self.recording.kallsyms(self.recording.boot)  # asked for where nobody tells why there are none
             return facts_from_dict(self.recording.facts, *blobs)
         except (RecordingError, TypeError, ValueError, KeyError, AttributeError) as error:
             raise TargetUnusable(f"{self.name}: the facts of this recording are damaged ({error})") from error
@@ -156,6 +159,9 @@ class SavedFacts(OfflineTarget):
     @cached_property
     def _facts(self) -> TargetFacts:
         try:
+            if "kallsyms" in self._names:  # asked for where nobody tells why there are none
+                with contextlib.suppress(OSError):
+                    require_symbol_count(self._content("kallsyms"), "kallsyms")
             return looking.gather(self)
         except InputRefusal as error:
             raise TargetUnusable(f"{self.name}: {error}", _WAY_OUT) from None
