@@ -12,6 +12,7 @@ from itertools import compress
 from typing import NamedTuple
 
 from foreign.refusal import InputRefusal
+from foreign.text import LONGEST_LINE
 
 HIGHEST = 1 << 64
 """Addresses are below."""
@@ -76,12 +77,19 @@ class KallsymsTable(NamedTuple):
 EMPTY_TABLE = KallsymsTable((), (), (), ())
 
 
-def require_symbol_count(data: bytes, source: str) -> None:
-    """Check the number of lines of /proc/kallsyms.
+def require_symbol_table(data: bytes, source: str) -> None:
+    """Check the number of lines of /proc/kallsyms, and that none is longer than a piece that is parsed at once.
 
     Raises:
-        InputRefusal: there are more than `MOST_SYMBOLS`.
+        InputRefusal: there are more than `MOST_SYMBOLS`, or one is too long.
     """
+    at = _PIECE
+    while 0 < at < len(data):
+        end = data.find(b"\n", at)
+        length = (end if end >= 0 else len(data)) - at
+        if length > LONGEST_LINE:
+            raise InputRefusal(source, f"a line of {length} bytes", f"{LONGEST_LINE}")
+        at = end + _PIECE if end >= 0 else 0
     if len(data) > _SHORTEST_LINE * MOST_SYMBOLS and (number := data.count(b"\n")) > MOST_SYMBOLS:
         raise InputRefusal(source, f"{number} symbols", f"{MOST_SYMBOLS}")
 

@@ -21,7 +21,7 @@ from events.batch import Batch
 from events.format import EventFormat, FormatError, HeaderPage
 from events.losses import UNKNOWN_TASK
 from events.names.kallsyms import Symbols
-from events.names.kallsyms_table import require_symbol_count
+from events.names.kallsyms_table import require_symbol_table
 from events.recording.chunks import (
     LARGEST_CHUNK,
     ChunkEntry,
@@ -263,7 +263,7 @@ class Recording:
             return None
         data = functions + (variables or b"")
         try:
-            require_symbol_count(data, "")
+            require_symbol_table(data, "")
         except InputRefusal as error:
             entry, _ = self._blobs["symbols", boot_name(boot)]
             raise RecordingError(self.name, entry.offset, str(error)) from error

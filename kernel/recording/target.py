@@ -11,9 +11,10 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
-from events.names.kallsyms_table import require_symbol_count
+from events.names.kallsyms_table import require_symbol_table
 from events.recording.reader import Recording, RecordingError
 from foreign.archive import read_tar
+from foreign.byte_source import open_bytes
 from foreign.files import files_below, read_file
 from foreign.refusal import InputRefusal
 from kernel.errors import FileRefused, TargetUnusable
@@ -161,7 +162,7 @@ class SavedFacts(OfflineTarget):
         try:
             if "kallsyms" in self._names:  # asked for where nobody tells why there are none
                 with contextlib.suppress(OSError):
-                    require_symbol_count(self._content("kallsyms"), "kallsyms")
+                    require_symbol_table(self._content("kallsyms"), "kallsyms")
             return looking.gather(self)
         except InputRefusal as error:
             raise TargetUnusable(f"{self.name}: {error}", _WAY_OUT) from None
@@ -220,7 +221,7 @@ def open_recording(path: Path) -> Target:
         return _saved(name, names, lambda file: read_file(path / file, _LARGEST_FILE))
     try:
         if ".tar" in path.suffixes or path.suffix in (".tgz", ".txz"):
-            files = read_tar(read_file(path, _LARGEST_TAR), name)
+            files = read_tar(open_bytes(path, _LARGEST_TAR), name)
             return _saved(name, tuple(files), files.__getitem__)
         recording = Recording.open(path)
         if recording.truncated and not (recording.names("btf") or recording.names("header_page")):

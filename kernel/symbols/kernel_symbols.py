@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from events.names.kallsyms import Symbols
-from events.names.kallsyms_table import require_symbol_count
+from events.names.kallsyms_table import require_symbol_table
 from events.recording.reader import RecordingError
 from foreign.refusal import InputRefusal
 from kernel.errors import FileRefused, KernelError, TargetLost
@@ -107,7 +107,7 @@ class KernelSymbols:
         recording = self._target.recording
         if boot == self.boot or recording is None:
             data = self._target.read("/proc/kallsyms")
-            _require_symbol_count(data)
+            _require_table(data)
             return data
         with contextlib.suppress(RecordingError):
             return recording.kallsyms(boot) or b""
@@ -126,9 +126,9 @@ class KernelSymbols:
             del self._other_boots[oldest]
 
 
-def _require_symbol_count(data: bytes) -> None:
-    """Check the number of symbols of a running kernel. Raises FileRefused: no kernel has so many."""
+def _require_table(data: bytes) -> None:
+    """Check the symbols of a running kernel. Raises FileRefused: they are beyond every kernel."""
     try:
-        require_symbol_count(data, "")
+        require_symbol_table(data, "")
     except InputRefusal as error:
         raise FileRefused("/proc/kallsyms", errno.EFBIG) from error

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from events.names.kallsyms_table import require_symbol_table
 from events.recording.reader import Recording, RecordingError
+from foreign.refusal import InputRefusal
 from kernel.errors import FileRefused, TargetUnusable
 from kernel.recording.target import open_recording
 from kernel.symbols.kernel_symbols import KernelSymbols
@@ -58,3 +60,11 @@ def test_a_kernel_with_more_has_none(fits):
     with pytest.raises(FileRefused, match="/proc/kallsyms: File too large"):
         symbols.kallsyms(0)
     assert symbols.current is None
+
+
+@pytest.mark.parametrize("end", [b"", b"\n", b"\n" + LINES])
+def test_a_line_of_symbols_is_bounded(end):
+    before = LINES * 3000
+    require_symbol_table(before + b"1 t " + b"a" * 4000 + end, "x")
+    with pytest.raises(InputRefusal, match=r"^x: a line of \d+ bytes \(at most 4096\)$"):
+        require_symbol_table(before + b"1 t " + b"a" * 600_000 + end, "x")
