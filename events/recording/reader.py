@@ -46,6 +46,8 @@ _LONGEST_NAME = 512
 """Maximum bytes of kind and name of a blob; the longest path of an event has 128."""
 _MOST_BLOBS = 300_000
 """Maximum blobs, whose names are all held: a day of recording has a hundred thousand."""
+_USUAL_SYMBOLS = 20 << 20
+"""Bytes of symbols that a kernel may have: 250,000 lines have some eleven million."""
 _KEY_DIGITS = 20
 _MOST_NAMES = 64 << 20
 """Maximum total raw bytes of the names of tasks."""
@@ -268,6 +270,16 @@ class Recording:
             entry, _ = self._blobs["symbols", boot_name(boot)]
             raise RecordingError(self.name, entry.offset, str(error)) from error
         return data
+
+    def require_symbols(self) -> None:
+        """Check symbols of the first boot that have more bytes than a kernel's, which nobody reads for first rows.
+
+        Raises:
+            RecordingError: they are damaged, or too many.
+        """
+        found = (self._blobs.get((kind, boot_name(self.boot))) for kind in ("symbols", "variables"))
+        if sum(blob[0].raw for blob in found if blob is not None) > _USUAL_SYMBOLS:
+            self.kallsyms(self.boot)
 
     @cached_property
     def cmdlines(self) -> dict[int, str]:

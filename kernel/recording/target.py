@@ -96,7 +96,7 @@ class RecordingTarget(OfflineTarget):
                 (self.recording.blob("facts", name, LARGEST_LIST) or b"").decode("utf-8", "replace")
                 for name in FACT_BLOBS
             ]
-            self.recording.kallsyms(self.recording.boot)  # asked for where nobody tells why there are none
+            self.recording.require_symbols()  # asked for where nobody tells why there are none
             return facts_from_dict(self.recording.facts, *blobs)
         except (RecordingError, TypeError, ValueError, KeyError, AttributeError) as error:
             raise TargetUnusable(f"{self.name}: the facts of this recording are damaged ({error})") from error

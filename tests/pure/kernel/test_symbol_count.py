@@ -23,6 +23,7 @@ LINES = b"".join(b"%x t f%d\n" % (0xFFFFFFFF81000000 + 16 * at, at) for at in ra
 def fits(request, monkeypatch) -> bool:
     """Whether eight symbols are within the bound."""
     monkeypatch.setattr("events.names.kallsyms_table.MOST_SYMBOLS", request.param)
+    monkeypatch.setattr("events.recording.reader._USUAL_SYMBOLS", 0)
     return request.param == 8
 
 
