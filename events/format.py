@@ -166,11 +166,11 @@ class EventFormat:
             pointers: names of the fields with addresses, by the name of the field that is read through them.
         """
         addresses = {one.name for one in self.fields if _is_address(one)}
-        inline = {one.name for one in self.fields if one.loc is FieldLocation.INLINE}
         known = {
-            name: tuple(one for one in dict.fromkeys(through) if one in addresses)[:_MOST_POINTERS]
-            for name, through in pointers.items()
-            if name in inline  # of texts their places tell, see `later_texts`
+            one.name: tuple(name for name in dict.fromkeys(pointers[one.name]) if name in addresses)[:_MOST_POINTERS]
+            for one in self.fields
+            if one.name in pointers
+            and one.loc is FieldLocation.INLINE  # of texts their places tell, see `later_texts`
         }
         if self.faults is not None or not any(known.values()):
             return self

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from foreign.byte_source import BytesInMemory, ByteSource
 from foreign.packed import unpacked_pieces
 from foreign.refusal import InputRefusal
 
@@ -16,7 +17,9 @@ _BLOCK = 512
 _LONGEST_NAME = 4096
 """Maximum bytes of a member's name, as PATH_MAX."""
 _LONGEST_EXTRA = 64 << 10
-"""Maximum bytes of a pax header."""
+"""Maximum bytes of a long name or pax header."""
+_MOST_EXTRA = 8 << 20
+"""Maximum total bytes of long names and pax headers: times and a path of 20,000 members take five million."""
 _FILES = (b"0", b"\0", b"7")
 _LONG_NAME, _PAX = b"L", b"x"
 
@@ -35,40 +38,45 @@ class TarBounds(NamedTuple):
 _DEFAULT_BOUNDS = TarBounds()
 
 
-def read_tar(data: bytes, source: str, bounds: TarBounds = _DEFAULT_BOUNDS) -> dict[str, bytes]:
+def read_tar(data: bytes | ByteSource, source: str, bounds: TarBounds = _DEFAULT_BOUNDS) -> dict[str, bytes]:
     """Return the regular files of a tar file, plain or compressed by gzip or xz, by name.
 
     Raises:
         InputRefusal: the archive is damaged or exceeds a bound.
+        OSError: it can't be read.
     """
+    data = BytesInMemory(data) if isinstance(data, bytes) else data
     tar = _Tar(unpacked_pieces(data, source), source, 4 * bounds.total)
     files: dict[str, bytes] = {}
-    total, longer = 0, ""
+    total, extras, longer = 0, 0, ""
     for _ in range(2 * bounds.members):
         head = tar.take(_BLOCK)
         if not head.strip(b"\0"):
             return files
         _check(head, source)
         kind, size = head[156:157], _number(head[124:136], source)
-        padded = -(-size // _BLOCK) * _BLOCK
+        padding = -size % _BLOCK
         if kind in (_LONG_NAME, _PAX):
             if size > _LONGEST_EXTRA:
                 raise InputRefusal(source, f"a header of {size} bytes", f"{_LONGEST_EXTRA} bytes")
-            extra = tar.take(padded)[:size]
+            extras += size
+            if extras > _MOST_EXTRA:
+                raise InputRefusal(source, "its headers have more", f"{_MOST_EXTRA} bytes")
+            extra = tar.take_padded(size, padding)
             longer = (_text(extra) if kind == _LONG_NAME else _pax_path(extra)) or longer
             continue
         name, longer = (longer or _own_name(head)).removeprefix("./"), ""
         if len(name) > _LONGEST_NAME:
             raise InputRefusal(source, f"a name of {len(name)} characters", f"{_LONGEST_NAME}")
         if kind not in _FILES or size > bounds.largest or name.endswith("/"):
-            tar.skip(padded)
+            tar.skip(size + padding)
             continue
         total += size
         if total > bounds.total:
             raise InputRefusal(source, "its files have more", f"{bounds.total} bytes")
         if len(files) >= bounds.members:
             break
-        files[name] = tar.take(padded)[:size]
+        files[name] = tar.take_padded(size, padding)
     raise InputRefusal(source, "more members", f"{bounds.members}")
 
 
@@ -87,8 +95,15 @@ class _Tar:
             pass
         if self._buffer and len(self._buffer) < size:
             raise InputRefusal(self._source, "cut short")
-        found = bytes(self._buffer[:size]) if self._buffer else bytes(min(size, _BLOCK))
+        with memoryview(self._buffer) as held:  # a slice of the buffer itself is a further copy
+            found = bytes(held[:size]) if held else bytes(min(size, _BLOCK))
         del self._buffer[:size]
+        return found
+
+    def take_padded(self, size: int, padding: int) -> bytes:
+        """Return the next bytes, and skip the padding after them."""
+        found = self.take(size) if size else b""
+        self.skip(padding)
         return found
 
     def skip(self, size: int) -> None:
@@ -140,8 +155,8 @@ def _pax_path(extra: bytes) -> str:
         digits = extra[at:blank] if blank > at else b""
         if not digits.isdigit() or not blank - at < int(digits) <= len(extra) - at:
             return found
-        key, _, value = extra[blank + 1 : at + int(digits) - 1].partition(b"=")
-        found = _text(value) if key == b"path" else found
+        if extra.startswith(b"path=", blank + 1):
+            found = _text(extra[blank + 1 + len(b"path=") : at + int(digits) - 1])
         at += int(digits)
     return found
 

@@ -36,12 +36,14 @@ def read_file(path: str | os.PathLike[str], most: int) -> bytes:
             raise InputRefusal(os.fspath(path), "no regular file")
         if kind.st_size > most:
             raise InputRefusal(os.fspath(path), f"{kind.st_size} bytes", f"{most} bytes")
-        found = bytearray()
-        while part := os.read(fd, min(_PIECE, most + 1 - len(found))):
-            found += part
-            if len(found) > most:
+        parts, left = list[bytes](), most
+        # All of a regular file in one part: joining parts holds them twice.
+        while part := os.read(fd, min(max(_PIECE, kind.st_size + 1), left + 1)):
+            parts.append(part)
+            left -= len(part)
+            if left < 0:
                 raise InputRefusal(os.fspath(path), "more bytes", f"{most} bytes")
-        return bytes(found)
+        return b"".join(parts)
     finally:
         os.close(fd)
 

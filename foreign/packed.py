@@ -8,6 +8,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from typing import IO, TYPE_CHECKING, Protocol
 
+from foreign.byte_source import ByteSource, pieces_of
 from foreign.refusal import InputRefusal
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def gunzip(data: bytes, source: str, most: int = LARGEST) -> bytes:
     Raises:
         InputRefusal: the data is damaged, or unpacks to more.
     """
-    return _whole(_pieces(data, _gzip, source, most + 1), source, most)
+    return _whole(_pieces(iter((data,)), _gzip, source, most + 1), source, most)
 
 
 def inflate(data: bytes, source: str, most: int = LARGEST, part: bool = False) -> bytes:
@@ -81,7 +82,7 @@ def inflate(data: bytes, source: str, most: int = LARGEST, part: bool = False) -
     Raises:
         InputRefusal: the data is damaged, or unpacks to more.
     """
-    return _whole(_pieces(data, _zlib, source, most + 1, 1), source, most, part)
+    return _whole(_pieces(iter((data,)), _zlib, source, most + 1, 1), source, most, part)
 
 
 def unxz(data: bytes, source: str, most: int = LARGEST, part: bool = False) -> bytes:
@@ -90,7 +91,7 @@ def unxz(data: bytes, source: str, most: int = LARGEST, part: bool = False) -> b
     Raises:
         InputRefusal: the data is damaged, or unpacks to more.
     """
-    return _whole(_pieces(data, _Xz, source, most + 1), source, most, part)
+    return _whole(_pieces(iter((data,)), _Xz, source, most + 1), source, most, part)
 
 
 def unzstd(data: bytes, source: str, most: int = LARGEST) -> bytes:
@@ -156,19 +157,20 @@ def unpack(data: bytes, source: str, most: int = LARGEST) -> bytes:
     return data
 
 
-def unpacked_pieces(data: bytes, source: str) -> Iterator[bytes]:
-    """Yield the content of gzip, xz or plain data in pieces of at most 256 KiB.
+def unpacked_pieces(source: ByteSource, name: str) -> Iterator[bytes]:
+    """Yield the content of gzip, xz or plain data in pieces of at most 256 KiB; as much of it is held.
 
     Raises:
         InputRefusal: the data is damaged.
+        OSError: it can't be read.
     """
-    if data.startswith(_GZIP):
-        yield from _pieces(data, _gzip, source)
-    elif data.startswith(_XZ):
-        yield from _pieces(data, _Xz, source)
+    start = source.read(0, len(_XZ))
+    if start.startswith(_GZIP):
+        yield from _pieces(pieces_of(source), _gzip, name)
+    elif start.startswith(_XZ):
+        yield from _pieces(pieces_of(source), _Xz, name)
     else:
-        for at in range(0, len(data), _PIECE):
-            yield data[at : at + _PIECE]
+        yield from pieces_of(source)
 
 
 def _gzip() -> _Zlib:
@@ -180,22 +182,32 @@ def _zlib() -> _Zlib:
 
 
 def _pieces(
-    data: bytes, decoder: Callable[[], _Decoder], source: str, largest: int = _PIECE, streams: int = _MOST_STREAMS
+    parts: Iterator[bytes],
+    decoder: Callable[[], _Decoder],
+    source: str,
+    largest: int = _PIECE,
+    streams: int = _MOST_STREAMS,
 ) -> Iterator[bytes]:
-    """Yield the content of all consecutive streams; zeros after them are padding."""
-    for number in range(1, streams + 1):
+    """Yield the content of all consecutive streams in parts of data; zeros after them are padding."""
+    data = next(parts, b"")
+    for _ in range(streams):
         unpacking, rest = decoder(), data
         while not unpacking.eof:
             try:
                 piece = unpacking.take(rest, largest)
             except (zlib.error, lzma.LZMAError, EOFError, MemoryError) as error:
                 raise InputRefusal(source, f"damaged packed data: {error}") from None
-            if not piece and not unpacking.eof:
-                raise InputRefusal(source, "damaged packed data: cut short")
-            yield piece
             rest = b""
+            if piece:
+                yield piece
+            elif not unpacking.eof and not (rest := next(parts, b"")):
+                raise InputRefusal(source, "damaged packed data: cut short")
+        if streams == 1:
+            return
         data = unpacking.unused_data.lstrip(b"\0")
-        if not data or number == streams == 1:
+        while not data and (part := next(parts, b"")):
+            data = part.lstrip(b"\0")
+        if not data:
             return
     raise InputRefusal(source, "packed streams behind each other", f"{streams}")
 

@@ -11,6 +11,10 @@ MOST_DIGITS = 40
 """Maximum digits of a number; 2^128 has 39. (`int` raises ValueError for more than 4300.)"""
 
 
+LONGEST_LINE = 4096
+"""Maximum characters of a line of a list: names, which have some hundreds (KSYM_NAME_LEN is 512)."""
+
+
 def without_surrogates(text: str) -> str:
     r"""Return a text that every Unicode encoding can represent: lone surrogates become `\udcNN`."""
     if text.isascii():
@@ -32,7 +36,7 @@ def lines_of(text: str, source: str, most: int) -> list[str]:
     """Return the lines of a text without their newlines; as in files of the kernel, only newlines end a line.
 
     Raises:
-        InputRefusal: there are more than `most` lines.
+        InputRefusal: there are more than `most` lines, or one is longer than `LONGEST_LINE`.
     """
     number = text.count("\n")
     if number > most:
@@ -40,6 +44,9 @@ def lines_of(text: str, source: str, most: int) -> list[str]:
     found = text.split("\n")
     if not found[-1]:
         found.pop()
+    longest = max(map(len, found), default=0)
+    if longest > LONGEST_LINE:
+        raise InputRefusal(source, f"a line of {longest} characters", f"{LONGEST_LINE}")
     return found
 
 

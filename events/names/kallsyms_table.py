@@ -11,8 +11,14 @@ from collections.abc import Sequence
 from itertools import compress
 from typing import NamedTuple
 
+from foreign.refusal import InputRefusal
+from foreign.text import LONGEST_LINE
+
 HIGHEST = 1 << 64
 """Addresses are below."""
+MOST_SYMBOLS = 500_000
+"""Maximum lines of /proc/kallsyms; a kernel with all of its modules has half as many."""
+_SHORTEST_LINE = len(b"1 t a\n")
 CODE = frozenset("tTwW")
 """Letters of symbols that are code."""
 _PIECE = 1 << 18
@@ -69,6 +75,23 @@ class KallsymsTable(NamedTuple):
 
 
 EMPTY_TABLE = KallsymsTable((), (), (), ())
+
+
+def require_symbol_table(data: bytes, source: str) -> None:
+    """Check the number of lines of /proc/kallsyms, and that none is longer than a piece that is parsed at once.
+
+    Raises:
+        InputRefusal: there are more than `MOST_SYMBOLS`, or one is too long.
+    """
+    at = _PIECE
+    while 0 < at < len(data):
+        end = data.find(b"\n", at)
+        length = (end if end >= 0 else len(data)) - at
+        if length > LONGEST_LINE:
+            raise InputRefusal(source, f"a line of {length} bytes", f"{LONGEST_LINE}")
+        at = end + _PIECE if end >= 0 else 0
+    if len(data) > _SHORTEST_LINE * MOST_SYMBOLS and (number := data.count(b"\n")) > MOST_SYMBOLS:
+        raise InputRefusal(source, f"{number} symbols", f"{MOST_SYMBOLS}")
 
 
 def parse_table(data: bytes) -> KallsymsTable:

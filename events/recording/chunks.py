@@ -21,6 +21,7 @@ from typing import BinaryIO, NamedTuple
 
 from events.batch import Batch, Chunk
 from events.losses import NewestTask
+from foreign.byte_source import ByteSource
 from foreign.packed import inflate, unxz
 from foreign.refusal import InputRefusal
 
@@ -28,6 +29,10 @@ MAGIC = b"probewright\0"
 VERSION = 1
 LARGEST_CHUNK = 64 << 20
 """Maximum raw bytes of one chunk: kallsyms has about 15 million, a chunk of passes one million plus its last pass."""
+_LARGEST_STORED = LARGEST_CHUNK + (1 << 20)
+"""Maximum stored bytes of one chunk: what can't be compressed grows by less than a thousandth."""
+_HEAD_STORED = 64 << 10
+"""Stored bytes that are read for the first bytes of a chunk."""
 MOST_CHUNKS = 1 << 20
 _MOST_PIECES = 1 << 16
 """Maximum pieces of one pass; a CPU has one or two."""
@@ -114,45 +119,52 @@ def _deflate(raw: bytes, level: int) -> bytes:
 
 
 class ChunkFile:
-    """Chunks of a file; a chunk is decompressed on demand."""
+    """Chunks of a file; a chunk is read and decompressed on demand."""
 
-    def __init__(self, data: bytes, name: str) -> None:
-        """Scan the chunks of a file's bytes.
+    def __init__(self, data: ByteSource, name: str) -> None:
+        """Scan the heads of the chunks of a file.
 
         Raises:
-            RecordingError: the file is no recording, or is damaged.
+            RecordingError: the file is no recording, is damaged, or can't be read.
         """
         self.name = name
         self.truncated = True
         """True if the file ends before its end chunk."""
-        self._data = memoryview(data)
+        self._data = data
         self.entries = list(self._scan())
 
     def _scan(self) -> Iterator[ChunkEntry]:
-        data = self._data
-        if len(data) < _FILE.size:
-            raise RecordingError(self.name, 0, "no recording of probewright")
-        magic, version = _FILE.unpack_from(data)
+        size, head = self._data.size, self._read(0, _FILE.size)
+        magic, version = _FILE.unpack(head) if len(head) == _FILE.size else (b"", 0)
         if magic != MAGIC:
             raise RecordingError(self.name, 0, "no recording of probewright")
         if version != VERSION:
             raise RecordingError(self.name, len(MAGIC), f"version {version}; this program reads version {VERSION}")
         at, number = _FILE.size, 0
-        while at + _CHUNK.size <= len(data):
-            mark, kind, codec, _, stored, raw, crc = _CHUNK.unpack_from(data, at)
+        while at + _CHUNK.size <= size:
+            head = self._read(at, _CHUNK.size)
+            if len(head) < _CHUNK.size:  # shortened meanwhile
+                return
+            mark, kind, codec, _, stored, raw, crc = _CHUNK.unpack(head)
             if mark != _CHUNK_MAGIC:
                 raise RecordingError(self.name, at, "damaged: no chunk begins here")
             number += 1
-            if raw > LARGEST_CHUNK or number > MOST_CHUNKS:
+            if raw > LARGEST_CHUNK or stored > _LARGEST_STORED or number > MOST_CHUNKS:
                 raise RecordingError(self.name, at, "a chunk or the number of chunks is beyond all limits")
             entry = ChunkEntry(kind, codec, at + _CHUNK.size, stored, raw, crc)
             at = entry.offset + stored
-            if at > len(data):
+            if at > size:
                 return
             if kind == ChunkKind.END:
                 self.truncated = False
                 return
             yield entry
+
+    def _read(self, at: int, size: int) -> bytes:
+        try:
+            return self._data.read(at, size)
+        except OSError as error:
+            raise RecordingError(self.name, at, error.strerror or "can't be read") from error
 
     def raw(self, entry: ChunkEntry, limit: int = LARGEST_CHUNK) -> bytes:
         """Decompress a chunk of at most `limit` raw bytes.
@@ -160,11 +172,11 @@ class ChunkFile:
         Raises:
             RecordingError: the chunk is damaged or too large.
         """
-        stored = bytes(self._data[entry.offset : entry.offset + entry.stored])
-        if zlib.crc32(stored) != entry.crc:
-            raise RecordingError(self.name, entry.offset, "damaged: wrong checksum")
         if entry.raw > limit:
             raise RecordingError(self.name, entry.offset, f"{entry.raw} bytes where {limit} are allowed")
+        stored = self._read(entry.offset, entry.stored)
+        if zlib.crc32(stored) != entry.crc:
+            raise RecordingError(self.name, entry.offset, "damaged: wrong checksum")
         try:
             raw = _unpack(stored, entry.codec, entry.raw)
         except ValueError as error:
@@ -179,7 +191,7 @@ class ChunkFile:
         Raises:
             RecordingError: the bytes cannot be decompressed.
         """
-        stored = bytes(self._data[entry.offset : entry.offset + entry.stored])
+        stored = self._read(entry.offset, min(entry.stored, _HEAD_STORED))
         try:
             return _unpack(stored, entry.codec, min(entry.raw, most), part=True)
         except ValueError as error:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import re
 import struct
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from functools import cached_property
@@ -17,10 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from events.batch import Batch
-from events.format import EventFormat, FormatError, HeaderPage, parse_format
+from events.format import EventFormat, FormatError, HeaderPage
 from events.losses import UNKNOWN_TASK
-from events.names.event_names import exported_name
 from events.names.kallsyms import Symbols
+from events.names.kallsyms_table import require_symbol_table
 from events.recording.chunks import (
     LARGEST_CHUNK,
     ChunkEntry,
@@ -30,9 +31,10 @@ from events.recording.chunks import (
     RecordingError,
     unpack_batches,
 )
+from events.recording.formats import LARGEST_FORMAT, FormatBudget, RecordedFormats
 from events.recording.writer import NEWEST_TASK, STACKS, RecordingWriter, boot_name
+from foreign.byte_source import BytesInMemory, ByteSource, open_bytes
 from foreign.document import MOST_BYTES, read_object
-from foreign.files import read_file
 from foreign.refusal import InputRefusal
 from foreign.text import whole_number
 
@@ -40,9 +42,12 @@ __all__ = ["Codec", "Recording", "RecordingError", "RecordingWriter", "parse_cmd
 
 _NAMES = 256
 """Bytes sufficient for kind and name of most blobs."""
-_MOST_FORMATS = 32 << 20
-"""Maximum total raw bytes of the format files."""
-_LARGEST_FORMAT = 1 << 20
+_LONGEST_NAME = 512
+"""Maximum bytes of kind and name of a blob; the longest path of an event has 128."""
+_MOST_BLOBS = 1_000_000
+"""Maximum blobs, whose names are all held: a day of recording has a hundred thousand."""
+_USUAL_SYMBOLS = 20 << 20
+"""Bytes of symbols that a kernel may have: 250,000 lines have some eleven million."""
 _KEY_DIGITS = 20
 _MOST_NAMES = 64 << 20
 """Maximum total raw bytes of the names of tasks."""
@@ -52,20 +57,20 @@ _MOST_BOOTS = 10**9
 _BOOT = re.compile("(?:[1-9][0-9]{0,8})?")
 """Name of the symbols of a boot; see `events.recording.writer.boot_name`."""
 _LARGEST_FILE = 8 << 30
-"""Maximum bytes of a recording, which is read as a whole."""
+"""Maximum bytes of a recording; its chunks are read one by one."""
 
 
 class Recording:
     """Opened recording; chunks are decompressed on demand."""
 
-    def __init__(self, data: bytes, name: str = "recording") -> None:
-        """Scan the chunks of a file's bytes.
+    def __init__(self, data: bytes | ByteSource, name: str = "recording") -> None:
+        """Scan the chunks of a file, or of its bytes.
 
         Raises:
             RecordingError: the bytes are no recording of a supported version.
         """
         self.name = name
-        self._file = ChunkFile(data, name)
+        self._file = ChunkFile(BytesInMemory(data) if isinstance(data, bytes) else data, name)
 
     @property
     def truncated(self) -> bool:
@@ -82,7 +87,7 @@ class Recording:
         if isinstance(source, bytes):
             return cls(source)
         try:
-            return cls(read_file(source, _LARGEST_FILE), str(source))
+            return cls(open_bytes(source, _LARGEST_FILE), str(source))
         except InputRefusal as error:
             raise RecordingError(str(source), 0, error.thing) from error
         except OSError as error:
@@ -124,7 +129,7 @@ class Recording:
         """Tuples (kind, name, entry, bytes before the content) of all blobs by offset; only the names are
         decompressed.
         """
-        found = {}
+        found: dict[int, tuple[str, str, ChunkEntry, int]] = {}
         for entry in self._file.entries:
             if entry.kind != ChunkKind.BLOB:
                 continue
@@ -133,9 +138,13 @@ class Recording:
                 raise RecordingError(self.name, entry.offset, "damaged: no name")
             kind_length, name_length = struct.unpack_from("<HH", head)
             start = 4 + kind_length + name_length
+            if start - 4 > _LONGEST_NAME or len(found) == _MOST_BLOBS:
+                thing = f"a name of {start - 4} bytes" if start - 4 > _LONGEST_NAME else "more blobs"
+                bound = f"{_LONGEST_NAME} bytes" if start - 4 > _LONGEST_NAME else f"{_MOST_BLOBS}"
+                raise RecordingError(self.name, entry.offset, f"damaged: {thing} (at most {bound})")
             if start > len(head):
                 head = self._file.head(entry, start)
-            kind = head[4 : 4 + kind_length].decode("utf-8", "replace")
+            kind = sys.intern(head[4 : 4 + kind_length].decode("utf-8", "replace"))
             name = head[4 + kind_length : start].decode("utf-8", "replace")
             found[entry.offset] = (kind, name, entry, start)
         return found
@@ -177,13 +186,10 @@ class Recording:
     @cached_property
     def formats(self) -> dict[int, EventFormat]:
         """Last format of each id."""
+        budget = FormatBudget()
         found = {}
-        budget = _MOST_FORMATS
         for path in self.names("format"):
-            entry = self._blobs["format", path][0]
-            text = self.blob("format", path, budget) or b""
-            budget -= len(text)
-            fmt = self._format(path, text, entry)
+            fmt = self._format(path, *self._blobs["format", path], budget)
             found[fmt.id] = fmt
         return found
 
@@ -197,40 +203,25 @@ class Recording:
 
     @cached_property
     def _every_format(self) -> tuple[EventFormat, ...]:
-        found: dict[EventFormat, None] = {}
-        budget = _MOST_FORMATS
-        for kind, path, entry, start in self._named.values():
-            if kind == "format":
-                text = self._file.raw(entry, min(budget, _LARGEST_FORMAT))[start:]
-                budget -= len(text)
-                found[self._format(path, text, entry)] = None
-        return tuple(found)
+        budget = FormatBudget()
+        named = ((path, entry, start) for kind, path, entry, start in self._named.values() if kind == "format")
+        found = {id(fmt): fmt for fmt in (self._format(*one, budget) for one in named)}
+        return tuple(dict.fromkeys(found.values()))
 
     @cached_property
-    def _plan_columns(self) -> dict[str, list[dict[str, Any]]]:
-        """Columns by event, as the plans have them."""
-        found: dict[str, list[dict[str, Any]]] = {}
-        for plan in self.plans:
-            with suppress(TypeError, KeyError, AttributeError):  # damaged plans are reported with the probes
-                for event in plan["events"]:
-                    columns = [_names_as_text(column) for column in event["columns"]]
-                    found[exported_name(f"{event['group']}/{event['event']}")] = columns
-        return found
-
-    def _format(self, path: str, text: bytes, entry: ChunkEntry) -> EventFormat:
+    def _parsed_formats(self) -> RecordedFormats:
         try:
-            system, _, _ = path.rpartition("/")
-            parsed = parse_format(text.decode("utf-8", "replace"), system, self.header.long_size)
-            columns = self._plan_columns.get(exported_name(path), [])
-            function = next((one["name"] for one in columns if one.get("functions")), "")
-            is_unknown = {
-                one["name"]: bool(function) and one.get("btf_type") is None for one in columns if one.get("is_retval")
-            }
-            pointers = {one["name"]: one["pointers"] for one in columns}
-            parsed = parsed.with_results(is_unknown).with_pointers(pointers)
-            return parsed.with_function(function) if function else parsed
-        except FormatError as error:
-            raise RecordingError(self.name, entry.offset, f"format of {path}: {error}") from error
+            return RecordedFormats(self.plans, self.header.long_size)
+        except InputRefusal as error:
+            raise RecordingError(self.name, 0, f"damaged: {error}") from error
+
+    def _format(self, path: str, entry: ChunkEntry, start: int, budget: FormatBudget) -> EventFormat:
+        parsed = self._parsed_formats
+        try:
+            budget.take(entry.raw)
+            return parsed.parse(path, self._file.raw(entry, LARGEST_FORMAT)[start:])
+        except (FormatError, InputRefusal) as error:
+            raise RecordingError(self.name, entry.offset, str(error)) from error
 
     def timeline(self) -> Iterator[Batch | dict[int, EventFormat]]:
         """Yield passes and formats in the order recorded; a format applies to the passes after it.
@@ -238,14 +229,14 @@ class Recording:
         Raises:
             RecordingError: a chunk is damaged; everything before it has been yielded.
         """
-        numbers = count()
+        numbers, budget = count(), FormatBudget()
         for entry in self._file.entries:
             if entry.kind == ChunkKind.PAGES:
                 yield from self._passes(entry, numbers)
             elif entry.kind == ChunkKind.BLOB:
                 kind, path, _, start = self._named[entry.offset]
                 if kind == "format":
-                    fmt = self._format(path, self._file.raw(entry, _LARGEST_FORMAT)[start:], entry)
+                    fmt = self._format(path, entry, start, budget)
                     yield {fmt.id: fmt}
 
     @cached_property
@@ -270,7 +261,25 @@ class Recording:
     def kallsyms(self, boot: int) -> bytes | None:
         """Return the symbols of a boot as in /proc/kallsyms; None: they were not recorded. Raises RecordingError."""
         functions, variables = (self.blob(kind, boot_name(boot)) for kind in ("symbols", "variables"))
-        return functions if functions is None else functions + (variables or b"")
+        if functions is None:
+            return None
+        data = functions + (variables or b"")
+        try:
+            require_symbol_table(data, "")
+        except InputRefusal as error:
+            entry, _ = self._blobs["symbols", boot_name(boot)]
+            raise RecordingError(self.name, entry.offset, str(error)) from error
+        return data
+
+    def require_symbols(self) -> None:
+        """Check symbols of the first boot that have more bytes than a kernel's, which nobody reads for first rows.
+
+        Raises:
+            RecordingError: they are damaged, or too many.
+        """
+        found = (self._blobs.get((kind, boot_name(self.boot))) for kind in ("symbols", "variables"))
+        if sum(blob[0].raw for blob in found if blob is not None) > _USUAL_SYMBOLS:
+            self.kallsyms(self.boot)
 
     @cached_property
     def cmdlines(self) -> dict[int, str]:
@@ -313,12 +322,6 @@ class Recording:
         text = self.blob(NEWEST_TASK, str(number), _KEY_DIGITS + _NAMES) or b""
         task = whole_number(text.decode("ascii", "replace"))
         return UNKNOWN_TASK if task is None else min(task, UNKNOWN_TASK)
-
-
-def _names_as_text(column: dict[str, Any]) -> dict[str, Any]:
-    """Return a column of a plan with texts as names. Raises KeyError, TypeError, AttributeError: it is damaged."""
-    pointers = [str(one) for one in column.get("pointers", ())]
-    return {**column, "name": str(column["name"]), "pointers": pointers}
 
 
 def parse_cmdlines(data: bytes, most: int = _MOST_TASKS) -> dict[int, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from events.recording.chunks import RecordingError
 from kernel.errors import TargetUnusable
@@ -17,23 +17,38 @@ if TYPE_CHECKING:
     from probes.plans.plan import Plan
 
 _DAMAGES = (RecordingError, KeyError, TypeError, ValueError, AttributeError, RecursionError, ParseError)
+_MOST_PLANS = 10_000
+"""Maximum probes of a recording; one of many functions is one."""
 
 
 def recorded_plans(recording: Recording) -> tuple[Plan, ...]:
     """Return the plans that were armed when a recording was made. Raises TargetUnusable."""
+    plain = _plain_plans(recording)
     try:
-        return tuple(map(plan_from_dict, recording.plans))
+        return tuple(map(plan_from_dict, plain))
     except _DAMAGES as error:
         raise TargetUnusable(f"{recording.name}: the probes of this recording are damaged") from error
 
 
 def readable_plans(recording: Recording) -> tuple[Plan, ...]:
-    """Return the undamaged plans of a recording: for questions about one probe, not for a replay."""
+    """Return the undamaged plans of a recording: for questions about one probe, not for a replay.
+
+    Raises:
+        TargetUnusable: there are too many plans.
+    """
     plans = []
-    for plain in recording.plans:
+    for plain in _plain_plans(recording):
         with suppress(*_DAMAGES):
             plans.append(plan_from_dict(plain))
     return tuple(plans)
+
+
+def _plain_plans(recording: Recording) -> list[Any]:
+    """Return the plans of a recording as they were read. Raises TargetUnusable: there are too many."""
+    plans = recording.plans
+    if len(plans) > _MOST_PLANS:
+        raise TargetUnusable(f"{recording.name}: {len(plans)} probes (at most {_MOST_PLANS})")
+    return plans
 
 
 def recorded_graph(target: Target) -> GraphPlan | None:

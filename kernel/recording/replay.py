@@ -77,9 +77,14 @@ class ReplayProbes:
     def recorded(self) -> tuple[Armed, ...]:
         """Probes armed during the recording. Raises TargetUnusable."""
         try:
-            return tuple(Armed(plan, self._formats(plan)) for plan in recorded_plans(self._recording))
+            plans = recorded_plans(self._recording)
+            by_path: dict[str, dict[int, EventFormat]] = {}
+            for number, fmt in self._recording.formats.items():
+                by_path.setdefault(fmt.path, {})[number] = fmt
+            return tuple(Armed(plan, _formats(plan, by_path)) for plan in plans)
         except RecordingError as error:
-            raise TargetUnusable(f"{self._recording.name}: the probes of this recording are damaged") from error
+            reason = f"{self._recording.name}: the probes of this recording are damaged ({error.reason})"
+            raise TargetUnusable(reason) from error
 
     @property
     def armed(self) -> tuple[Armed, ...]:
@@ -134,10 +139,6 @@ class ReplayProbes:
         """Raise TargetUnusable."""
         raise TargetUnusable("what was recorded has the filter that it was recorded with")
 
-    def _formats(self, plan: Plan) -> Mapping[int, EventFormat]:
-        paths = {event.path for event in plan.events}
-        return {number: fmt for number, fmt in self._recording.formats.items() if fmt.path in paths}
-
     def _refusal(self, plan: Plan, candidates: list[Armed]) -> Refusal:
         if candidates:
             hint = f"It holds {'; '.join(str(armed.plan.probe) for armed in candidates)}"
@@ -191,6 +192,14 @@ class ReplaySession:
 
     def close(self) -> list[UndoFailure]:
         return []
+
+
+def _formats(plan: Plan, by_path: Mapping[str, Mapping[int, EventFormat]]) -> Mapping[int, EventFormat]:
+    """Return the formats of a plan's events by their ids."""
+    found: dict[int, EventFormat] = {}
+    for event in plan.events:
+        found.update(by_path.get(event.path, {}))
+    return found
 
 
 def _covers(recorded: Plan, wanted: Plan) -> bool:

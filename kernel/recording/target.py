@@ -5,13 +5,16 @@ They can't be changed; data that was not saved is refused as a missing file.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
+from events.names.kallsyms_table import require_symbol_table
 from events.recording.reader import Recording, RecordingError
 from foreign.archive import read_tar
+from foreign.byte_source import open_bytes
 from foreign.files import files_below, read_file
 from foreign.refusal import InputRefusal
 from kernel.errors import FileRefused, TargetUnusable
@@ -93,6 +96,7 @@ class RecordingTarget(OfflineTarget):
                 (self.recording.blob("facts", name, LARGEST_LIST) or b"").decode("utf-8", "replace")
                 for name in FACT_BLOBS
             ]
+            self.recording.require_symbols()  # asked for where nobody tells why there are none
             return facts_from_dict(self.recording.facts, *blobs)
         except (RecordingError, TypeError, ValueError, KeyError, AttributeError) as error:
             raise TargetUnusable(f"{self.name}: the facts of this recording are damaged ({error})") from error
@@ -156,6 +160,9 @@ class SavedFacts(OfflineTarget):
     @cached_property
     def _facts(self) -> TargetFacts:
         try:
+            if "kallsyms" in self._names:  # asked for where nobody tells why there are none
+                with contextlib.suppress(OSError):
+                    require_symbol_table(self._content("kallsyms"), "kallsyms")
             return looking.gather(self)
         except InputRefusal as error:
             raise TargetUnusable(f"{self.name}: {error}", _WAY_OUT) from None
@@ -214,7 +221,7 @@ def open_recording(path: Path) -> Target:
         return _saved(name, names, lambda file: read_file(path / file, _LARGEST_FILE))
     try:
         if ".tar" in path.suffixes or path.suffix in (".tgz", ".txz"):
-            files = read_tar(read_file(path, _LARGEST_TAR), name)
+            files = read_tar(open_bytes(path, _LARGEST_TAR), name)
             return _saved(name, tuple(files), files.__getitem__)
         recording = Recording.open(path)
         if recording.truncated and not (recording.names("btf") or recording.names("header_page")):

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import threading
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from events.names.kallsyms import Symbols
+from events.names.kallsyms_table import require_symbol_table
 from events.recording.reader import RecordingError
-from kernel.errors import KernelError, TargetLost
+from foreign.refusal import InputRefusal
+from kernel.errors import FileRefused, KernelError, TargetLost
 
 if TYPE_CHECKING:
     from kernel.target import Target
@@ -103,7 +106,9 @@ class KernelSymbols:
         """Return /proc/kallsyms of the present boot, or as recorded in another. Raises FileRefused, TargetLost."""
         recording = self._target.recording
         if boot == self.boot or recording is None:
-            return self._target.read("/proc/kallsyms")
+            data = self._target.read("/proc/kallsyms")
+            _require_table(data)
+            return data
         with contextlib.suppress(RecordingError):
             return recording.kallsyms(boot) or b""
         return b""
@@ -119,3 +124,11 @@ class KernelSymbols:
         self._other_boots[boot] = symbols
         for oldest in sorted(self._other_boots)[:-_OTHER_BOOTS]:
             del self._other_boots[oldest]
+
+
+def _require_table(data: bytes) -> None:
+    """Check the symbols of a running kernel. Raises FileRefused: they are beyond every kernel."""
+    try:
+        require_symbol_table(data, "")
+    except InputRefusal as error:
+        raise FileRefused("/proc/kallsyms", errno.EFBIG) from error
