@@ -6,6 +6,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from events.recording.chunks import RecordingError
+from foreign.count_text import counted
 from kernel.errors import TargetUnusable
 from probes.plans.json_values import plan_from_dict
 from probes.syntax.parse_error import ParseError
@@ -47,7 +48,7 @@ def _plain_plans(recording: Recording) -> list[Any]:
     """Return the plans of a recording as they were read. Raises TargetUnusable: there are too many."""
     plans = recording.plans
     if len(plans) > _MOST_PLANS:
-        raise TargetUnusable(f"{recording.name}: {len(plans)} probes (at most {_MOST_PLANS})")
+        raise TargetUnusable(f"{recording.name}: {counted(len(plans), 'probe')} (at most {_MOST_PLANS:,})")
     return plans
 
 
