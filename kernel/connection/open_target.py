@@ -84,7 +84,7 @@ def require_target(spec: str) -> None:
         return
     try:
         exists = bool(spec) and spec != "." and home_path(spec).exists()
-    except (OSError, RuntimeError, ValueError) as error:  # no such user, a name too long, a NUL in it
+    except (OSError, ValueError) as error:  # a name too long, a NUL in it
         raise TargetUnusable(f"{spec}: {error}", f"targets are {HELP}") from error
     if not exists:
         raise TargetUnusable(f"{spec}: neither a kind of target nor a file", f"targets are {HELP}")

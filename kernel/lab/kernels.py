@@ -81,7 +81,7 @@ def parse(word: str) -> Series | Path | None:
         arch = ARCHES[match[1]] if match[1] else host_arch()
         flavour = match[4] or _usual_flavour(arch)
         return Series(arch, (int(match[2]), int(match[3])), "" if flavour == "generic" else flavour)
-    with contextlib.suppress(OSError, RuntimeError):  # a name that is too long; a home folder of nobody
+    with contextlib.suppress(OSError):  # a name that is too long
         path = home_path(word)
         if path.is_file():
             return path.absolute()

@@ -99,7 +99,7 @@ def _is_locked(path: str) -> bool:
     try:
         with home_path(path).open("rb") as file:
             lines = file.read(_LARGEST_KEY).splitlines()
-    except (OSError, RuntimeError, ValueError):
+    except (OSError, ValueError):
         return False
     if any(b"ENCRYPTED" in line for line in lines[:4]):
         return True

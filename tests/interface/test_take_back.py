@@ -238,7 +238,7 @@ async def test_a_recording_goes_where_it_is_wanted(living, tmp_path, monkeypatch
             ("there.pwr", "there.pwr is there already"),
             ("nowhere/a.pwr", "nowhere is no folder"),
             ("kept", "kept is a folder"),
-            ("~nosuch/a.pwr", "home"),
+            ("~nosuch/a.pwr", "~nosuch is no folder"),
         ):
             await pilot.press("ctrl+u", *name)
             await until(partial(says, app, why), pilot)

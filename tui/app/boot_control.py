@@ -62,7 +62,7 @@ class BootControl:
                 return "" if 0 <= float(values["seconds"]) <= 3600 else "seconds: 0 to 3600"
             except ExportRefused as error:
                 return str(error)
-            except (RuntimeError, ValueError):
+            except ValueError:
                 return "seconds are a number"
 
         def done(values: dict[str, str] | None) -> None:

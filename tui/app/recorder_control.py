@@ -103,7 +103,7 @@ def _ask_file(app: App[None], name: str, chosen: Callable[[Path], object]) -> No
     def wrong(values: Mapping[str, str]) -> str:
         try:
             require_free(path_of(values), overwrite=False)
-        except (ExportRefused, RuntimeError) as error:  # no home of a ~user
+        except ExportRefused as error:
             return str(error)
         return ""
 

@@ -23,6 +23,6 @@ def save_text(text: str, path: str) -> str:
     """Write a text to a new file; return why it was not written, empty: it was."""
     try:
         save(text, home_path(path))
-    except (OSError, RuntimeError) as error:  # RuntimeError: ~ of nobody
+    except OSError as error:
         return (error.strerror if isinstance(error, OSError) else str(error)) or str(error)
     return ""

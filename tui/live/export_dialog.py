@@ -71,7 +71,7 @@ class ExportScreen(EventExportDialog):
             return
         try:
             self._file = ExportFile(home_path(event.path), overwrite=event.overwrite)
-        except (ExportRefused, OSError, RuntimeError) as error:  # RuntimeError: ~ of nobody
+        except (ExportRefused, OSError) as error:
             self.refuse(file_error_text(error), taken=isinstance(error, ExportRefused) and error.file_exists)
             return
         self._format_title = form.title

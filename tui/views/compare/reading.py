@@ -61,7 +61,7 @@ def require_files(a: str, b: str) -> None:
             if not home_path(file).is_file():
                 raise TargetUnusable(f"{file}: no such recording", "`record` writes recordings")
         is_same = home_path(a).samefile(home_path(b))
-    except (OSError, RuntimeError, ValueError) as error:  # no such user, a name too long, a NUL in it
+    except (OSError, ValueError) as error:  # a name too long, a NUL in it
         raise TargetUnusable(f"{a} or {b}: {error}", "`record` writes recordings") from error
     if is_same:
         raise TargetUnusable(f"{a} and {b} are the same file", "a recording is compared with another one")
