@@ -78,8 +78,8 @@ async def test_every_view_says_how_many_pass(size):
             said[name] = line_of(app)
             found = place.views.current.filtered
             assert not place.views.current.note(app.current_watch).rstrip().endswith(","), name
-            # Neither a graph with return values nor latencies nor numbers are recorded there.
-            is_empty = name in ("failures", "latencies", "numbers")
+            # Neither a graph with return values nor latencies, numbers or stacks are recorded there.
+            is_empty = name in ("failures", "latencies", "numbers", "stacks")
             assert isinstance(found, str) or (found.of > found.passing > 0) == (not is_empty)
             assert (found if isinstance(found, str) else found.text)[:20] in said[name], name
         assert all(line.startswith("filter comm == cat ") for line in said.values())
