@@ -13,6 +13,7 @@ from events.aggregates.groups import OTHERS, GroupTotals
 from events.aggregates.request import AggregateRequest
 from events.aggregates.value_sums import ValueTotal
 from events.conditions.condition_parser import and_condition
+from events.conditions.function_comparison import FUNC
 from events.names.event_names import event_name, exported_name
 from events.recording.lines_in_time import COMMAND_OUTPUT
 from foreign.count_text import counted
@@ -248,9 +249,12 @@ class AggregateModel:
             ends,
             by_event=bool(self.request.values) and not self.aggregate.of_calls,
         )
-        if text is None or len(ends) > _MOST_ENDS:
+        own = dict(zip(self.request.keys, self._row_keys[row.row].names, strict=True)).get(FUNC)
+        # An event on another function alone is excluded by its name already.
+        apart = {path for path in ends if own is None or self._labels.functions.get(path, own) == own}
+        if text is None or len(apart) > _MOST_ENDS:
             return ""
-        others = [] if self.request.values else sorted(map(event_name, ends))
+        others = [] if self.request.values else sorted(map(event_name, apart))
         if any(fmt.path == COMMAND_OUTPUT for fmt in self.store.decoder.formats.values()):
             others.append(exported_name(COMMAND_OUTPUT))  # lines of a command are of a task, too
         without = " && ".join(f"event != {name}" for name in others)
