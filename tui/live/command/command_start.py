@@ -68,7 +68,9 @@ def _hold(
         program.wait_for_time(_PATIENCE)  # all that is recorded of others is older
     except KernelError as error:
         program.close()
-        raise _not_limited(error) if limits_tasks else error from error
+        if not limits_tasks:
+            raise
+        raise _not_limited(error) from error
     return program
 
 
